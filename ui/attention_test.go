@@ -161,6 +161,7 @@ func TestRowsCarryTheSignOfTheirFinding(t *testing.T) {
 			continue
 		}
 		signed := 0
+		d.show(tab)
 		for _, r := range tab.rows {
 			if r.finding != nil {
 				signed++

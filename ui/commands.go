@@ -174,7 +174,7 @@ func (m *Model) goToTab(t *tab) (tea.Cmd, error) {
 		return nil, fmt.Errorf("there are no %s here now", strings.ToLower(t.name))
 	}
 	m.showDashboard()
-	m.dashboard.tab = t
+	m.dashboard.show(t)
 	return nil, nil
 }
 
@@ -280,7 +280,7 @@ func words(text string, names []string) (wanted []string, unknown string) {
 func (m *Model) showJobs() {
 	m.showDashboard()
 	if !m.dashboard.showsJobs() {
-		m.dashboard.tab = m.dashboard.active
+		m.dashboard.show(m.dashboard.active)
 	}
 }
 

@@ -33,6 +33,8 @@ type tab struct {
 	count  int
 	groups []clusterGroup // the rows of other, in the order of the clusters
 	filter filter         // what the user has typed on this tab
+	// outdated is true while the rows are those of an earlier state: they are made anew when the tab is shown.
+	outdated bool
 }
 
 type dashboard struct {
@@ -257,70 +259,105 @@ func (d *dashboard) shownTabs() []*tab {
 
 func (d *dashboard) several() bool { return len(d.m.clusters) > 1 }
 
+// load takes what is known now. It makes the rows of the shown tab only: those of the others are made once they are
+// shown (see [dashboard.show]), for there may be tens of thousands, and a snapshot may come each second.
 func (d *dashboard) load() {
 	d.marked.prune(d.m.clusters)
 	// On a dashboard left open, what matters most stays on the screen: the first row.
 	attended := d.m.options.Clock().Sub(d.attended) < attention
-	for _, t := range d.tabs {
+	d.findings, d.findingAbout = attentionOf(d.m.clusters...), map[string]*clusterFinding{}
+	for i := range d.findings {
+		d.findingAbout[d.findings[i].key()] = &d.findings[i]
+	}
+	for _, t := range d.all {
 		t.settled = t.settled && attended
+		t.outdated = true
 	}
-	var backups, restores, ended []clusterJob
-	for _, j := range allJobs(d.m.clusters...) {
-		if j.Kind == job.Restore {
-			restores = append(restores, j)
-		} else {
-			backups = append(backups, j)
-		}
-		if j.Terminal() && j.cluster.assessed.Environment.Now.Sub(endedAt(j.Job)) < recently {
-			ended = append(ended, j)
+	d.count()
+	d.show(d.tab)
+}
+
+// show turns to a tab, and makes its rows if they are not those of what is known now.
+func (d *dashboard) show(t *tab) {
+	d.tab = t
+	if !t.outdated {
+		return
+	}
+	t.outdated = false
+	switch {
+	case t == d.active:
+		t.setRows(d.activeTabRows())
+	case t.other != nil:
+		t.setRows(d.otherTabRows(t))
+	default:
+		jobs := slices.DeleteFunc(allJobs(d.m.clusters...), func(j clusterJob) bool {
+			return (j.Kind == job.Restore) != (t == d.restores)
+		})
+		t.setRows(jobRows(orders[d.order].sort(jobs, d.reversed), t.filter))
+	}
+}
+
+// count says beside the name of each tab how much it has. What the first tab counts follows from its rows.
+func (d *dashboard) count() {
+	d.restores.count, d.backups.count = 0, 0
+	for _, c := range known(d.m.clusters) {
+		for _, j := range c.assessed.Snapshot.Jobs {
+			if j.Kind == job.Restore {
+				d.restores.count++
+			} else {
+				d.backups.count++
+			}
 		}
 	}
+	for _, t := range d.tabs {
+		if t.other == nil {
+			continue
+		}
+		t.groups, t.count = groupsOf(d.m.clusters, t.other), 0
+		for _, group := range t.groups {
+			t.count += len(group.Rows)
+		}
+	}
+}
+
+// activeTabRows are what has not ended, what needs attention, and what ended a short while ago.
+func (d *dashboard) activeTabRows() []row {
 	active := activeJobs(d.m.clusters...)
 	if d.order > 0 {
 		orders[d.order].sort(active, d.reversed)
 	} else {
 		byUrgency(active)
 	}
-	activeRows := jobRows(active, d.active.filter)
-	slices.SortStableFunc(ended, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
-	d.findings, d.findingAbout = attentionOf(d.m.clusters...), map[string]*clusterFinding{}
-	for i := range d.findings {
-		d.findingAbout[d.findings[i].key()] = &d.findings[i]
-	}
+	rows := jobRows(active, d.active.filter)
 	attention := d.attentionRows()
-	activeRows = append(activeRows, attention...)
-	if endedRows := jobRows(without(ended, attention), d.active.filter); len(endedRows) > 0 {
-		activeRows = append(append(activeRows, row{heading: "finished in the last hour"}), endedRows...)
+	rows = append(rows, attention...)
+	ended := without(d.recentlyEnded(), attention)
+	if endedRows := jobRows(ended, d.active.filter); len(endedRows) > 0 {
+		rows = append(append(rows, row{heading: "finished in the last hour"}), endedRows...)
 	}
-	d.active.count, d.restores.count, d.backups.count = len(
-		active,
-	)+max(
-		len(attention)-1,
-		0,
-	)+len(
-		without(ended, attention),
-	), len(
-		restores,
-	), len(
-		backups,
-	)
-	d.active.setRows(activeRows)
-	d.restores.setRows(jobRows(orders[d.order].sort(restores, d.reversed), d.restores.filter))
-	d.backups.setRows(jobRows(orders[d.order].sort(backups, d.reversed), d.backups.filter))
-	for _, t := range d.tabs {
-		if t.other != nil {
-			t.groups = groupsOf(d.m.clusters, t.other)
-			rows := otherRows(t.groups, t.filter)
-			for i := range rows {
-				rows[i].finding = d.findingAbout[rows[i].key]
-			}
-			t.setRows(rows)
-			t.count = 0
-			for _, group := range t.groups {
-				t.count += len(group.Rows)
+	d.active.count = len(active) + max(len(attention)-1, 0) + len(ended)
+	return rows
+}
+
+// recentlyEnded are the jobs that ended a short while ago, the last to end first.
+func (d *dashboard) recentlyEnded() (ended []clusterJob) {
+	for _, c := range known(d.m.clusters) {
+		for _, j := range c.assessed.Snapshot.Jobs {
+			if c.assessed.Environment.Now.Sub(endedAt(j)) < recently && j.Terminal() {
+				ended = append(ended, clusterJob{c, j})
 			}
 		}
 	}
+	slices.SortStableFunc(ended, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
+	return ended
+}
+
+func (d *dashboard) otherTabRows(t *tab) []row {
+	rows := otherRows(t.groups, t.filter)
+	for i := range rows {
+		rows[i].finding = d.findingAbout[rows[i].key]
+	}
+	return rows
 }
 
 func (d *dashboard) attend() { d.attended = d.m.options.Clock() }
@@ -388,16 +425,16 @@ func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
 
 func (d *dashboard) turn(by int) {
 	shown := d.shownTabs()
-	d.tab = shown[(slices.Index(shown, d.tab)+by+len(shown))%len(shown)]
+	d.show(shown[(slices.Index(shown, d.tab)+by+len(shown))%len(shown)])
 }
 
 // turnTo goes to the tab of a digit; 0 is the last.
 func (d *dashboard) turnTo(key string) tea.Cmd {
 	shown := d.shownTabs()
 	if key == "0" {
-		d.tab = shown[len(shown)-1]
+		d.show(shown[len(shown)-1])
 	} else if n := int(key[0] - '1'); n < len(shown) {
-		d.tab = shown[n]
+		d.show(shown[n])
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
@@ -58,7 +59,8 @@ func TestListsSayHowManyOlderJobsAreNotShown(t *testing.T) {
 		tab  *tab
 		want string
 	}{{d.backups, " 4210 older not shown "}, {d.restores, " 3 older not shown "}} {
-		d.tab, m.stale = shown.tab, true
+		d.show(shown.tab)
+		m.stale = true
 		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, shown.want) {
 			t.Errorf("%s:\n%s", shown.tab.name, frame)
 		}
@@ -66,11 +68,13 @@ func TestListsSayHowManyOlderJobsAreNotShown(t *testing.T) {
 	snap = snapshotOf()
 	snap.LeftBackups = 4210
 	m = screen(t, snap, 80, 24)
-	m.dashboard.tab, m.stale = m.dashboard.backups, true
+	m.dashboard.show(m.dashboard.backups)
+	m.stale = true
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "4,210 jobs ended too long ago to be shown") {
 		t.Error(frame)
 	}
-	m.dashboard.tab, m.stale = m.dashboard.active, true
+	m.dashboard.show(m.dashboard.active)
+	m.stale = true
 	if frame := strings.Join(
 		strings.Fields(ansi.Strip(checkFrame(t, m))),
 		" ",
@@ -549,6 +553,46 @@ func TestScreenSaysWhyItIsStale(t *testing.T) {
 		); !strings.Contains(view, "live, writes fail") ||
 			!strings.Contains(view, "does not store what is written") {
 			t.Errorf("at %d:\n%s", width, view)
+		}
+	}
+}
+
+// TestOnlyTheShownTabHasItsRowsMade: a snapshot in which one job of thousands changed costs no rows of the tabs that are
+// not shown; what they count is right all the same, and so are their rows once they are shown.
+func TestOnlyTheShownTabHasItsRowsMade(t *testing.T) {
+	backups := func(n int) *watch.Snapshot {
+		var jobs []*job.Job
+		for i := range n {
+			name := fmt.Sprintf("b%04d", i)
+			jobs = append(jobs, ended(name, velerov1.BackupPhaseCompleted, 1, time.Minute, 2*time.Hour, 0, 0))
+		}
+		return snapshotOf(jobs...)
+	}
+	allocated := func(snap *watch.Snapshot) float64 {
+		m := screen(t, snap, 120, 40)
+		assessed := m.clusters[0].assessed
+		return testing.AllocsPerRun(20, func() { m.show(m.clusters[0], assessed) })
+	}
+	if few, many := allocated(backups(10)), allocated(backups(2000)); many > few+10 {
+		t.Errorf("taking a snapshot costs %v allocations with 2,000 ended backups, %v with 10", many, few)
+	}
+
+	m := screen(t, backups(5), 120, 40)
+	m.show(m.clusters[0], new(assess.Estimates).Assess(backups(7), noon))
+	d := m.dashboard
+	if d.backups.count != 7 || len(d.backups.rows) == 7 {
+		t.Errorf("the hidden tab counts %d and has %d rows", d.backups.count, len(d.backups.rows))
+	}
+	turns := map[string]func(){
+		"its number": func() { press(t, m, "3") },
+		"the next":   func() { d.show(d.restores); press(t, m, "tab") },
+		"the last":   func() { d.show(d.tabs[3]); d.turn(-1) },
+	}
+	for name, turn := range turns {
+		d.show(d.active)
+		m.show(m.clusters[0], new(assess.Estimates).Assess(backups(8), noon))
+		if turn(); d.tab != d.backups || len(d.backups.rows) != 8 {
+			t.Errorf("by %s: tab %s with %d rows", name, d.tab.name, len(d.tab.rows))
 		}
 	}
 }

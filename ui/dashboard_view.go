@@ -326,7 +326,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 func (d *dashboard) Click(x, y int) (again bool, cmd tea.Cmd) {
 	if y == 0 {
 		if i := draw.SpanAt(d.tabsAt, x); i >= 0 {
-			d.tab = d.shownTabs()[i]
+			d.show(d.shownTabs()[i])
 			return false, nil
 		}
 	}

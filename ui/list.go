@@ -171,6 +171,9 @@ func (t *list) wheel(lines int) {
 type marks map[string]bool
 
 func (s marks) prune(clusters []*clusterState) {
+	if len(s) == 0 {
+		return
+	}
 	there := marks{}
 	for _, j := range allJobs(clusters...) {
 		there[j.cluster.key(string(j.UID))] = true

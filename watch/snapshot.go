@@ -293,9 +293,15 @@ func (s *Snapshot) addBackups(a *diagnosis.Environment) {
 			a.BackupLocations[j.BackupName] = s.leftLocations[j.BackupName]
 		}
 	}
+	if len(a.BackupLocations) == 0 {
+		return
+	}
 	for _, j := range s.Jobs {
+		if j.Kind != job.Backup {
+			continue
+		}
 		location, read := a.BackupLocations[j.Name]
-		if !read || j.Kind != job.Backup {
+		if !read {
 			continue
 		}
 		a.BackupLocations[j.Name] = cmp.Or(j.StorageLocation, location)

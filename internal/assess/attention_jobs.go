@@ -93,24 +93,13 @@ func (l *attention) addHeldUp(j *job.Job) {
 
 // addEnded lists jobs that ended badly a short while ago, unless a schedule tells of them or a later one went well.
 func (l *attention) addEnded() {
-	scheduled := map[string]bool{}
-	for _, s := range l.Snapshot.Schedules {
-		scheduled[s.Name] = true
-	}
-	good := map[string]time.Time{} // when the last one that went well began
-	for _, j := range l.Snapshot.Jobs {
-		if again := repeated(j); j.Phase == velero.PhaseCompleted && again != "" {
-			good[again] = job.Latest(good[again], j.Began())
-		}
-	}
+	bad := l.endedBadly()
+	good := l.wentWellSince(bad)
 	failed := map[string]*Finding{} // about the newest of those that failed again and again; jobs come newest first
-	for _, j := range l.Snapshot.Jobs {
+	for _, j := range bad {
 		again := repeated(j)
 		switch newest := failed[again+j.Phase]; {
-		case !j.Terminal(), synced(j), j.Kind == job.Backup && scheduled[j.ScheduleName], l.isListed(j.UID):
-		case j.Phase == velero.PhaseCompleted,
-			l.Environment.Now.Sub(endOf(j)) >= endedRecently,
-			good[again].After(j.Began()):
+		case good[again].After(j.Began()):
 		case j.Phase == velero.PhaseFailedValidation && l.locations[l.locationOf(j.StorageLocation)].causes(refOf(j)):
 		case newest != nil && again != "":
 			newest.repeat(endOf(j))
@@ -126,6 +115,41 @@ func (l *attention) addEnded() {
 			)
 		}
 	}
+}
+
+// endedBadly are the jobs that ended a short while ago and not Completed, newest first, without those that a schedule
+// or another finding tells of. What it asks of each job is cheap: there may be tens of thousands.
+func (l *attention) endedBadly() (bad []*job.Job) {
+	scheduled := map[string]bool{}
+	for _, s := range l.Snapshot.Schedules {
+		scheduled[s.Name] = true
+	}
+	for _, j := range l.Snapshot.Jobs {
+		if j.Phase != velero.PhaseCompleted && j.Terminal() && l.Environment.Now.Sub(endOf(j)) < endedRecently &&
+			!synced(j) && !(j.Kind == job.Backup && scheduled[j.ScheduleName]) && !l.isListed(j.UID) {
+			bad = append(bad, j)
+		}
+	}
+	return bad
+}
+
+// wentWellSince says when the last job that is Completed began, by what it does (see [repeated]), as far as it began
+// after one of the bad ones.
+func (l *attention) wentWellSince(bad []*job.Job) map[string]time.Time {
+	if len(bad) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(bad, func(a, b *job.Job) int { return a.Began().Compare(b.Began()) }).Began()
+	good := map[string]time.Time{}
+	for _, j := range l.Snapshot.Jobs {
+		if j.Phase != velero.PhaseCompleted || !j.Began().After(first) {
+			continue
+		}
+		if again := repeated(j); again != "" {
+			good[again] = job.Latest(good[again], j.Began())
+		}
+	}
+	return good
 }
 
 // repeated is the same for jobs that do the same again, empty if that is not known.

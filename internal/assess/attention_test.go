@@ -450,3 +450,36 @@ func TestStoppedScheduleIsOneFinding(t *testing.T) {
 		}
 	}
 }
+
+// TestCompletedJobsCostNoAttention: what needs someone is found at each snapshot, so the jobs that went well, of which
+// there may be tens of thousands, add no work but a look at their phase.
+func TestCompletedJobsCostNoAttention(t *testing.T) {
+	allocated := func(completed int, failed ...*job.Job) float64 {
+		jobs := failed
+		for i := range completed {
+			done := finished("r"+strconv.Itoa(i), velerov1.RestorePhaseCompleted, time.Duration(i+30)*time.Hour)
+			jobs = append(jobs, done)
+		}
+		a := new(Estimates).Assess(alive(jobs...), noon)
+		if found := a.Attention(); len(found) != len(failed) {
+			t.Fatalf("%d findings about %d failed restores", len(found), len(failed))
+		}
+		return testing.AllocsPerRun(20, func() { a.Attention() })
+	}
+	bad := finished("bad", velerov1.RestorePhaseFailed, time.Hour)
+	for name, failed := range map[string][]*job.Job{"none failed": nil, "one failed": {bad}} {
+		if few, many := allocated(10, failed...), allocated(1000, failed...); many > few {
+			t.Errorf("%s: %v allocations with 1,000 completed restores, %v with 10", name, many, few)
+		}
+	}
+}
+
+// finished is a restore that began ago and took a minute.
+func finished(name string, phase velerov1.RestorePhase, ago time.Duration) *job.Job {
+	r := &velerov1.Restore{ObjectMeta: object(name, ago)}
+	r.Spec.BackupName = "of-" + name
+	r.Status = velerov1.RestoreStatus{
+		Phase: phase, StartTimestamp: before(ago), CompletionTimestamp: before(ago - time.Minute),
+	}
+	return job.Next(nil, job.Input{Restore: r, At: noon})
+}

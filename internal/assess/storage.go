@@ -32,6 +32,9 @@ type SnapshotLocation struct {
 
 // SnapshotLocations are all volume snapshot locations, by name.
 func (a *Assessment) SnapshotLocations() []SnapshotLocation {
+	if len(a.Snapshot.SnapshotLocations) == 0 {
+		return nil // the dashboard does not ask for them, and has tens of thousands of backups
+	}
 	named := map[string]int{}
 	for _, b := range a.Backups() {
 		for _, name := range b.Spec.VolumeSnapshotLocations {

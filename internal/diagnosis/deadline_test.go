@@ -62,3 +62,22 @@ func TestDeadlines(t *testing.T) {
 		t.Errorf("hooks are waited for without limit, yet the bound is %v", at)
 	}
 }
+
+// TestEndedJobsCostNothing: of a job that has ended, and there may be tens of thousands, neither the waits nor the queue
+// are looked at.
+func TestEndedJobsCostNothing(t *testing.T) {
+	for _, kind := range []job.Kind{job.Backup, job.Restore} {
+		for _, phase := range []string{velero.PhaseCompleted, velero.PhaseFailed, velero.PhaseFailedValidation} {
+			j, env := spec{name: "j", kind: kind, phase: phase, started: 60, changed: 5}.job(t), healthy()
+			allocated := testing.AllocsPerRun(100, func() {
+				_, setting := Deadline(j, env)
+				if _, _, waits := Queue(j, env); waits || setting != "" {
+					t.Fatalf("a %s that is %s waits, or has a deadline", kind, phase)
+				}
+			})
+			if allocated > 0 {
+				t.Errorf("the deadline and the place of a %s that is %s cost %v allocations", kind, phase, allocated)
+			}
+		}
+	}
+}

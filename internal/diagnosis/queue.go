@@ -12,9 +12,19 @@ import (
 
 // Queue says why a job waits for its turn: its place (1 is next, 0 unknown) and the reason; ok is false if it does not.
 func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
+	if !waitsForTurn(j) {
+		return 0, "", false
+	}
+	return queuePlace(j, env)
+}
+
+// queuePlace is apart from [Queue], which is asked of every job: here the environment goes to the heap.
+func queuePlace(j *job.Job, env Environment) (position int, reason string, ok bool) {
 	w := turnOf(j, &env)
 	return w.position, w.reason, w.ok
 }
+
+func waitsForTurn(j *job.Job) bool { return j.Stage == job.StageQueued && !j.Deleting }
 
 // InFront lists the jobs that a job waits for, at first or second hand: the running ones of a queue, or the one that is
 // finalized before it. What is said of the job depends on how these fare.
@@ -40,7 +50,7 @@ type turn struct {
 
 func turnOf(j *job.Job, env *Environment) turn {
 	switch {
-	case j.Stage != job.StageQueued || j.Deleting:
+	case !waitsForTurn(j):
 		return turn{}
 	case j.Kind == job.Restore:
 		return waitForWorker(j, env)

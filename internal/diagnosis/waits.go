@@ -284,15 +284,20 @@ var decisive = map[job.Stage]velero.WaitName{
 // Deadline is when Velero gives up on the present stage, and the setting; zero without a bound
 // (docs/dev/velero.md#waits).
 func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
-	if j.Object == nil || j.Record(j.Stage).Began.IsZero() {
-		return time.Time{}, ""
+	name, bounded := decisive[j.Stage]
+	if !bounded || j.Object == nil || j.Record(j.Stage).Began.IsZero() {
+		return time.Time{}, "" // the waits of most jobs, which have ended, need not be known
 	}
-	a := newAssessment(j, &env)
-	name := decisive[j.Stage]
 	if j.Stage == job.StageFinalizing && hasHooks(j) {
 		name = velero.WaitRestoreHooks
 	}
-	for _, w := range a.waits() {
+	return passesAt(name, j, env)
+}
+
+// passesAt is when the limit of a wait passes, and the setting; zero if the job does not wait for that, or without
+// a limit.
+func passesAt(name velero.WaitName, j *job.Job, env Environment) (at time.Time, setting string) {
+	for _, w := range newAssessment(j, &env).waits() {
 		if w.row.Name == name && !w.passes.IsZero() {
 			return w.passes, w.row.Limit.Setting
 		}

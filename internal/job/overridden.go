@@ -23,7 +23,7 @@ func (j *Job) writers() (server, other time.Time) {
 
 // overridden reports whether something else ended the job: Velero notes when a job was completed.
 func (j *Job) overridden() (server, other time.Time, ok bool) {
-	if j.Object == nil || !j.Terminal() || !j.Completed.IsZero() {
+	if !j.Completed.IsZero() || j.Object == nil || !j.Terminal() { // the first holds of nearly all jobs
 		return time.Time{}, time.Time{}, false
 	}
 	server, other = j.writers()

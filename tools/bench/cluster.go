@@ -70,7 +70,7 @@ func newBench(ctx context.Context, o options) (b *bench, err error) {
 		Backups:     o.jobs,
 		Restores:    o.jobs,
 		DataUploads: o.uploads,
-		Running:     3,
+		Running:     o.running,
 	}
 	ended := testbed.Fleet{
 		Namespace: small,

@@ -21,7 +21,7 @@ type options struct {
 	veltui, before, kubectl, velero string
 	only, out                       string
 
-	jobs, uploads, runs, keys int
+	jobs, uploads, running, runs, keys int
 	window                    time.Duration
 }
 
@@ -35,6 +35,7 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "a file for the table, beside standard output")
 	flag.IntVar(&o.jobs, "jobs", 10_000, "backups, and restores, on the large cluster")
 	flag.IntVar(&o.uploads, "uploads", 50_000, "DataUploads on the large cluster")
+	flag.IntVar(&o.running, "running", 3, "how many of each on the large cluster have not ended, and stand still")
 	flag.IntVar(&o.runs, "runs", 3, "runs of each command; what takes longer has fewer")
 	flag.IntVar(&o.keys, "keys", 100, "keys a run")
 	flag.DurationVar(&o.window, "window", 10*time.Second, "how long bytes and CPU are counted, three times each")
