@@ -1,7 +1,7 @@
 // The name is below collector, because it also measures collector/internal/inflate.
 module github.com/veltui/veltui/collector/bench
 
-go 1.26.0
+go 1.26.7
 
 require (
 	github.com/klauspost/compress v1.19.2
@@ -37,7 +37,7 @@ require (
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/net v0.58.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/api v0.37.2 // indirect
