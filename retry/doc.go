@@ -7,5 +7,9 @@
 // stops at its cap: with "10 minutes" its last attempt is made 39 seconds after the first (velero issue 7207,
 // kubernetes issue 131122).
 //
-// [RetryOnRetriableMaxBackOff] repeats any request. Only [Excludes] and [Unsent] rule out that a write was carried out.
+// [CapBackoff] is the schedule. [RetryOnRetriableMaxBackOff] and [RetryOnErrorMaxBackOff] repeat any request: the first
+// what its caller calls retriable, the second what [Classify] does. [PatchResourceWithRetries] repeats a guarded write,
+// and reads back what became of a request before it sends the next: only [Excludes] and [Unsent] rule out that a write
+// was carried out. Velero's functions of these names take the longest time and the objects; here [Options] has the
+// schedule and the deadline, and a [GuardedPatch] the request, its guards and what reads it back.
 package retry

@@ -214,19 +214,27 @@ type Backoff struct {
 	Jitter float64       // the part of a delay, from 0 to 1, by which chance makes it shorter
 }
 
-// complete puts defaults where nothing usable is set.
-func (b Backoff) complete() Backoff {
-	if b.Cap <= 0 {
-		b.Cap = DefaultCap
+// CapBackoff returns the default schedule with a cap of its own, [DefaultCap] if that is zero or less. The cap bounds a
+// delay: in Velero's helper of this name (pkg/client/retry.go, 1.18.3) it also ends the attempts.
+func CapBackoff(cap time.Duration) Backoff {
+	if cap <= 0 {
+		cap = DefaultCap
 	}
+	return Backoff{First: min(DefaultFirst, cap), Factor: DefaultFactor, Cap: cap, Jitter: DefaultJitter}
+}
+
+// complete puts the values of CapBackoff where nothing usable is set.
+func (b Backoff) complete() Backoff {
+	defaults := CapBackoff(b.Cap)
+	b.Cap = defaults.Cap
 	if b.First <= 0 {
-		b.First = DefaultFirst
+		b.First = defaults.First
 	}
 	if !(b.Factor >= 1) { // NaN too
-		b.Factor = DefaultFactor
+		b.Factor = defaults.Factor
 	}
 	if !(b.Jitter >= 0 && b.Jitter <= 1) {
-		b.Jitter = DefaultJitter
+		b.Jitter = defaults.Jitter
 	}
 	b.First = min(b.First, b.Cap)
 	return b

@@ -115,14 +115,43 @@ func (x *execution) deliver(ctx context.Context, d *delivery) error {
 	}
 	o := x.retrying()
 	o.AttemptTimeout = gatherAttempt(x.f.o) + attemptTimeout(x.f.o)
-	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) error {
-		defer x.update()
-		return x.attempt(ctx, d)
-	}, x.retriable)
-	if err != nil && d.state() == Doubtful {
-		err = x.settle(ctx, d, err, x.f.o.Observe)
+	return retry.PatchResourceWithRetries(ctx, o, &guardedWrite{guardedDelivery{x, d}}, x.retriable)
+}
+
+// guardedDelivery is what a dry run and a request for good have in common as a [retry.GuardedPatch].
+type guardedDelivery struct {
+	x *execution
+	d *delivery
+}
+
+func (g *guardedDelivery) Unsettled() bool { return g.d.open }
+
+func (g *guardedDelivery) ReadBack(ctx context.Context) (landed bool, err error) {
+	defer g.x.update()
+	err = g.x.resolve(ctx, g.d)
+	return g.d.landed, err
+}
+
+// settle finds out, for as long as patience, what became of requests that are in doubt.
+func (g *guardedDelivery) settle(ctx context.Context, err error, patience time.Duration) error {
+	if g.d.state() != Doubtful {
+		return err
 	}
-	return err
+	return g.x.settle(ctx, g.d, err, patience)
+}
+
+// guardedWrite sends a delivery's write for good.
+type guardedWrite struct{ guardedDelivery }
+
+func (g *guardedWrite) Confirm(ctx context.Context) error { return g.x.confirm(ctx) }
+
+func (g *guardedWrite) Send(ctx context.Context) error {
+	defer g.x.update()
+	return g.x.sendOnce(ctx, g.d)
+}
+
+func (g *guardedWrite) Settle(ctx context.Context, err error) error {
+	return g.settle(ctx, err, g.x.f.o.Observe)
 }
 
 // update keeps the outcome true of what has been proven of all writes.
@@ -148,21 +177,8 @@ func (x *execution) update() {
 	}
 }
 
-// attempt sends a write once, after a check of earlier sends and of the evidence.
-func (x *execution) attempt(ctx context.Context, d *delivery) error {
-	if d.open {
-		if err := x.resolve(ctx, d); d.landed || err != nil {
-			return err
-		}
-	}
-	if err := x.confirm(ctx); err != nil {
-		if d.open && errors.Is(err, errChanged) { // perhaps by an earlier send
-			if found := x.resolve(ctx, d); d.landed || found != nil {
-				return found
-			}
-		}
-		return err
-	}
+// sendOnce sends a write for good, and checks the answer.
+func (x *execution) sendOnce(ctx context.Context, d *delivery) error {
 	d.sent, d.forGood = x.serverTime(), true
 	r := x.f.writer.send(ctx, d.write, false)
 	x.host = r.host

@@ -73,26 +73,28 @@ func (x *execution) dryRunWrite(ctx context.Context, d *delivery) (answer *unstr
 	if err := x.note("check", d.write); err != nil {
 		return nil, err
 	}
-	err = retry.RetryOnRetriableMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
-		defer x.update()
-		answer, err = x.attemptDryRun(ctx, d)
-		return err
-	}, x.retriable)
-	if err != nil && d.state() == Doubtful {
-		err = x.settle(ctx, d, err, 0)
-	}
-	return answer, err
+	dryRun := &guardedDryRun{guardedDelivery: guardedDelivery{x, d}}
+	err = retry.PatchResourceWithRetries(ctx, x.retrying(), dryRun, x.retriable)
+	return dryRun.answer, err
 }
 
-func (x *execution) attemptDryRun(ctx context.Context, d *delivery) (*unstructured.Unstructured, error) {
-	if err := x.f.access.Check(ctx); err != nil {
-		return nil, err
-	}
-	if d.open {
-		if err := x.resolve(ctx, d); d.landed || err != nil {
-			return nil, err
-		}
-	}
+// guardedDryRun sends a delivery's write in a dry run.
+type guardedDryRun struct {
+	guardedDelivery
+	answer *unstructured.Unstructured // nil without one
+}
+
+func (g *guardedDryRun) Confirm(ctx context.Context) error { return g.x.f.access.Check(ctx) }
+
+func (g *guardedDryRun) Send(ctx context.Context) (err error) {
+	defer g.x.update()
+	g.answer, err = g.x.sendDryRun(ctx, g.d)
+	return err
+}
+
+func (g *guardedDryRun) Settle(ctx context.Context, err error) error { return g.settle(ctx, err, 0) }
+
+func (x *execution) sendDryRun(ctx context.Context, d *delivery) (*unstructured.Unstructured, error) {
 	isFirst := d.sent.IsZero()
 	if isFirst {
 		d.sent = x.serverTime()

@@ -28,7 +28,7 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 	in := install(t)
 	in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
-	f := in.finalizer(func(o *Options) { o.Backoff = retry.Backoff{Cap: 2 * time.Second} })
+	f := in.finalizer(func(o *Options) { o.Backoff = retry.CapBackoff(2 * time.Second) })
 	p := in.plan(f, job.Restore, "r", Request{})
 	back := make(chan time.Time, 1)
 	var failed []time.Time // when each failed attempt began

@@ -561,7 +561,7 @@ func (b *sendBench) options(dir string) Options {
 		panic(err)
 	}
 	return Options{Session: s, Namespace: "velero", Context: "prod-east",
-		AuditDir: filepath.Join(dir, "audit"), Deadline: 5 * time.Minute, Backoff: retry.Backoff{Cap: 5 * time.Second}}
+		AuditDir: filepath.Join(dir, "audit"), Deadline: 5 * time.Minute, Backoff: retry.CapBackoff(5 * time.Second)}
 }
 
 func (b *sendBench) load() (*rest.Config, error) {

@@ -19,8 +19,7 @@ import (
 
 var errStop = errors.New("stop")
 
-// errChanged means that a resource is not the one the patch was made for.
-var errChanged = errors.New("somebody else changed the resource")
+var errChanged = retry.ErrChanged
 
 func isElsewhere(err error) bool {
 	var moved *session.MovedError
