@@ -18,18 +18,28 @@ import (
 
 const leftBehind = 2 * time.Minute // how long a volume may continue after its job has failed
 
-func cancelling() definition {
-	return definition{
-		name: CancelVolumes, fill: cancelVolumes, marks: cancelled, endedByVelero: true, observe: observeCancel,
-		changes: func(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
-			return []operation{{"add", "/spec/cancel", true}}, nil
-		},
-		event: "VolumesCancelled", did: func(p *Plan) string { return "cancelled " + volumesTitle(p.Volumes) },
-		others: func(*unstructured.Unstructured) string { return "cancelled some of its volumes" },
-	}
+// cancelVolumesAction ends data movement that no longer moves.
+type cancelVolumesAction struct{ baseApplicable }
+
+func (cancelVolumesAction) name() Name { return CancelVolumes }
+
+func (cancelVolumesAction) marks() marks { return cancelled }
+
+func (cancelVolumesAction) changes(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
+	return []operation{{"add", "/spec/cancel", true}}, nil
 }
 
-func observeCancel(x *execution, ctx context.Context, late bool) error {
+func (cancelVolumesAction) event() string { return "VolumesCancelled" }
+
+func (cancelVolumesAction) did(p *Plan) string { return "cancelled " + volumesTitle(p.Volumes) }
+
+func (cancelVolumesAction) othersDid(*unstructured.Unstructured) string {
+	return "cancelled some of its volumes"
+}
+
+func (cancelVolumesAction) endedByVelero() bool { return true }
+
+func (cancelVolumesAction) observe(ctx context.Context, x *execution, late bool) error {
 	open := 0
 	for _, w := range x.writes {
 		o, err := x.once(ctx, w.object())
@@ -65,8 +75,8 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 	return nil
 }
 
-// cancelVolumes ends data movement that is stalled for a known cause, or whose job has failed.
-func cancelVolumes(e *Evidence, w *Plan) bool {
+// fill ends data movement that is stalled for a known cause, or whose job has failed.
+func (cancelVolumesAction) fill(e *Evidence, w *Plan) bool {
 	var dead, forbidden []job.Volume
 	cause, unwanted := "", e.unwanted()
 	c, named := e.volumeContext(), w.request.Volume

@@ -120,7 +120,7 @@ func TestCRDWithStatusSubresource(t *testing.T) {
 		return p.Effect() == Refuse && strings.Contains(p.Refusal, "status subresource")
 	})
 	// Where discovery is behind, the dry run tells.
-	x := f.execution(finalizing(), before, true, nil)
+	x := f.execution(finalizeAction{}, before, true, nil)
 	if err := x.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

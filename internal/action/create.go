@@ -18,24 +18,26 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-func creating() definition {
-	return definition{
-		name:       Create,
-		gather:     gatherCreation,
-		fill:       create,
-		nothing:    "create nothing",
-		creates:    true,
-		marks:      created,
-		ages:       noAge,
-		observe:    observing(observeCreation),
-		event:      "Created",
-		did:        done("created it"),
-		others:     func(*unstructured.Unstructured) string { return "created one of that name" },
-		lookBefore: lookAtSource,
-	}
-}
+// createAction makes a backup or restore.
+type createAction struct{ baseApplicable }
 
-func gatherCreation(g *gathering) {
+func (createAction) name() Name { return Create }
+
+func (createAction) verb() verb { return creates }
+
+func (createAction) restsOnAges(*Evidence) bool { return false }
+
+func (createAction) refusedTitle() string { return "create nothing" }
+
+func (createAction) marks() marks { return created }
+
+func (createAction) event() string { return "Created" }
+
+func (createAction) did(*Plan) string { return "created it" }
+
+func (createAction) othersDid(*unstructured.Unstructured) string { return "created one of that name" }
+
+func (createAction) gather(g *gathering) {
 	o := g.e.proposal
 	kind := job.Kind(o.asked.GetKind())
 	if o.exists {
@@ -144,9 +146,9 @@ func (g *gathering) sourceDeletion(b *velerov1.Backup) {
 	}
 }
 
-// lookAtSource looks at the backup again right before the request: the Restore names it by its name alone.
+// confirm looks at the backup again right before the request: the Restore names it by its name alone.
 // Another backup may have taken the name since, or the deletion of the backup may be requested.
-func lookAtSource(x *execution, ctx context.Context) error {
+func (createAction) confirm(ctx context.Context, x *execution) error {
 	shown := x.evidence.proposal
 	if shown.source == "" {
 		return nil // it is no restore
@@ -302,7 +304,7 @@ func BackupOf(schedule, name string) *unstructured.Unstructured {
 // lastApplied is kubectl's note of the schedule: on a backup, kubectl would take it for the backup's.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-func create(e *Evidence, p *Plan) bool {
+func (createAction) fill(e *Evidence, p *Plan) bool {
 	o := e.proposal
 	word := p.Kind.Word()
 	p.Title = "create " + word + " " + p.Name
@@ -385,8 +387,12 @@ func oneLine(value any) string {
 	return human.Shorten(sanitize.String(fmt.Sprint(value)), 200)
 }
 
-// observeCreation waits until Velero has begun it, or says why it does not.
-func observeCreation(x *execution, o *unstructured.Unstructured, late bool) error {
+// observe waits until Velero has begun it, or says why it does not.
+func (createAction) observe(ctx context.Context, x *execution, late bool) error {
+	o, err := x.readSubject(ctx)
+	if err != nil {
+		return err
+	}
 	word := x.plan.Kind.Word()
 	switch phase := x.out.Phase; {
 	case phase == velero.PhaseFailedValidation:

@@ -30,32 +30,31 @@ type backupDeletion struct {
 	copies            backupCopies
 }
 
-// deletingBackup creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
+// deleteBackupAction creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
 // under a name that follows from the backup's state: sent twice, or by two people, it is one request.
-func deletingBackup() definition {
-	return definition{
-		name:          DeleteBackup,
-		gather:        gatherBackupDeletion,
-		fill:          fillBackupDeletion,
-		nothing:       "delete nothing",
-		marks:         deleted,
-		creates:       true,
-		byName:        true,
-		removes:       true,
-		observe:       observeRequest,
-		endedByVelero: true,
-		event:         "DeletionRequested",
-		did: done(
-			"requested its deletion",
-		),
-		others:     func(*unstructured.Unstructured) string { return "requested the same deletion" },
-		lookBefore: lookBeforeDeletion,
-	}
+type deleteBackupAction struct{ baseApplicable }
+
+func (deleteBackupAction) name() Name { return DeleteBackup }
+
+func (deleteBackupAction) verb() verb { return creates }
+
+func (deleteBackupAction) refusedTitle() string { return "delete nothing" }
+
+func (deleteBackupAction) marks() marks { return deleted }
+
+func (deleteBackupAction) event() string { return "DeletionRequested" }
+
+func (deleteBackupAction) did(*Plan) string { return "requested its deletion" }
+
+func (deleteBackupAction) othersDid(*unstructured.Unstructured) string {
+	return "requested the same deletion"
 }
 
-// gatherBackupDeletion finds what Velero would delete and what it would refuse
+func (deleteBackupAction) endedByVelero() bool { return true }
+
+// gather finds what Velero would delete and what it would refuse
 // (pkg/controller/backup_deletion_controller.go Reconcile; 1.14 to 1.18.3).
-func gatherBackupDeletion(g *gathering) {
+func (deleteBackupAction) gather(g *gathering) {
 	o, e, d := g.e.proposal, g.e, &g.e.proposal.deletion
 	if !g.deletable(&d.Backup) {
 		return
@@ -140,10 +139,18 @@ func (d *backupDeletion) addRestore(g *gathering, raw *unstructured.Unstructured
 	}
 }
 
-// lookBeforeDeletion lists again, right before the request is sent, what the consent stands on and the version of the
-// backup does not show. Velero deletes the restores with the backup, also a restore that began after the last look, and
-// does not ask whether it runs; and a copy may be deleted meanwhile, by the same command in another terminal.
-func lookBeforeDeletion(x *execution, ctx context.Context) error {
+// confirm reads the backup again, which the request names without its uid, and lists what the consent stands on and the
+// version of the backup does not show. Velero deletes the restores with the backup, also a restore that began after the
+// last look, and does not ask whether it runs; and a copy may be deleted meanwhile, by the same command in another
+// terminal.
+func (deleteBackupAction) confirm(ctx context.Context, x *execution) error {
+	backup, err := x.read(ctx, x.evidence.Object)
+	switch {
+	case err != nil:
+		return err
+	case backup == nil || !sameVersion(backup, x.evidence.Object):
+		return errChanged
+	}
 	shown, request := &x.evidence.proposal.deletion, x.evidence.proposal.request
 	g := x.regather(ctx, &proposal{request: request, deletion: backupDeletion{Backup: shown.Backup}})
 	now := &g.e.proposal.deletion
@@ -208,7 +215,7 @@ func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured
 	}
 }
 
-func fillBackupDeletion(e *Evidence, p *Plan) bool {
+func (deleteBackupAction) fill(e *Evidence, p *Plan) bool {
 	d := &e.proposal.deletion
 	if d.copies.last != "" && !p.request.LastCopy {
 		return p.refuse(d.refuseLast(p))
@@ -304,12 +311,16 @@ func (x *execution) misdirected(other, request *unstructured.Unstructured, isOve
 	)
 }
 
-// observeRequest waits until the backup is gone, or its request says why it is not.
-func observeRequest(x *execution, ctx context.Context, late bool) error {
-	backup, err := x.readSubject(ctx)
+// observe waits until the backup is gone, or its request says why it is not.
+func (deleteBackupAction) observe(ctx context.Context, x *execution, late bool) error {
+	backup, err := x.once(ctx, x.subject)
+	if isGone(err) {
+		return x.stop(Settled, "the %s is deleted", x.plan.Kind.Word())
+	}
 	if err != nil {
 		return err
 	}
+	x.showPhase(backup)
 	o, err := x.once(ctx, x.plan.targets[0])
 	isOver := isGone(err)
 	if isOver {

@@ -183,7 +183,7 @@ func (x *execution) sendOnce(ctx context.Context, d *delivery) error {
 	r := x.f.writer.send(ctx, d.write, false)
 	x.host = r.host
 	if r.err != nil {
-		d.fail(&r, x.creates)
+		d.fail(&r, x.action.verb() == creates)
 		return r.err
 	}
 	if d.altered = d.verify(r.object, false); d.altered != "" {
@@ -335,19 +335,7 @@ func (x *execution) confirm(ctx context.Context) error {
 			return err
 		}
 	}
-	if x.byName {
-		now, err := x.read(ctx, x.evidence.Object)
-		switch {
-		case err != nil:
-			return err
-		case now == nil || !sameVersion(now, x.evidence.Object):
-			return errChanged
-		}
-	}
-	if x.lookBefore == nil {
-		return nil
-	}
-	return x.lookBefore(x, ctx)
+	return x.action.confirm(ctx, x)
 }
 
 // once reads a resource of the cluster that was shown in one attempt.

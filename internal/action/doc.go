@@ -3,9 +3,9 @@
 //
 // [Engine.Gather] collects evidence, [Plans] turns it into plans or refusals (pure functions), and
 // [Engine.Apply] applies one of them: it gathers again, makes a dry run, sends guarded JSON patches and
-// observes what follows. Each action is an entry of definitions, in finalize.go, wake.go, cancel_volumes.go
-// or advised.go. The rules are those of Velero's own code: what its server marks at its start
-// (pkg/cmd/server/server.go), what its finalizers take for granted
+// observes what follows. Each action is a type in a file of its own, such as finalize.go, with its line in
+// actions: an applicable one is carried out, any other only advised. The rules are those of Velero's own code:
+// what its server marks at its start (pkg/cmd/server/server.go), what its finalizers take for granted
 // (pkg/controller/{backup,restore}_finalizer_controller.go), and what its backup sync deletes
 // (backup_sync_controller.go).
 //

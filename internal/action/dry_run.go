@@ -106,7 +106,7 @@ func (x *execution) sendDryRun(ctx context.Context, d *delivery) (*unstructured.
 	}
 	if r.err != nil {
 		wasUnseen := d.unseen
-		d.fail(&r, x.creates)
+		d.fail(&r, x.action.verb() == creates)
 		d.unseen = d.unseen || wasUnseen || retry.Excludes(r.err) && !apierrors.IsUnauthorized(r.err)
 		return nil, r.err
 	}
@@ -242,7 +242,7 @@ func (x *execution) carriedOut(d *delivery) error {
 // writerDoubt says that the clock of the API server that would write is another than that of the ages, where
 // those count.
 func (x *execution) writerDoubt(w write, answer *unstructured.Unstructured) string {
-	if !x.restsOnAges(x.evidence) {
+	if !x.action.restsOnAges(x.evidence) {
 		return ""
 	}
 	return x.f.access.compareWriter(time.Now(), w.madeAt(answer)).doubt()

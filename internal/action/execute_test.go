@@ -494,9 +494,9 @@ func TestObserveBoundsTheWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range []definition{finalizing(), cancelling()} {
-			if x := (&execution{f: f, definition: d}); x.limit() != want {
-				t.Errorf("%s with %s: watched for %s, want %s", d.name, given, x.limit(), want)
+		for _, a := range []applicable{finalizeAction{}, cancelVolumesAction{}} {
+			if x := (&execution{f: f, action: a}); x.limit() != want {
+				t.Errorf("%s with %s: watched for %s, want %s", a.name(), given, x.limit(), want)
 			}
 		}
 	}

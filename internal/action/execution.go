@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,7 +17,7 @@ import (
 
 // execution is one run of Apply: one deadline, one local record, and patches that land once or not at all.
 type execution struct {
-	definition
+	action   applicable
 	f        *Engine
 	dryRun   bool
 	report   func(Progress)
@@ -58,18 +59,18 @@ func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func
 	case !shown.Possible():
 		return out, nil
 	}
-	d, err := definitionOf(shown.Action)
+	a, err := applicableNamed(shown.Action)
 	if err != nil {
 		out.Message = err.Error()
 		return out, err
 	}
-	x := f.execution(d, shown, dryRun, report)
+	x := f.execution(a, shown, dryRun, report)
 	x.out = out
 	x.out.State, x.out.Message = Unfinished, ""
 	return x.run(ctx)
 }
 
-func (f *Engine) execution(d definition, shown Plan, dryRun bool, report func(Progress)) *execution {
+func (f *Engine) execution(a applicable, shown Plan, dryRun bool, report func(Progress)) *execution {
 	if report == nil {
 		report = func(Progress) {}
 	}
@@ -77,7 +78,7 @@ func (f *Engine) execution(d definition, shown Plan, dryRun bool, report func(Pr
 	if deadline <= 0 {
 		deadline = velero.ResourceTimeout(shown.evidence.Object, velero.ServerFlags{})
 	}
-	return &execution{definition: d, f: f, plan: shown, dryRun: dryRun, report: report, until: f.o.Now().Add(deadline),
+	return &execution{action: a, f: f, plan: shown, dryRun: dryRun, report: report, until: f.o.Now().Add(deadline),
 		stamp: stamp{by: shown.evidence.By, attempt: f.o.NewID()}, subject: shown.evidence.Object}
 }
 
@@ -138,7 +139,7 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 		x.f.GatherStored(ctx, e, known)
 	}
 	x.evidence = e
-	now, _ := x.definition.planned(e, x.plan.request)
+	now, _ := newPlan(x.action, e, x.plan.request)
 	return now
 }
 
@@ -161,7 +162,7 @@ func (x *execution) lookOnce(ctx context.Context) error {
 func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	x.out.Plan, x.out.Phase = now, phaseOf(o)
 	seen, what := x.plan.evidence.Object, "it changed after the plan was shown"
-	by, at := x.marks.others(seen, o)
+	by, at := x.action.marks().others(seen, o)
 	if x.out.Sent == Doubtful && by == x.stamp.by {
 		by, what = "", "it was changed, perhaps by what was sent"
 	}
@@ -175,10 +176,7 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"
 	case by != "":
-		did := x.did(&x.plan)
-		if x.others != nil {
-			did = x.others(o)
-		}
+		did := cmp.Or(x.action.othersDid(o), x.action.did(&x.plan))
 		what = fmt.Sprintf("%s %s at %s", by, did, x.moment(at))
 	case phaseOf(o) != x.plan.From:
 		what = fmt.Sprintf("its phase went from %s to %s", orNone(x.plan.From), phaseOf(o))
@@ -205,7 +203,7 @@ func (x *execution) prepare(context.Context) error {
 		return err
 	}
 	for _, o := range p.targets {
-		w, err := x.definition.write(p, o, x.stamp)
+		w, err := newWrite(x.action, p, o, x.stamp)
 		if err != nil {
 			return err
 		}
@@ -257,7 +255,7 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 		return x.stop(Changed, "%s; %s", x.otherCreator(o), x.nothing())
 	}
 	did := "changed"
-	if by, _ := x.marks.others(seen, o); by != "" && by != x.stamp.by {
+	if by, _ := x.action.marks().others(seen, o); by != "" && by != x.stamp.by {
 		did = "was patched by " + by
 	}
 	return x.stop(Changed, "%s %s after it was shown; %s", what, did, x.nothing())
@@ -310,7 +308,7 @@ func (x *execution) watch(ctx context.Context) error {
 	}
 	for {
 		late := x.f.o.Now().After(end)
-		err := x.observe(x, ctx, late)
+		err := x.action.observe(ctx, x, late)
 		switch {
 		case errors.Is(err, errStop):
 			return err
@@ -326,7 +324,7 @@ func (x *execution) watch(ctx context.Context) error {
 }
 
 func (x *execution) limit() time.Duration {
-	if x.endedByVelero {
+	if x.action.endedByVelero() {
 		return x.f.o.Observe + x.f.untilEnded
 	}
 	return x.f.o.Observe
@@ -334,36 +332,25 @@ func (x *execution) limit() time.Duration {
 
 func (x *execution) observed() bool { return !x.f.o.Now().Before(x.observeUntil) }
 
-// observing observes by the present state of what the plan is about, or what was created. It ends the execution once
-// that is gone.
-func observing(
-	judge func(x *execution, o *unstructured.Unstructured, late bool) error,
-) func(*execution, context.Context, bool) error {
-	return func(x *execution, ctx context.Context, late bool) error {
-		o, err := x.readSubject(ctx)
-		if err != nil {
-			return err
-		}
-		return judge(x, o, late)
-	}
-}
-
-// readSubject reads what is observed; it ends the execution if that is gone.
+// readSubject reads what the plan is about, or what was created. It ends the execution if that is gone.
 func (x *execution) readSubject(ctx context.Context) (*unstructured.Unstructured, error) {
 	o, err := x.once(ctx, x.subject)
 	what := x.plan.Kind.Word()
 	switch {
-	case x.removes && (isGone(err) || err == nil && !x.byName && o.GetUID() != x.subject.GetUID()):
-		return nil, x.stop(Settled, "the %s is deleted", what)
 	case isGone(err):
 		return nil, x.stop(Deleted, "the %s is gone", what)
 	case err != nil:
 		return nil, err
 	}
-	x.out.Phase = phaseOf(o)
-	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
-	if o.GetUID() != x.subject.GetUID() && !x.byName {
+	x.showPhase(o)
+	if o.GetUID() != x.subject.GetUID() {
 		return nil, x.stop(Deleted, "the %s is gone; another one has its name", what)
 	}
 	return o, nil
+}
+
+// showPhase notes and reports the phase of what is observed.
+func (x *execution) showPhase(o *unstructured.Unstructured) {
+	x.out.Phase = phaseOf(o)
+	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
 }

@@ -26,7 +26,7 @@ func (p *Plan) Facts() []diagnosis.Fact {
 		l.Doubts(diagnosis.SourcePod, p.evidence.At, "%s", note)
 	}
 	doubt := p.evidence.skew.doubt()
-	if d, err := definitionOf(p.Action); err == nil && !d.restsOnAges(&p.evidence) {
+	if a, err := actionNamed(p.Action); err == nil && !a.restsOnAges(&p.evidence) {
 		doubt = p.evidence.skew.remark()
 	}
 	if doubt != "" {

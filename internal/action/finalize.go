@@ -17,27 +17,30 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-func finalizing() definition {
-	return definition{
-		name:          Finalize,
-		fill:          finalize,
-		changes:       finalizeChanges,
-		marks:         finalized,
-		endedByVelero: true,
-		observe:       observing(observeFinalize),
-		event:         "Finalized",
-		did:           func(p *Plan) string { return "changed its phase from " + orNone(p.From) + " to " + p.To },
-		others: func(now *unstructured.Unstructured) string {
-			return "set it to " + now.GetAnnotations()[string(finalized)+"-to"]
-		},
-	}
+// finalizeAction writes the phase in which the job should be.
+type finalizeAction struct{ baseApplicable }
+
+func (finalizeAction) name() Name { return Finalize }
+
+func (finalizeAction) marks() marks { return finalized }
+
+func (finalizeAction) event() string { return "Finalized" }
+
+func (finalizeAction) did(p *Plan) string {
+	return "changed its phase from " + orNone(p.From) + " to " + p.To
 }
+
+func (finalizeAction) othersDid(now *unstructured.Unstructured) string {
+	return "set it to " + now.GetAnnotations()[string(finalized)+"-to"]
+}
+
+func (finalizeAction) endedByVelero() bool { return true }
 
 const maxReason = 500 // how many runes a person's reason may have
 
-// finalize makes a plan, or a refusal with a reason that a person can act on. It never writes Completed: only
+// fill makes a plan, or a refusal with a reason that a person can act on. It never writes Completed: only
 // Velero's finalizer knows what is left to do; nor FailedValidation, which means something else.
-func finalize(e *Evidence, p *Plan) bool {
+func (finalizeAction) fill(e *Evidence, p *Plan) bool {
 	v := ruleFor(e, p.request)
 	if v.refusal == "" && velero.TerminalPhase(v.to) {
 		if alive := stillAlive(e); alive.refusal != "" {

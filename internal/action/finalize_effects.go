@@ -2,6 +2,7 @@ package action
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -148,7 +149,11 @@ func (p *Plan) describeEndedRestore(e *Evidence) {
 	}
 }
 
-func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []operation, notes [][2]string) {
+func (finalizeAction) changes(
+	p *Plan,
+	o *unstructured.Unstructured,
+	s stamp,
+) (ops []operation, notes [][2]string) {
 	if status, _, _ := unstructured.NestedMap(o.Object, "status"); status == nil {
 		ops = append(ops, operation{"add", "/status", map[string]any{}})
 	}
@@ -171,9 +176,12 @@ func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []oper
 	return ops, [][2]string{{"-from", p.From}, {"-to", p.To}}
 }
 
-// observeFinalize checks for at least one sync period whether the phase holds: Velero's server
+// observe checks for at least one sync period whether the phase holds: Velero's server
 // may overwrite it, and its backup sync may remove a backup that is not in the object store.
-func observeFinalize(x *execution, _ *unstructured.Unstructured, late bool) error {
+func (finalizeAction) observe(ctx context.Context, x *execution, late bool) error {
+	if _, err := x.readSubject(ctx); err != nil {
+		return err
+	}
 	held, over := x.plan.holds(x.out.Phase)
 	switch {
 	case !held:

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -14,30 +15,35 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// pausing is Pause or Unpause. Both write spec.paused, as `velero schedule pause` does (pkg/cmd/cli/schedule/pause.go;
-// 1.12 to 1.18.3), and leave all else, where that also resets spec.skipImmediately.
-func pausing(name Name) definition {
-	return definition{
-		name:    name,
-		gather:  gatherSchedule,
-		fill:    pause,
-		nothing: "leave it as it is",
-		marks:   paused,
-		observe: observing(observePause),
-		ages:    noAge,
-		changes: func(p *Plan, _ *unstructured.Unstructured, _ stamp) ([]operation, [][2]string) {
-			changes := []operation{{"add", "/spec/paused", p.Action == Pause}}
-			if p.Action == Unpause && p.request.SkipImmediately {
-				changes = append(changes, operation{"add", "/spec/skipImmediately", true})
-			}
-			return changes, [][2]string{{"-to", string(p.Action)}}
-		},
-		event: human.Capital(string(name)) + "d",
-		did:   done(string(name) + "d it"),
-		others: func(now *unstructured.Unstructured) string {
-			return "did the same or the opposite (" + now.GetAnnotations()[string(paused)+"-to"] + ")"
-		},
+// pauseAction is Pause or Unpause. Both write spec.paused, as `velero schedule pause` does
+// (pkg/cmd/cli/schedule/pause.go; 1.12 to 1.18.3), and leave all else, where that also resets spec.skipImmediately.
+type pauseAction struct {
+	baseApplicable
+	as Name
+}
+
+func (a pauseAction) name() Name { return a.as }
+
+func (pauseAction) restsOnAges(*Evidence) bool { return false }
+
+func (pauseAction) refusedTitle() string { return "leave it as it is" }
+
+func (pauseAction) marks() marks { return paused }
+
+func (a pauseAction) changes(p *Plan, _ *unstructured.Unstructured, _ stamp) ([]operation, [][2]string) {
+	changes := []operation{{"add", "/spec/paused", a.as == Pause}}
+	if a.as == Unpause && p.request.SkipImmediately {
+		changes = append(changes, operation{"add", "/spec/skipImmediately", true})
 	}
+	return changes, [][2]string{{"-to", string(a.as)}}
+}
+
+func (a pauseAction) event() string { return human.Capital(string(a.as)) + "d" }
+
+func (a pauseAction) did(*Plan) string { return string(a.as) + "d it" }
+
+func (pauseAction) othersDid(now *unstructured.Unstructured) string {
+	return "did the same or the opposite (" + now.GetAnnotations()[string(paused)+"-to"] + ")"
 }
 
 // Named names an object of Velero's, for [Engine.Propose].
@@ -45,7 +51,7 @@ func Named(kind, name string) *unstructured.Unstructured {
 	return bare(jobKind(job.Kind(kind)), "", name)
 }
 
-func gatherSchedule(g *gathering) {
+func (pauseAction) gather(g *gathering) {
 	g.ask(
 		func() { g.readSchedule(g.e.proposal.asked.GetName()) },
 		func() { g.may("patch", "Schedule") },
@@ -76,7 +82,7 @@ func (g *gathering) owners() {
 	}
 }
 
-func pause(e *Evidence, p *Plan) bool {
+func (pauseAction) fill(e *Evidence, p *Plan) bool {
 	o := e.proposal
 	if o.schedule.Spec.Paused == (p.Action == Pause) {
 		p.Refusal = "schedule " + p.Name + " is " + string(p.Action) + "d already"
@@ -140,7 +146,11 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 	}
 }
 
-func observePause(x *execution, o *unstructured.Unstructured, late bool) error {
+func (pauseAction) observe(ctx context.Context, x *execution, late bool) error {
+	o, err := x.readSubject(ctx)
+	if err != nil {
+		return err
+	}
 	is, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
 	done := strings.ToLower(string(x.plan.Action)) + "d"
 	switch {

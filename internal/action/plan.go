@@ -2,8 +2,6 @@ package action
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/kubectl"
-	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
 )
 
@@ -225,177 +222,6 @@ const (
 	RestartNodeAgent Name = "restart-node-agent" // on one node
 	FixField         Name = "fix-field"          // corrects a field that Velero cannot read
 )
-
-// done is for an action that always does the same.
-func done(what string) func(*Plan) string { return func(*Plan) string { return what } }
-
-// definition is what an action has of its own. The engine gathers, compares, checks, patches, observes and records.
-type definition struct {
-	name Name
-	// gather reads what the plan stands on; nil for what is known of a job.
-	gather func(*gathering)
-	// fill completes the plan; false if the evidence does not call for the action. It is a pure function.
-	fill func(*Evidence, *Plan) bool
-	// nothing is the title of a proposed plan that is refused.
-	nothing string
-	// marks are the annotations that say who did it; empty, like all that follows, for an action that is only advised.
-	marks marks
-	// changes are a target's changes and notes besides the marks; nil for none.
-	changes func(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
-	event   string                                      // the reason of the Event
-	did     func(*Plan) string                          // says in the Event what was done
-	others  func(now *unstructured.Unstructured) string // says what somebody else did who was faster; nil for the same
-	// observe looks once whether the plan had its effect, and ends the execution if that, or that it is late, decides.
-	observe       func(x *execution, ctx context.Context, late bool) error
-	endedByVelero bool // it is observed until Velero has ended it
-	creates       bool // its targets do not exist yet
-	deletes       bool // its targets are deleted
-	removes       bool // in the end what it is about is gone
-	byName        bool // what it writes names the object without its uid, so that it is read right before
-	// lookBefore reads, right before each send of what is byName, what would make the request wrong; nil for nothing.
-	// It returns errChanged if that has changed.
-	lookBefore func(x *execution, ctx context.Context) error
-	// ages reports whether an age decides the plan, which clocks that differ then make wrong; nil for always.
-	ages func(*Evidence) bool
-}
-
-func (d definition) restsOnAges(e *Evidence) bool { return d.ages == nil || d.ages(e) }
-
-// noAge is for an action that no age decides.
-func noAge(*Evidence) bool { return false }
-
-// definitions lists all actions: first those that a job may call for, in the order in which they are offered.
-func definitions() []definition {
-	return []definition{
-		finalizing(),
-		{name: FixField, fill: fixField},
-		waking(),
-		{name: RestartNodeAgent, fill: restartNodeAgent},
-		cancelling(),
-		{name: Restart, fill: restart},
-		creating(),
-		pausing(Pause),
-		pausing(Unpause),
-		deletingBackup(),
-		deletingRestore(),
-	}
-}
-
-func definitionOf(name Name) (definition, error) {
-	for _, d := range definitions() {
-		if d.name == name {
-			return d, nil
-		}
-	}
-	return definition{}, fmt.Errorf("there is no action %q", name)
-}
-
-// Plans returns what the evidence calls for: finalizing first, as a plan or a refusal, then the
-// gentler actions, then those that are only advised. Only finalizing uses the request's phase.
-func Plans(e Evidence, r Request) []Plan {
-	var plans []Plan
-	for _, d := range definitions() {
-		if d.gather != nil {
-			continue
-		}
-		if p, ok := d.planned(&e, r); ok {
-			plans = append(plans, p)
-		}
-	}
-	return plans
-}
-
-// For returns the plan of one action; ok is false if the evidence does not call for it.
-func For(name Name, e Evidence, r Request) (p Plan, ok bool) {
-	d, err := definitionOf(name)
-	if err != nil {
-		return Plan{}, false
-	}
-	return d.planned(&e, r)
-}
-
-func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
-	if e.Job != nil && e.isMalformed() && d.name != Finalize && d.name != FixField {
-		return Plan{}, false // until the field is fixed Velero hears of nothing else
-	}
-	p := Plan{
-		Action:          d.name,
-		ResourceVersion: e.Object.GetResourceVersion(),
-		From:            phaseOf(e.Object),
-		request:         r,
-		evidence:        *e,
-	}
-	if j := e.Job; j != nil {
-		p.Kind, p.Namespace, p.Name, p.UID = j.Kind, j.Namespace, j.Name, j.UID
-	} else {
-		o := e.Object
-		p.Kind, p.Namespace, p.Name, p.UID = job.Kind(
-			o.GetKind(),
-		), o.GetNamespace(), sanitize.String(
-			o.GetName(),
-		), o.GetUID()
-	}
-	if o := e.proposal; o != nil {
-		p.Title, p.Why = d.nothing, "it was asked for"
-		p.refuse(cmp.Or(o.refusal, verdict{refusal: r.Refusal, advice: r.Advice}))
-	}
-	if p.Refusal == "" && !d.fill(e, &p) {
-		return Plan{}, false
-	}
-	p.Reason = cmp.Or(r.Reason, p.Why)
-	if p.Refusal == "" {
-		p.refuse(checkReason(r))
-	}
-	if doubt := e.skew.doubt(); doubt != "" && p.Possible() && d.restsOnAges(e) {
-		p.refuse(refuse(skewAdvice, "%s", doubt))
-	}
-	if d.marks != "" {
-		p.Commands = append(p.Commands, d.commands(&p)...)
-	}
-	return p, true
-}
-
-// commands patch the plan's targets with kubectl as veltui would, with the annotations that
-// `veltui rbac policy` asks for.
-func (d definition) commands(p *Plan) (commands []string) {
-	at := p.evidence.At.UTC()
-	s := stamp{at: at, by: p.evidence.By, attempt: "kubectl-" + at.Format("20060102T150405Z")}
-	for _, o := range p.targets {
-		w, err := d.write(p, o, s)
-		if err != nil {
-			return nil
-		}
-		patch, is := w.(*patch)
-		if !is {
-			continue // fill has written the command
-		}
-		resource := qualified(p.Kind)
-		if o.GetUID() != p.UID {
-			resource = qualified(velero.VolumeKind(o.GetKind()))
-		}
-		commands = append(
-			commands,
-			p.request.Reach().
-				Kubectl(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(patch.data)),
-		)
-	}
-	return commands
-}
-
-func (d definition) write(p *Plan, o *unstructured.Unstructured, s stamp) (write, error) {
-	switch {
-	case d.creates:
-		return newCreation(o, d.marks, s, p.Reason)
-	case d.deletes:
-		return &deletion{o}, nil
-	}
-	var changes []operation
-	var notes [][2]string
-	if d.changes != nil {
-		changes, notes = d.changes(p, o, s)
-	}
-	return newPatch(o, d.marks.attempt(), s.attempt, append(changes, d.marks.annotate(o, s, p.Reason, notes...)...))
-}
 
 // marks is the prefix of the annotations that say who did something, when, why and in which
 // attempts, newest first. The attempt tells our own patch from others after a lost answer.

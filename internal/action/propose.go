@@ -39,27 +39,28 @@ type proposal struct {
 // whose label velero.io/schedule-name says which schedule's template to take; Pause and Unpause change the schedule
 // of the object's name, and DeleteBackup and DeleteRestore the object itself.
 func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstructured, r Request) (Plan, error) {
-	d, err := definitionOf(name)
+	a, err := actionNamed(name)
 	if err != nil {
 		return Plan{}, err
 	}
-	if d.gather == nil {
+	proposed, ok := a.(proposable)
+	if !ok {
 		return Plan{}, fmt.Errorf("%s is about a job: gather its evidence", name)
 	}
 	asked := o.DeepCopy()
 	asked.SetNamespace(f.o.Namespace)
 	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) {
-		return f.gatherObject(ctx, d, proposal{asked: asked, request: r})
+		return f.gatherObject(ctx, proposed, proposal{asked: asked, request: r})
 	})
 	if err != nil {
 		return Plan{}, err
 	}
-	p, _ := d.planned(&e, r)
+	p, _ := newPlan(a, &e, r)
 	f.refuseAnother(ctx, &p)
 	return p, nil
 }
 
-func (f *Engine) gatherObject(ctx context.Context, d definition, of proposal) (Evidence, error) {
+func (f *Engine) gatherObject(ctx context.Context, a proposable, of proposal) (Evidence, error) {
 	asked := of.asked
 	e := Evidence{engine: f, proposal: &of, Object: bare(asked.GroupVersionKind(), f.o.Namespace, asked.GetName())}
 	g := gathering{Engine: f, ctx: ctx, client: f.access.get(), e: &e}
@@ -80,7 +81,7 @@ func (f *Engine) gatherObject(ctx context.Context, d definition, of proposal) (E
 		)
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
-	g.ask(g.server, g.identity, func() { d.gather(&g) })
+	g.ask(g.server, g.identity, func() { a.gather(&g) })
 	return e, g.err
 }
 

@@ -36,7 +36,7 @@ var sentWords = map[Sent]string{
 
 // request is what is sent, in a sentence.
 func (x *execution) request() string {
-	if x.creates || x.deletes {
+	if x.action.verb() != patches {
 		return "the request"
 	}
 	return "the patch"
@@ -134,10 +134,11 @@ func (x *execution) gatherOnce(ctx context.Context) (e Evidence, err error) {
 	if err := x.f.access.Check(ctx); err != nil {
 		return e, err
 	}
-	if o := shown.proposal; o != nil {
+	asked, isProposed := x.action.(proposable)
+	if o := shown.proposal; o != nil && isProposed {
 		e, err = x.f.gatherObject(
 			ctx,
-			x.definition,
+			asked,
 			proposal{asked: o.asked, request: x.plan.request, attempt: x.stamp.attempt},
 		)
 	} else {
@@ -172,7 +173,7 @@ func (x *execution) begin() error {
 	}
 	x.audit, x.out.Log = a, a.path
 	seen := x.plan.targets
-	if x.creates {
+	if x.action.verb() == creates {
 		seen = []*unstructured.Unstructured{x.plan.evidence.Object}
 	}
 	if x.plan.UID != "" { // else there is nothing yet of which to keep a copy
@@ -243,11 +244,8 @@ func (x *execution) sentSoFar() string {
 
 // otherCreator says who has created what has the name that a request would have taken, and when.
 func (x *execution) otherCreator(o *unstructured.Unstructured) string {
-	did := "created one of that name"
-	if x.others != nil {
-		did = x.others(o)
-	}
-	by, at := x.marks.others(&unstructured.Unstructured{}, o)
+	did := cmp.Or(x.action.othersDid(o), "created one of that name")
+	by, at := x.action.marks().others(&unstructured.Unstructured{}, o)
 	if by == "" {
 		by, did = "somebody", "created one of that name"
 		if managers := o.GetManagedFields(); len(managers) > 0 {
@@ -264,8 +262,8 @@ func (x *execution) otherCreator(o *unstructured.Unstructured) string {
 func (x *execution) announce(ctx context.Context) error {
 	err := x.f.access.Check(ctx)
 	if err == nil {
-		message := x.did(&x.plan) + ": " + x.plan.Reason
-		err = x.f.writer.event(ctx, x.subject, x.stamp, string(x.plan.Action), x.definition.event, message)
+		message := x.action.did(&x.plan) + ": " + x.plan.Reason
+		err = x.f.writer.event(ctx, x.subject, x.stamp, string(x.plan.Action), x.action.event(), message)
 	}
 	if err != nil {
 		x.warn("cannot write the Event: %v", err)

@@ -187,16 +187,14 @@ var errUnreadable = errors.New("the audit log does not tell what was sent")
 func readWrite(sent Entry) (write, error) {
 	if sent.Object != nil {
 		wanted := &unstructured.Unstructured{}
-		d, err := definitionOf(Name(sent.Action))
-		return &creation{
-				wanted:  wanted,
-				mark:    d.marks.attempt(),
-				attempt: sent.Attempt,
-				began:   sent.Time,
-			}, cmp.Or(
-				err,
-				json.Unmarshal(sent.Object, &wanted.Object),
-			)
+		a, err := applicableNamed(Name(sent.Action))
+		if err == nil {
+			err = json.Unmarshal(sent.Object, &wanted.Object)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &creation{wanted: wanted, mark: a.marks().attempt(), attempt: sent.Attempt, began: sent.Time}, nil
 	}
 	seen := bare(jobKind(job.Kind(sent.Kind)), sent.Namespace, sent.Name)
 	if d := sent.Delete; d != nil && d.UID != nil && d.ResourceVersion != nil {

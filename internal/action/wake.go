@@ -1,6 +1,7 @@
 package action
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -19,13 +20,21 @@ const (
 	wakeFinalizerOperations = 30 * time.Minute // with them its contents are downloaded and stored again
 )
 
-func waking() definition {
-	return definition{
-		name: Wake, fill: wake, marks: woken, observe: observing(observeWake), event: "Woken", did: done("woke it"),
-	}
-}
+// wakeAction touches the job, so that Velero looks at it again.
+type wakeAction struct{ baseApplicable }
 
-func observeWake(x *execution, _ *unstructured.Unstructured, late bool) error {
+func (wakeAction) name() Name { return Wake }
+
+func (wakeAction) marks() marks { return woken }
+
+func (wakeAction) event() string { return "Woken" }
+
+func (wakeAction) did(*Plan) string { return "woke it" }
+
+func (wakeAction) observe(ctx context.Context, x *execution, late bool) error {
+	if _, err := x.readSubject(ctx); err != nil {
+		return err
+	}
 	switch from := x.plan.From; {
 	case x.out.Phase != from:
 		return x.stop(Settled, "Velero continued: it is %s now", x.out.Phase)
@@ -40,10 +49,10 @@ func observeWake(x *execution, _ *unstructured.Unstructured, late bool) error {
 	return nil
 }
 
-// wake: the controllers look at a backup that is ready to start only when it is changed, and not at their start
+// fill: the controllers look at a backup that is ready to start only when it is changed, and not at their start
 // (backup_controller.go SetupWithManager); the backup finalizer looks at every change, and after errors in ever longer
 // intervals. A restore's finalizer waits for claims and hooks, where waking does nothing, so a restore is never woken.
-func wake(e *Evidence, w *Plan) bool {
+func (wakeAction) fill(e *Evidence, w *Plan) bool {
 	j := e.Job
 	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
 	starting := j.Phase == velero.PhaseReadyToStart

@@ -80,11 +80,14 @@ func TestCommandsSayWhoDoesIt(t *testing.T) {
 			t.Errorf("%s: %q", action, p.Commands)
 			continue
 		}
-		d, _ := definitionOf(action)
+		applied, err := applicableNamed(action)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for part, value := range map[string]string{"by": "jane", "at": e.At.UTC().Format(time.RFC3339), "attempt": "kubectl-" + e.At.UTC().Format("20060102T150405Z") + " .", "reason": p.Reason} {
 			text, _ := json.Marshal(value)
 			if want := strings.ReplaceAll(
-				string(d.marks),
+				string(applied.marks()),
 				"/",
 				"~1",
 			) + "-" + part + `","value":` + string(

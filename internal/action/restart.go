@@ -5,11 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
-	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 const (
@@ -19,11 +17,16 @@ const (
 	limitMargin    = 30 * time.Minute // how long past their own limit operations are polled
 )
 
-// restart gets a hung server going again, at the cost of all that it works on. It is only offered where the evidence
+// restartAction advises to restart the server.
+type restartAction struct{ baseAction }
+
+func (restartAction) name() Name { return Restart }
+
+// fill gets a hung server going again, at the cost of all that it works on. It is only offered where the evidence
 // names what hangs, or that the work is done, and where it helps: a restart marks what is in progress Failed and
 // cancels its data movement (pkg/cmd/server/server.go markInProgressCRsFailed, markDataUploadsCancel), forgets hooks
 // and backups that are ready to start, and reads the same objects and CRDs as before.
-func restart(e *Evidence, w *Plan) bool {
+func (restartAction) fill(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
 	if j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource ||
 		e.schemaTooOld() ||
@@ -269,109 +272,4 @@ func (e *Evidence) forgotten() []string {
 		}
 	}
 	return names
-}
-
-// restartNodeAgent: the pod that moved a volume has succeeded, but the node-agent did not note
-// it. At its start the node-agent looks at each volume in progress on its node and picks up what
-// its pod has done (since 1.15 for data uploads and downloads, since 1.17 for pod volumes;
-// AttemptDataUploadResume in data_upload_controller.go and its siblings).
-func restartNodeAgent(e *Evidence, w *Plan) bool {
-	v, known := e.version()
-	if !known || e.Job.Deleting {
-		return false
-	}
-	c := e.volumeContext()
-	var lost []job.Volume
-	var nodes []string
-	for _, m := range e.moving() {
-		if !m.CancelAsked && e.hasAgent(m.Node) && v.MovesInPods(m.Kind) && c.LostTrack(&m) {
-			lost = append(lost, m)
-			if !slices.Contains(nodes, m.Node) {
-				nodes = append(nodes, m.Node)
-			}
-		}
-	}
-	if len(lost) == 0 {
-		return false
-	}
-	slices.Sort(nodes)
-	w.Title = "restart the node-agent on " + human.List(nodes, 3)
-	w.Why = fmt.Sprintf(
-		"the pods of %s have succeeded, but the node-agent has not noticed: %s",
-		volumesTitle(lost),
-		someVolumes(lost),
-	)
-	w.Will = []string{"let the node-agent pick up the finished work"}
-	w.WillNot = []string{"cancel anything: the new node-agent takes over the other volumes in progress on the node"}
-	if !v.MovesInPods(velero.PodVolumeBackup) {
-		w.WillNot = []string{"keep pod volumes in progress on the node: Velero " + v.String() + " marks those Failed"}
-	}
-	w.Then = []string{"Velero continues with the " + e.Job.Kind.Word()}
-	for _, node := range nodes {
-		w.Commands = append(
-			w.Commands,
-			w.request.Reach().
-				Kubectl(w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node),
-		)
-	}
-	w.Refusal, w.Advice = "restarting is up to you: veltui only shows the command", "Run the command."
-	return true
-}
-
-// unreadable refuses a job or volume that Velero's types cannot hold: Velero reads no other of its kind either.
-func unreadable(e *Evidence, r Request) verdict {
-	what, _ := e.malformed()
-	advice := "Correct it with kubectl edit, then try again."
-	if p, ok := For(FixField, *e, r); ok && len(p.Commands) > 0 {
-		advice = "Correct it with: " + p.Commands[0]
-	}
-	return refuse(advice+" Restarting the Velero server does not help: it fails on it again.",
-		"%s: %s; %s", diagnosis.MalformedSpec, what, decode.ServerWarning)
-}
-
-func (e *Evidence) isMalformed() bool {
-	what, _ := e.malformed()
-	return what != ""
-}
-
-// malformed describes the malformed field of the job, or of its first such volume, whose index it returns.
-func (e *Evidence) malformed() (what string, volume int) {
-	if len(e.Job.Malformed) > 0 {
-		return e.Job.Malformed[0].String(), -1
-	}
-	for i, v := range e.Job.Volumes {
-		if v.Malformed != (decode.Malformed{}) {
-			return fmt.Sprintf("%s %s: %s", v.Kind, v.Name, v.Malformed), i
-		}
-	}
-	return "", -1
-}
-
-// fixField advises to correct what Velero cannot read. Only a person knows what the field was meant to say.
-func fixField(e *Evidence, w *Plan) bool {
-	what, volume := e.malformed()
-	if what == "" {
-		return false
-	}
-	w.Title, w.Why = "correct the malformed field", what
-	w.Will = []string{
-		"correct a value whose meaning is clear and remove any other, only if nothing has changed it since",
-	}
-	w.WillNot = []string{"be needed with a later Velero that accepts the value"}
-	w.Then = []string{"Velero's server can read all resources of this kind again"}
-	fields, resource, name := e.Job.Malformed, qualified(e.Job.Kind), e.Job.Name
-	if volume >= 0 {
-		v := e.Job.Volumes[volume]
-		fields, resource, name = []decode.Malformed{v.Malformed}, qualified(v.Kind), v.Name
-	}
-	if patch := decode.Patch(fields); patch != "" {
-		w.Commands = []string{
-			w.request.Reach().Kubectl(e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch),
-		}
-	} else {
-		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "edit", resource, name)}
-	}
-	w.Refusal = "veltui does not change the field itself"
-	w.Advice = "Check what the value should be, then run the command."
-	return true
 }
