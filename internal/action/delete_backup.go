@@ -30,8 +30,8 @@ type backupDeletion struct {
 	copies            backupCopies
 }
 
-// deleteBackupAction creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
-// under a name that follows from the backup's state: sent twice, or by two people, it is one request.
+// deleteBackupAction creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3),
+// but under a name that follows from the backup's state: sent twice, or by two people, it is one request.
 type deleteBackupAction struct{ baseApplicable }
 
 func (deleteBackupAction) name() Name { return DeleteBackup }
