@@ -22,7 +22,7 @@ type options struct {
 	only, out                       string
 
 	jobs, uploads, running, runs, keys int
-	window                    time.Duration
+	window                             time.Duration
 }
 
 func main() {
