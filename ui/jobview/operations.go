@@ -127,7 +127,8 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	if !p.list.Known {
 		if len(j.Volumes) > 0 {
-			return pager.Plain([]string{"", "  The Volumes page (v) shows the bytes that data movers have moved."})
+			page := human.Capital(nameWithKey(Volumes, s.sources.Keys))
+			return pager.Plain([]string{"", "  " + page + " shows the bytes that data movers have moved."})
 		}
 		return pager.Lines{}
 	}

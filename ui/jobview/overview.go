@@ -170,18 +170,9 @@ const labelWidth = 15
 // unlimited is more lines than any value has.
 const unlimited = 10_000
 
-// hintFor returns the key that opens the page of a place, empty for none.
+// hintFor tells the key that opens the page of a place, empty for none.
 func hintFor(p describe.Place, named keys.Map) string {
-	for i, t := range tabs() {
-		switch {
-		case t.Page != Page(p):
-		case t.Key != "":
-			return "press " + named.Key(t.What)
-		default:
-			return fmt.Sprintf("press %d", i+1)
-		}
-	}
-	return ""
+	return human.Clause("press ", keyOf(Page(p), named))
 }
 
 // Advice is what would help a job, with the keys that lead to it.

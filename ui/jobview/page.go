@@ -3,6 +3,7 @@ package jobview
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -264,6 +265,25 @@ type Tab struct {
 	Key, What string
 	Footer    bool
 	make      func() page
+}
+
+// keyOf returns the key that opens a page: its own, or else its number; empty for no page.
+func keyOf(p Page, named keys.Map) string {
+	for i, t := range tabs() {
+		switch {
+		case t.Page != p:
+		case t.Key != "":
+			return named.Key(t.What)
+		default:
+			return strconv.Itoa(i + 1)
+		}
+	}
+	return ""
+}
+
+// nameWithKey names a page in a sentence with the key that opens it, such as "the Volumes page (v)".
+func nameWithKey(p Page, named keys.Map) string {
+	return fmt.Sprintf("the %s page%s", p, human.Parens(keyOf(p, named)))
 }
 
 // tabs are the pages in their order.

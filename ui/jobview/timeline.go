@@ -45,8 +45,9 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 		told.Notes = append(
 			told.Notes,
 			fmt.Sprintf(
-				"The job has %s; their times are here once the Operations page (6) has read them.",
+				"The job has %s; their times are here once %s has read them.",
 				human.Count(n, "operation"),
+				nameWithKey(Operations, s.sources.Keys),
 			),
 		)
 	}
