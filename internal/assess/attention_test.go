@@ -468,7 +468,8 @@ func TestCompletedJobsCostNoAttention(t *testing.T) {
 	}
 	bad := finished("bad", velerov1.RestorePhaseFailed, time.Hour)
 	for name, failed := range map[string][]*job.Job{"none failed": nil, "one failed": {bad}} {
-		if few, many := allocated(10, failed...), allocated(1000, failed...); many > few {
+		// An allocation for each job would be 1,000; the runtime adds some of its own.
+		if few, many := allocated(10, failed...), allocated(1000, failed...); many > few+100 {
 			t.Errorf("%s: %v allocations with 1,000 completed restores, %v with 10", name, many, few)
 		}
 	}
