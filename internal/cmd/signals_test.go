@@ -20,7 +20,7 @@ var modeSwitch = regexp.MustCompile(`\x1b\[\?([\d;]+)([hl])`)
 
 // modesOn are the modes that were turned on and not off again.
 func modesOn(raw string) map[string]bool {
-	on := map[string]bool{"25": true}
+	on := map[string]bool{"7": true, "25": true}
 	for _, m := range modeSwitch.FindAllStringSubmatch(raw, -1) {
 		for mode := range strings.SplitSeq(m[1], ";") {
 			on[mode] = m[2] == "h"
@@ -37,6 +37,9 @@ func (c *console) checkSane(t *testing.T, before unix.Termios) {
 	on := modesOn(raw)
 	if !on["25"] {
 		t.Error("the cursor stays hidden")
+	}
+	if !on["7"] { // it is off while a line is drawn whose width terminals disagree on
+		t.Error("lines are no longer wrapped")
 	}
 	for _, mode := range []string{"1049", "1047", "47", "2004", "2026", "1000", "1002", "1003", "1004", "1006"} {
 		if on[mode] {

@@ -15,7 +15,7 @@ var (
 	ownCSI = regexp.MustCompile(`^(` + strings.Join([]string{
 		`[\d;]*[ABCDEFGHJKLMPSTXZ@bdfr` + "`" + `]`,
 		`[\d;:]*m`,
-		`\?(25|1049|2004|2026|2027)[hl]`,
+		`\?(7|25|1049|2004|2026|2027)[hl]`,
 		`\?(2026|2027)\$p`, `5n`, // questions
 		`>4(;\d)?m`, `[<>=]\d*(;\d+)?u`, `\?u`, // keyboards
 		`\d? q`, // the cursor's shape
