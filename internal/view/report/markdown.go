@@ -116,13 +116,17 @@ func (w *writer) head(d Document) {
 		state += ", verdict " + code(d.Verdict.State) + " (" + code(d.Verdict.Reason) + ")"
 	}
 	w.line("**%s** %s", text(human.Stop(d.Verdict.Summary)), human.Capital(state)+".")
-	if d.Verdict.Proof != nil || d.Verdict.State == "" && len(d.Messages.Groups) > 0 {
+	points := worstErrors(d)
+	if p := d.Verdict.Proof; p != nil {
+		points = append(points,
+			fmt.Sprintf("Proof: %s [%s%s]", text(p.Text), code(p.Source), human.Clause(", ", w.seen(p.At))))
+	}
+	if len(points) > 0 {
 		w.line("")
 	}
-	if p := d.Verdict.Proof; p != nil {
-		w.item("Proof: %s [%s%s]", text(p.Text), code(p.Source), human.Clause(", ", w.seen(p.At)))
+	for _, point := range points {
+		w.item("%s", point)
 	}
-	w.worst(d)
 }
 
 // about says what the job is, where and since when.
@@ -205,28 +209,26 @@ func (w *writer) evidence(d Document) {
 // maxWorst is how many groups of errors say why a job ended as it did.
 const maxWorst = 3
 
-// worst names the first errors of a job that has ended: they are why.
-func (w *writer) worst(d Document) {
+// worstErrors names the first errors of a job that has ended: they are why.
+func worstErrors(d Document) (points []string) {
 	if d.Verdict.State != "" {
-		return
+		return nil
 	}
-	named := 0
 	for _, m := range d.Messages.Groups {
 		switch {
 		case m.Severity != results.Error:
-		case named == maxWorst:
-			w.item("and more errors: see below")
-			return
+		case len(points) == maxWorst:
+			return append(points, "and more errors: see below")
 		default:
-			named++
-			w.item(
+			points = append(points, fmt.Sprintf(
 				"%s, %s: %s",
 				human.Count(m.Count, string(m.Severity)),
 				text(m.Place()),
 				code(human.Shorten(m.Words(), 300)),
-			)
+			))
 		}
 	}
+	return points
 }
 
 func (w *writer) left(d Document) {

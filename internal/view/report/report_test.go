@@ -579,3 +579,12 @@ func withoutCode(line string) string {
 	}
 	return out.String() + line
 }
+
+// A job that ended with warnings alone has no cause at its head, and no empty lines in its place.
+func TestHeadWithoutErrors(t *testing.T) {
+	var d Document
+	d.Messages.Groups = []results.Message{{Severity: results.Warning, Count: 1}}
+	if head, _, _ := strings.Cut(d.Markdown(), "## "); strings.Contains(head, "\n\n\n") {
+		t.Errorf("empty lines:\n%q", head)
+	}
+}
