@@ -116,9 +116,6 @@ func (c *cli) closeLook(
 	if err != nil {
 		return l, err
 	}
-	if moved := conn.Session.Moved(); moved != nil {
-		return l, moved
-	}
 	switch {
 	case judged.Terminal():
 		err = c.lookAtEnded(ctx, &l, &found, f)
@@ -210,7 +207,7 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 		l.add("proof: %s: %s", v.Proof.Kind(), v.Proof.Fact().Text)
 	}
 	l.clause("\nnext: ", v.Advice)
-	l.finalizing(j.plan)
+	l.finalizePlan(j.plan)
 	l.remedies(j.remedies, action.Finalize)
 	facts := slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() })
 	l.facts(facts, j.assessed.Environment.Now)
@@ -221,8 +218,8 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 
 func limitText(l velero.Limit) string { return l.Name + " " + l.Value + " (" + l.Source + ")" }
 
-// finalizing says what the plan to finalize a job would do, or why it does nothing. plan is nil for none.
-func (l *lines) finalizing(plan *action.Plan) {
+// finalizePlan prints what the plan to finalize a job would do, or why it does nothing. plan is nil for none.
+func (l *lines) finalizePlan(plan *action.Plan) {
 	switch {
 	case plan == nil:
 	case plan.Effect() == action.Refuse:
