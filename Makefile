@@ -64,7 +64,8 @@ BESIDE  := -parallel 4
 RERUNS  ?=
 RERUN    = $(if $(RERUNS),--rerun-fails=$(RERUNS) --rerun-fails-max-failures=3)
 RUNTEST  = $(GOTESTSUM) --format pkgname $(RERUN)
-FLAGS    = -timeout 40m -p $(JOBS) $(BESIDE) $(TESTFLAGS)
+TIMEOUT ?= 40m
+FLAGS    = -timeout $(TIMEOUT) -p $(JOBS) $(BESIDE) $(TESTFLAGS)
 
 # RACE=yes runs the packages that start goroutines or servers, or lock, with the race detector,
 # and only samples where pure code is tried against hundreds of thousands of inputs, and
@@ -89,14 +90,20 @@ else
 	$(RUNTEST) --packages "$(call SAMPLED,1, )" -- $(FLAGS) -run "^($(call SAMPLED,2,|))\$$"
 endif
 
-FUZZTIME ?= 10s
+.PHONY: test-all
+test-all: ## Run all tests, with every combination of the invariants (hours)
+	VELTUI_INVARIANTS=all $(MAKE) test TIMEOUT=24h
+
+# A number of inputs, not a time: a worker that answers after the end of the time fails the target with
+# "context deadline exceeded". Minimizing an input has a time of its own, which becomes a number too.
+FUZZTIME ?= 20000x
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (10s)
+fuzz: ## Run every fuzz target on FUZZTIME (20000x) new inputs
 	@git grep -oE '^func Fuzz[A-Za-z0-9]+' -- '*_test.go' | while IFS=: read -r file target; do \
 	  package=./$$(dirname "$$file") target=$${target#func }; \
 	  echo "fuzzing $$package $$target"; \
-	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -parallel $(JOBS) "$$package" < /dev/null; \
+	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x -parallel $(JOBS) "$$package" < /dev/null; \
 	done
 
 .PHONY: bench bench-go bench-collector bench-outages bench-requests
@@ -153,7 +160,7 @@ fmt: ## Format the source
 
 .PHONY: golden
 golden: ## Write the golden frames anew (read the diff before you commit it)
-	$(GO) test ./ui -run Golden -update
+	$(GO) test ./ui -run 'Golden|Frames' -update
 
 .PHONY: docs
 docs: ## Write the generated parts of docs: commands, keys, reasons, rights, contrasts

@@ -18,8 +18,8 @@ import (
 // maxProblems is how many problems are reported one by one.
 const maxProblems = 20
 
-// maxTail is how much padding is read after the tar, to verify the gzip checksum.
-const maxTail = 1 << 20
+// maxTrailingBytes is how much padding is read after the tar, to verify the gzip checksum.
+const maxTrailingBytes = 1 << 20
 
 type archive struct {
 	limits  Limits
@@ -27,21 +27,21 @@ type archive struct {
 	entries int64
 }
 
-// openArchive begins to read; that ends with ctx.
+// openArchive starts reading from r, until ctx ends.
 func openArchive(ctx context.Context, r io.Reader, limits Limits) archive {
 	limits = limits.withDefaults()
-	blocks := startPump(ctx, r, limits)
-	return archive{limits: limits, tar: tarReader{more: blocks.next, maxName: limits.Name}}
+	blocks := startBlockPump(ctx, r, limits)
+	return archive{limits: limits, tar: tarReader{nextBlock: blocks.nextBlock, maxName: limits.NameBytes}}
 }
 
-func (a *archive) each(visit func(entry) error) error {
+func (a *archive) eachEntry(visit func(tarEntry) error) error {
 	for {
-		e, err := a.tar.next()
+		e, err := a.tar.nextEntry()
 		if err == io.EOF {
 			return nil
 		}
 		if a.entries++; err == nil && a.entries > a.limits.Entries {
-			err = fmt.Errorf("%w: more than %d entries", ErrLimit, a.limits.Entries)
+			err = fmt.Errorf("%w: more than %d entries", ErrLimitExceeded, a.limits.Entries)
 		}
 		if err == nil {
 			err = visit(e)
@@ -55,42 +55,42 @@ func (a *archive) each(visit func(entry) error) error {
 	}
 }
 
-// walker reads the items of an archive into an index.
-type walker struct {
+// archiveIndexer reads the items of an archive into an index.
+type archiveIndexer struct {
 	archive
-	builder *builder
-	scanner scanner
-	object  object
+	builder *indexBuilder
+	scanner jsonScanner
+	object  parsedObject
 
-	version    string
-	hasVersion bool
-	unexpected int // links, devices and the like
-	partial    bool
-	problems   []string
-	untold     int
+	version         string
+	hasVersion      bool
+	unexpected      int // links, devices and the like
+	partial         bool
+	problems        []string
+	omittedProblems int
 }
 
-// problem notes a sentence. format must quote (%q) whatever comes from the archive.
-func (w *walker) problem(format string, args ...any) {
+// addProblem records a sentence. format must quote (%q) text from the archive.
+func (w *archiveIndexer) addProblem(format string, args ...any) {
 	if len(w.problems) >= maxProblems {
-		w.untold++
+		w.omittedProblems++
 		return
 	}
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-func (w *walker) entry(e entry) error {
-	if w.entries%512 == 0 && w.builder.size() > w.limits.Index {
-		return fmt.Errorf("%w: the index would take more than %d bytes", ErrLimit, w.limits.Index)
+func (w *archiveIndexer) readEntry(e tarEntry) error {
+	if w.entries%512 == 0 && w.builder.memorySize() > w.limits.IndexBytes {
+		return fmt.Errorf("%w: the index would take more than %d bytes", ErrLimitExceeded, w.limits.IndexBytes)
 	}
 	name, err := cleanPath(e.name)
-	if err == errOddName {
+	if err == errUnprintableName {
 		w.partial = true
-		w.problem("Entry %.200q was left out: %v.", e.name, err)
+		w.addProblem("Entry %.200q was left out: %v.", e.name, err)
 		return nil
 	}
 	if err != nil {
-		return err // Velero refuses such an archive as a whole
+		return err // Velero rejects the whole archive
 	}
 	switch {
 	case e.flag == typeDir:
@@ -101,106 +101,113 @@ func (w *walker) entry(e entry) error {
 	case string(name) == "metadata/version":
 		return w.readVersion(e)
 	}
-	at, ok := placeOf(name)
+	at, ok := parseItemPath(name)
 	if !ok {
-		w.builder.atVersion(name)
+		w.builder.addVersion(name)
 		return nil
 	}
 	if !at.isItem() {
-		w.problem("Entry %.200q was left out: Velero reads only NAME.json there.", e.name)
+		w.addProblem("Entry %.200q was left out: Velero reads only NAME.json there.", e.name)
 		return nil
 	}
-	return w.item(e, at)
+	return w.readItem(e, at)
 }
 
-func (w *walker) item(e entry, at place) error {
-	_, want := w.builder.at(at)
+func (w *archiveIndexer) readItem(e tarEntry, at itemPath) error {
+	_, want := w.builder.findPlace(at)
 	switch {
-	case w.limits.NamesOnly && !want.decides():
-		w.builder.add(at, nil, flagUnread)
+	case w.limits.NamesOnly && !want.decidesRestore():
+		w.builder.addItem(at, nil, flagUnchecked)
 		return nil
-	case e.size > w.limits.Object:
+	case e.size > w.limits.ObjectBytes:
 		w.partial = true
-		w.problem("Entry %.200q was not read: %d bytes are too many for one object.", e.name, e.size)
-		w.builder.add(at, nil, flagUnread)
+		w.addProblem("Entry %.200q was not read: %d bytes are too many for one object.", e.name, e.size)
+		w.builder.addItem(at, nil, flagUnchecked)
 		return nil
 	}
-	body, err := w.tar.body(e)
+	body, err := w.tar.readBody(e)
 	if err != nil {
 		return err
 	}
 	w.object.withNeeds = !w.limits.NamesOnly
-	switch err := w.object.read(&w.scanner, body, want); {
+	switch err := w.object.parseBody(&w.scanner, body, want); {
 	case err == nil:
-		w.builder.add(at, &w.object, 0)
+		w.builder.addItem(at, &w.object, 0)
 	case errors.Is(err, errTooManyParts):
 		w.partial = true
-		w.problem("Entry %.200q was not read: %v.", e.name, err)
-		w.builder.add(at, nil, flagUnread)
+		w.addProblem("Entry %.200q was not read: %v.", e.name, err)
+		w.builder.addItem(at, nil, flagUnchecked)
 	default:
-		w.problem("Entry %.200q is no object that Velero can read: %v.", e.name, err)
-		w.builder.add(at, nil, flagUndecodable)
+		w.addProblem("Entry %.200q is no object that Velero can read: %v.", e.name, err)
+		w.builder.addItem(at, nil, flagUndecodable)
 	}
 	return nil
 }
 
-func (w *walker) readVersion(e entry) error {
+func (w *archiveIndexer) readVersion(e tarEntry) error {
 	w.hasVersion = true
 	if e.size > 64 {
 		w.partial = true
-		w.problem("metadata/version is %d bytes long and was not read.", e.size)
+		w.addProblem("metadata/version is %d bytes long and was not read.", e.size)
 		return nil
 	}
-	body, err := w.tar.body(e)
+	body, err := w.tar.readBody(e)
 	if err != nil {
 		return err
 	}
 	w.version = strings.TrimSpace(string(body))
 	if w.version != "1" && w.version != "1.1.0" {
 		w.partial = true
-		w.problem("Format version %q of the backup is not known; it was read as 1.1.0.", w.version)
+		w.addProblem("Format version %q of the backup is not known; it was read as 1.1.0.", w.version)
 	}
 	return nil
 }
 
-// tail reads on to the end of the gzip stream, so that its checksum is
-// verified. Velero does not look at what comes there.
-func (w *walker) tail() error {
-	for range maxTail / tarBlock {
-		if err := w.tar.skip(tarBlock); err != nil {
+// verifyTail reads up to the end of the gzip stream, so that its checksum is verified. Velero does not read that
+// part.
+func (w *archiveIndexer) verifyTail() error {
+	for range maxTrailingBytes / tarBlock {
+		if err := w.tar.skipBytes(tarBlock); err != nil {
 			switch {
-			case err == io.ErrUnexpectedEOF: // not wrapped: the stream's proper end
+			case err == io.ErrUnexpectedEOF: // not wrapped: the regular end of the stream
 				return nil
 			case errors.Is(err, inflate.ErrTrailing):
-				w.problem("After its end the archive goes on with data that is not part of it (%v).", err)
+				w.addProblem("After its end the archive goes on with data that is not part of it (%v).", err)
 				return nil
 			}
 			return err
 		}
 	}
-	w.problem("The archive goes on for more than %d bytes after the end of its tar; the rest was not read.", maxTail)
+	w.addProblem(
+		"The archive goes on for more than %d bytes after the end of its tar; the rest was not read.",
+		maxTrailingBytes,
+	)
 	return nil
 }
 
-// index makes the Index of what was found until err.
-func (w *walker) index(err error) *Index {
-	x := w.builder.index()
+// buildIndex returns the Index of the items found before err.
+func (w *archiveIndexer) buildIndex(err error) *Index {
+	x := w.builder.buildIndex()
 	x.Format, x.NamesOnly = w.version, w.limits.NamesOnly
 	x.Incomplete = w.partial || err != nil
 	if !w.hasVersion && err == nil {
-		w.problem("The archive has no metadata/version; Velero writes one into every backup.")
+		w.addProblem("The archive has no metadata/version; Velero writes one into every backup.")
 	}
 	if w.unexpected > 0 {
-		w.problem(
+		w.addProblem(
 			"Entries that Velero does not extract, because they are links, devices or the like: %d.",
 			w.unexpected,
 		)
 	}
 	x.Noted = w.problems
-	if w.untold > 0 {
+	if w.omittedProblems > 0 {
 		x.Noted = append(
 			x.Noted,
-			human.Plural(w.untold, "more problem like these is", "more problems like these are")+" not listed here.",
+			human.CountForms(
+				w.omittedProblems,
+				"more problem like these is",
+				"more problems like these are",
+			)+" not listed here.",
 		)
 	}
 	if err != nil {
@@ -209,10 +216,11 @@ func (w *walker) index(err error) *Index {
 	return x
 }
 
-// Bodies reads the gzip-compressed tarball of a backup from r and visits the bodies of the items that are wanted. An
-// item is plural and group, the namespace in the backup and the name. A body is valid until visit returns, and nil
-// where it has more than limits.Object bytes. Nothing else of the archive is kept. Its errors are those of [Read].
-func Bodies(
+// VisitBodies reads the gzip-compressed tarball of a backup from r and calls visit with the bodies of the wanted
+// items. resource is the plural with its group, and namespace the one in the backup. A body is valid until visit
+// returns, and nil if it has more than limits.Object bytes. Nothing else of the archive is kept. It returns the same
+// errors as [Read].
+func VisitBodies(
 	ctx context.Context,
 	r io.Reader,
 	limits Limits,
@@ -222,15 +230,15 @@ func Bodies(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := openArchive(ctx, r, limits)
-	err := a.each(func(e entry) error {
+	err := a.eachEntry(func(e tarEntry) error {
 		path, err := cleanPath(e.name)
-		if err == errOddName {
+		if err == errUnprintableName {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		at, ok := placeOf(path)
+		at, ok := parseItemPath(path)
 		if !ok || e.flag != typeReg || !at.isItem() {
 			return nil
 		}
@@ -239,8 +247,8 @@ func Bodies(
 			return nil
 		}
 		var body []byte
-		if e.size <= a.limits.Object {
-			body, err = a.tar.body(e)
+		if e.size <= a.limits.ObjectBytes {
+			body, err = a.tar.readBody(e)
 		}
 		if err == nil {
 			visit(resource, namespace, name, body)
@@ -254,31 +262,31 @@ func Bodies(
 }
 
 var (
-	errEscapes = errors.New("path leaves the archive")
-	errOddName = errors.New("path is not printable UTF-8")
+	errPathEscapes     = errors.New("path leaves the archive")
+	errUnprintableName = errors.New("path is not printable UTF-8")
 )
 
-// place is where an item lies in a backup: resources/RESOURCE/cluster/NAME.json or
+// itemPath is the path of an item in a backup: resources/RESOURCE/cluster/NAME.json or
 // resources/RESOURCE/namespaces/NAMESPACE/NAME.json (pkg/archive/parser.go).
-type place struct {
+type itemPath struct {
 	resource, namespace, name []byte
 	named                     bool // the file is called NAME.json
 }
 
-func (p place) isItem() bool { return p.named && len(p.name) > 0 && len(p.resource) > 0 }
+func (p itemPath) isItem() bool { return p.named && len(p.name) > 0 && len(p.resource) > 0 }
 
 var (
-	resourcesDir   = []byte("resources")
-	resourcesSlash = []byte("resources/")
-	clusterDir     = []byte("cluster")
-	namespacesDir  = []byte("namespaces")
-	jsonSuffix     = []byte(".json")
-	slash          = []byte("/")
+	resourcesDir    = []byte("resources")
+	resourcesPrefix = []byte("resources/")
+	clusterDir      = []byte("cluster")
+	namespacesDir   = []byte("namespaces")
+	jsonSuffix      = []byte(".json")
+	slash           = []byte("/")
 )
 
-// placeOf says which item a path stands for, if any. Paths of version directories, of other depth,
-// or outside resources/ are no items: Velero does not look at them.
-func placeOf(p []byte) (at place, ok bool) {
+// parseItemPath parses the path of an item; ok is false for other paths. Velero ignores version directories and paths
+// of another depth or outside resources/.
+func parseItemPath(p []byte) (at itemPath, ok bool) {
 	top, rest, ok := bytes.Cut(p, slash)
 	if !ok || !bytes.Equal(top, resourcesDir) {
 		return at, false
@@ -310,9 +318,9 @@ func placeOf(p []byte) (at place, ok bool) {
 // preferred when it was backed up (pkg/archive/parser.go).
 const preferredSuffix = "-preferredversion"
 
-// atVersion notes the API version of resources/RESOURCE/VERSION[-preferredversion]/...
-func (b *builder) atVersion(p []byte) {
-	rest, ok := bytes.CutPrefix(p, resourcesSlash)
+// addVersion records the API version of resources/RESOURCE/VERSION[-preferredversion]/...
+func (b *indexBuilder) addVersion(p []byte) {
+	rest, ok := bytes.CutPrefix(p, resourcesPrefix)
 	if !ok {
 		return
 	}
@@ -329,7 +337,7 @@ func (b *builder) atVersion(p []byte) {
 	}
 	b.lastVersioned = append(b.lastVersioned[:0], rest[:len(resource)+1+len(dir)]...)
 	version, preferred := bytes.CutSuffix(dir, []byte(preferredSuffix))
-	if v := (storedVersion{b.strings.id(resource), b.strings.id(version), preferred}); !b.knownVersions[v] {
+	if v := (storedVersion{b.strings.internID(resource), b.strings.internID(version), preferred}); !b.knownVersions[v] {
 		b.knownVersions[v] = true
 		b.versions = append(b.versions, v)
 	}
@@ -337,20 +345,20 @@ func (b *builder) atVersion(p []byte) {
 
 // cleanPath makes an entry's name relative, as Velero does (pkg/archive/extractor.go).
 func cleanPath(name []byte) ([]byte, error) {
-	if !printable(name) {
-		return nil, errOddName
+	if !isPrintable(name) {
+		return nil, errUnprintableName
 	}
 	if isClean(name) {
 		return name, nil
 	}
 	relative := path.Clean(strings.TrimLeft(string(name), "/"))
 	if relative == ".." || strings.HasPrefix(relative, "../") {
-		return nil, errEscapes
+		return nil, errPathEscapes
 	}
 	return []byte(relative), nil
 }
 
-// isClean says whether path.Clean would change nothing, quickly.
+// isClean reports whether path.Clean would change nothing. It is fast.
 func isClean(name []byte) bool {
 	start := true
 	for i, c := range name {
@@ -362,7 +370,7 @@ func isClean(name []byte) bool {
 	return !start
 }
 
-func printable(name []byte) bool {
+func isPrintable(name []byte) bool {
 	for _, c := range name {
 		if c < ' ' || c >= 0x7f {
 			return utf8.Valid(name) && !bytes.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })

@@ -16,7 +16,7 @@ func TestBodies(t *testing.T) {
 		file{"resources/nodes/cluster/n.json", "n"},
 		file{"resources/nodes/cluster/long.json", "too long"})
 	var got []string
-	err := Bodies(t.Context(), bytes.NewReader(archive), Limits{Object: 4},
+	err := VisitBodies(t.Context(), bytes.NewReader(archive), Limits{ObjectBytes: 4},
 		func(_, _, name string) bool { return name != "b" },
 		func(resource, namespace, name string, body []byte) {
 			got = append(got, fmt.Sprintf("%s %s/%s %s", resource, namespace, name, body))
@@ -24,7 +24,7 @@ func TestBodies(t *testing.T) {
 	if want := []string{"pods shop/a a", "nodes /n n", "nodes /long "}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
-	if err := Bodies(
+	if err := VisitBodies(
 		t.Context(),
 		bytes.NewReader(archive[:len(archive)/2]),
 		Limits{},

@@ -3,13 +3,12 @@ package collector
 import (
 	"bytes"
 	"context"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os"
 	"path/filepath"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/tools/bench/synth"
 )
 
@@ -63,7 +62,7 @@ func benchIndex(b *testing.B) *Index {
 func BenchmarkEstimate(b *testing.B) {
 	x := benchIndex(b)
 	red := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}
-	for name, spec := range map[string]velerov1.RestoreSpec{
+	for name, spec := range map[string]veleroapi.RestoreSpec{
 		"everything": {},
 		"namespaces": {IncludedNamespaces: []string{"team-1*"}},
 		"selector":   {LabelSelector: red},
@@ -73,7 +72,7 @@ func BenchmarkEstimate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if e := estimate(b, x, RestoreSpec{Restore: spec}, Discovery{}); e.Total == 0 {
+				if e := estimate(b, x, RestoreInput{Restore: spec}, Discovery{}); e.Total == 0 {
 					b.Fatal("nothing to restore")
 				}
 			}

@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // estimate is Estimate where nobody cancels it.
-func estimate(t testing.TB, x *Index, spec RestoreSpec, d Discovery) Estimate {
+func estimate(t testing.TB, x *Index, spec RestoreInput, d Discovery) Estimate {
 	t.Helper()
 	e, err := x.Estimate(t.Context(), spec, d)
 	if err != nil {
@@ -28,28 +28,28 @@ var hostilePattern = strings.Repeat("*a", 24) + "*b*" + strings.Repeat("a*", 24)
 // labels of its own.
 func crowd(t testing.TB, items, namespaces int) *Index {
 	t.Helper()
-	b := newBuilder()
-	o := &object{}
+	b := newIndexBuilder()
+	o := &parsedObject{}
 	for i := range items {
-		at := place{
+		at := itemPath{
 			resource:  []byte("configmaps"),
 			namespace: fmt.Appendf(nil, "%s-%05d", strings.Repeat("a", 50), i%namespaces),
 			name:      fmt.Appendf(nil, "item-%06d", i),
 		}
-		o.reset()
+		o.resetFields()
 		o.labels = append(
 			o.labels,
 			[2][]byte{[]byte("app"), fmt.Appendf(nil, "app-%d", i)},
 			[2][]byte{[]byte("tier"), []byte("web")},
 		)
-		b.add(at, o, 0)
+		b.addItem(at, o, 0)
 	}
-	return b.index()
+	return b.buildIndex()
 }
 
 // bound is the most steps that an Estimate may take: all that filters may take,
 // and some for each item and word.
-func bound(filters int, x *Index, spec velerov1.RestoreSpec, d Discovery) int {
+func bound(filters int, x *Index, spec veleroapi.RestoreSpec, d Discovery) int {
 	words := len(
 		spec.IncludedNamespaces,
 	) + len(
@@ -64,22 +64,22 @@ func bound(filters int, x *Index, spec velerov1.RestoreSpec, d Discovery) int {
 		) + len(
 		spec.NamespaceMapping,
 	)
-	all := x.Items() + len(x.Buckets) + len(x.Refs) + len(x.Kinds) + x.Strings.len() + words + len(d.Resources) + 1000
+	all := x.ItemCount() + len(x.Buckets) + len(x.Refs) + len(x.Kinds) + x.Strings.len() + words + len(d.Resources) + 1000
 	return filters + 1<<20 + 10*all
 }
 
 // stepsOf estimates and checks that it came to an end in time.
-func stepsOf(t testing.TB, x *Index, spec RestoreSpec, d Discovery) (Estimate, int) {
+func stepsOf(t testing.TB, x *Index, spec RestoreInput, d Discovery) (Estimate, int) {
 	t.Helper()
-	return stepsWithin(t, filterSteps, x, spec, d)
+	return stepsWithin(t, maxFilterSteps, x, spec, d)
 }
 
 // stepsWithin is stepsOf with so many steps for filters.
-func stepsWithin(t testing.TB, filters int, x *Index, spec RestoreSpec, d Discovery) (Estimate, int) {
+func stepsWithin(t testing.TB, filters int, x *Index, spec RestoreInput, d Discovery) (Estimate, int) {
 	t.Helper()
-	w := newWork(t.Context())
-	w.filters.Left = filters
-	e := x.estimate(w, spec, d)
+	w := newWorkBudget(t.Context())
+	w.filters.StepsLeft = filters
+	e := x.estimateRestore(w, spec, d)
 	if most := bound(filters, x, spec.Restore, d); w.steps > most {
 		t.Fatalf("%d steps, more than %d", w.steps, most)
 	}
@@ -116,28 +116,28 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		spec velerov1.RestoreSpec
+		spec veleroapi.RestoreSpec
 		says string
 	}{
-		"a pattern of 99 bytes":      {velerov1.RestoreSpec{IncludedNamespaces: []string{hostilePattern}}, "Velero itself may hang"},
-		"excluded":                   {velerov1.RestoreSpec{ExcludedNamespaces: []string{hostilePattern}}, "Velero itself may hang"},
-		"for resources":              {velerov1.RestoreSpec{IncludedResources: []string{hostilePattern}}, ""},
-		"ten thousand patterns":      {velerov1.RestoreSpec{IncludedNamespaces: many(10_000, "*a*%d*b*")}, "Velero itself may hang"},
-		"a pattern without end":      {velerov1.RestoreSpec{ExcludedNamespaces: []string{strings.Repeat("*?", 5000)}}, "Velero itself may hang"},
-		"names only":                 {velerov1.RestoreSpec{IncludedNamespaces: many(200_000, "n-%d"), ExcludedNamespaces: many(200_000, "m-%d")}, ""},
-		"resources that nobody has":  {velerov1.RestoreSpec{IncludedResources: many(200_000, "r-%d.example.com"), ExcludedResources: many(200_000, "x-%d.example.com")}, ""},
-		"a selector of many values":  {velerov1.RestoreSpec{LabelSelector: values}, "counted as if they were selected"},
-		"a selector of many keys":    {velerov1.RestoreSpec{LabelSelector: keys}, ""},
-		"many selectors":             {velerov1.RestoreSpec{OrLabelSelectors: or}, "counted as if they were selected"},
-		"all namespaces become one":  {velerov1.RestoreSpec{NamespaceMapping: mapping}, ""},
-		"a namespace mapped in ring": {velerov1.RestoreSpec{NamespaceMapping: map[string]string{x.Namespaces()[0]: x.Namespaces()[1], x.Namespaces()[1]: x.Namespaces()[0]}}, ""},
+		"a pattern of 99 bytes":      {veleroapi.RestoreSpec{IncludedNamespaces: []string{hostilePattern}}, "Velero itself may hang"},
+		"excluded":                   {veleroapi.RestoreSpec{ExcludedNamespaces: []string{hostilePattern}}, "Velero itself may hang"},
+		"for resources":              {veleroapi.RestoreSpec{IncludedResources: []string{hostilePattern}}, ""},
+		"ten thousand patterns":      {veleroapi.RestoreSpec{IncludedNamespaces: many(10_000, "*a*%d*b*")}, "Velero itself may hang"},
+		"a pattern without end":      {veleroapi.RestoreSpec{ExcludedNamespaces: []string{strings.Repeat("*?", 5000)}}, "Velero itself may hang"},
+		"names only":                 {veleroapi.RestoreSpec{IncludedNamespaces: many(200_000, "n-%d"), ExcludedNamespaces: many(200_000, "m-%d")}, ""},
+		"resources that nobody has":  {veleroapi.RestoreSpec{IncludedResources: many(200_000, "r-%d.example.com"), ExcludedResources: many(200_000, "x-%d.example.com")}, ""},
+		"a selector of many values":  {veleroapi.RestoreSpec{LabelSelector: values}, "counted as if they were selected"},
+		"a selector of many keys":    {veleroapi.RestoreSpec{LabelSelector: keys}, ""},
+		"many selectors":             {veleroapi.RestoreSpec{OrLabelSelectors: or}, "counted as if they were selected"},
+		"all namespaces become one":  {veleroapi.RestoreSpec{NamespaceMapping: mapping}, ""},
+		"a namespace mapped in ring": {veleroapi.RestoreSpec{NamespaceMapping: map[string]string{x.Namespaces()[0]: x.Namespaces()[1], x.Namespaces()[1]: x.Namespaces()[0]}}, ""},
 	} {
 		for _, version := range [][3]int{{1, 18, 3}, {1, 18, 0}} {
 			t.Run(fmt.Sprint(name, version), func(t *testing.T) {
-				spec := RestoreSpec{
-					Restore:  c.spec,
-					Server:   Server{Version: version},
-					Existing: Namespaces{Known: true, Names: many(50_000, "there-%d")},
+				spec := RestoreInput{
+					Restore:            c.spec,
+					Server:             VeleroServer{Version: version},
+					ExistingNamespaces: TargetNamespaces{IsComplete: true, Names: many(50_000, "there-%d")},
 				}
 				e, steps := stepsOf(t, x, spec, Discovery{})
 				t.Logf("%d steps, %d items", steps, e.Total)
@@ -154,13 +154,13 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 // out in silence.
 func TestUnjudgedCountsAsRestored(t *testing.T) {
 	x := crowd(t, 2000, 1000)
-	for _, spec := range []velerov1.RestoreSpec{
+	for _, spec := range []veleroapi.RestoreSpec{
 		{IncludedNamespaces: []string{strings.Repeat("*?", 5000)}}, {ExcludedNamespaces: []string{strings.Repeat("*?", 5000)}},
 	} {
 		if e := estimate(
 			t,
 			x,
-			RestoreSpec{Restore: spec, Existing: Namespaces{All: true}},
+			RestoreInput{Restore: spec, ExistingNamespaces: TargetNamespaces{AllExist: true}},
 			Discovery{},
 		); e.Total != 2000 ||
 			!e.Partial {
@@ -188,18 +188,18 @@ func TestEstimateObeysItsContext(t *testing.T) {
 	wholeWithoutRace(t)
 	x := crowd(t, 60_000, 3_000)
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "web"}}
-	for name, spec := range map[string]velerov1.RestoreSpec{
+	for name, spec := range map[string]veleroapi.RestoreSpec{
 		"plain": {}, "selector": {LabelSelector: selector}, "patterns": {ExcludedNamespaces: []string{hostilePattern, "b*"}},
 	} {
-		_, all := stepsOf(t, x, RestoreSpec{Restore: spec}, Discovery{})
+		_, all := stepsOf(t, x, RestoreInput{Restore: spec}, Discovery{})
 		if all < 60_000 {
 			t.Fatalf("%s: %d steps are too few to be all", name, all)
 		}
 		for most := range 12 {
 			c := &countdown{t.Context(), 0, most}
-			w := newWork(c)
-			w.why = c.Err
-			_ = x.estimate(w, RestoreSpec{Restore: spec}, Discovery{})
+			w := newWorkBudget(c)
+			w.cause = c.Err
+			_ = x.estimateRestore(w, RestoreInput{Restore: spec}, Discovery{})
 			// One match may be under way, and what is done once for an index.
 			const slack = 1<<20 + 20_000
 			if !errors.Is(w.err, context.Canceled) || w.steps > (most+1)*(1<<20+checkEvery)+slack || c.asked > most+1 {
@@ -210,7 +210,7 @@ func TestEstimateObeysItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("nobody waits")
 	cancel(gone)
-	if e, err := x.Estimate(ctx, RestoreSpec{}, Discovery{}); !errors.Is(err, gone) || e.Total != 0 {
+	if e, err := x.Estimate(ctx, RestoreInput{}, Discovery{}); !errors.Is(err, gone) || e.Total != 0 {
 		t.Errorf("%d items, %v", e.Total, err)
 	}
 }
@@ -218,29 +218,29 @@ func TestEstimateObeysItsContext(t *testing.T) {
 // TestManyReferences: what brings others along finds them fast.
 func TestManyReferences(t *testing.T) {
 	wholeWithoutRace(t)
-	b := newBuilder()
+	b := newIndexBuilder()
 	const namespaces = 30_000
 	for i := range namespaces {
 		name := fmt.Appendf(nil, "n-%05d", i)
-		pod := &object{claims: [][]byte{[]byte("data")}}
-		b.add(place{resource: []byte(dirPods), namespace: name, name: []byte("p")}, pod, 0)
-		b.add(place{resource: []byte(dirClaims), namespace: name, name: []byte("data")}, &object{}, 0)
+		pod := &parsedObject{claims: [][]byte{[]byte("data")}}
+		b.addItem(itemPath{resource: []byte(dirPods), namespace: name, name: []byte("p")}, pod, 0)
+		b.addItem(itemPath{resource: []byte(dirClaims), namespace: name, name: []byte("data")}, &parsedObject{}, 0)
 	}
-	x := b.index()
+	x := b.buildIndex()
 	compared := 0
 	for i := range namespaces {
 		namespace := fmt.Sprintf("n-%05d", i)
-		if _, found := x.find(dirClaims, namespace, "data"); !found {
+		if _, found := x.findItem(dirClaims, namespace, "data"); !found {
 			t.Fatalf("%s/data is not found", namespace)
 		}
-		if _, found := x.find(dirClaims, namespace, "p"); found {
+		if _, found := x.findItem(dirClaims, namespace, "p"); found {
 			t.Fatalf("%s/p is found", namespace)
 		}
 		compared++
 	}
-	spec := RestoreSpec{
-		Restore:  velerov1.RestoreSpec{IncludedResources: []string{"pods", "pvc"}},
-		Existing: Namespaces{All: true},
+	spec := RestoreInput{
+		Restore:            veleroapi.RestoreSpec{IncludedResources: []string{"pods", "pvc"}},
+		ExistingNamespaces: TargetNamespaces{AllExist: true},
 	}
 	if e, _ := stepsOf(t, x, spec, Discovery{}); e.Total != 2*namespaces {
 		t.Errorf("%d items", e.Total)
@@ -262,7 +262,7 @@ func FuzzSteps(f *testing.F) {
 			}
 			return words
 		}
-		spec := velerov1.RestoreSpec{
+		spec := veleroapi.RestoreSpec{
 			IncludedNamespaces: repeat(in), ExcludedNamespaces: repeat(out), IncludedResources: repeat(resources),
 			NamespaceMapping: map[string]string{in: out, out: in},
 		}
@@ -276,7 +276,7 @@ func FuzzSteps(f *testing.F) {
 			t,
 			1<<16,
 			x,
-			RestoreSpec{Restore: spec, Server: Server{Version: [3]int{1, 18, int(patch)}}},
+			RestoreInput{Restore: spec, Server: VeleroServer{Version: [3]int{1, 18, int(patch)}}},
 			Discovery{},
 		)
 	})

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"sigs.k8s.io/yaml"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"sigs.k8s.io/yaml"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // readCapture reads the tarball of a real backup.
@@ -32,8 +32,8 @@ const captureNamespaces = "velero,shop,billing,media,ops"
 // TestCaptures compares estimates with what Velero 1.18.3 really ended with.
 func TestCaptures(t *testing.T) {
 	x := readCapture(t, Limits{})
-	if x.Items() != 2452 || x.Incomplete || len(x.Noted) > 0 || x.Format != "1.1.0" {
-		t.Fatalf("index: %d items, partial %v, %q, format %q", x.Items(), x.Incomplete, x.Noted, x.Format)
+	if x.ItemCount() != 2452 || x.Incomplete || len(x.Noted) > 0 || x.Format != "1.1.0" {
+		t.Fatalf("index: %d items, partial %v, %q, format %q", x.ItemCount(), x.Incomplete, x.Noted, x.Format)
 	}
 	dirs, err := filepath.Glob("testdata/restores/*")
 	if err != nil || len(dirs) < 9 {
@@ -41,7 +41,7 @@ func TestCaptures(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			var restore velerov1.Restore
+			var restore veleroapi.Restore
 			var expected struct {
 				Phase      string
 				TotalItems int
@@ -53,9 +53,9 @@ func TestCaptures(t *testing.T) {
 			if filepath.Base(dir) == "r17-errors-quota" {
 				existing += ",quota-r17"
 			}
-			e := estimate(t, x, RestoreSpec{Restore: restore.Spec, Existing: ParseNamespaces(existing)}, Discovery{})
-			if refused := expected.Phase == "FailedValidation"; refused != (len(e.Refused) > 0) {
-				t.Fatalf("ended %s, estimated to be refused: %q", expected.Phase, e.Refused)
+			e := estimate(t, x, RestoreInput{Restore: restore.Spec, ExistingNamespaces: ParseNamespaces(existing)}, Discovery{})
+			if refused := expected.Phase == "FailedValidation"; refused != (len(e.Refusals) > 0) {
+				t.Fatalf("ended %s, estimated to be refused: %q", expected.Phase, e.Refusals)
 			}
 			if e.Total != expected.TotalItems {
 				t.Errorf("total %d, Velero ended with %d; %+v", e.Total, expected.TotalItems, e.Resources)
@@ -63,8 +63,8 @@ func TestCaptures(t *testing.T) {
 			checkSums(t, e)
 			for _, seen := range expected.TotalsSeen[:min(1, len(expected.TotalsSeen))] {
 				// What Velero shows is never below what was selected.
-				if seen < e.Selected && seen < e.Total {
-					t.Errorf("selected %d, but Velero showed a total of %d", e.Selected, seen)
+				if seen < e.SelectedCount && seen < e.Total {
+					t.Errorf("selected %d, but Velero showed a total of %d", e.SelectedCount, seen)
 				}
 			}
 		})
@@ -104,7 +104,7 @@ func checkSums(t *testing.T, e Estimate) {
 		bySteps += s.Items
 		ofSteps[s.Resource] += s.Items
 	}
-	for _, b := range e.Brought {
+	for _, b := range e.AdditionalItems {
 		ofSteps[e.Steps[b.Step].Resource] -= b.Items
 		ofSteps[b.Resource] += b.Items
 	}

@@ -19,7 +19,7 @@ type Resource struct {
 	Namespaced bool
 }
 
-// GroupResource is how Velero writes a resource: plural, then the group if there is one.
+// GroupResource returns the resource as Velero writes it: the plural, then the group if there is one.
 func (r Resource) GroupResource() string {
 	if r.Group == "" {
 		return r.Name
@@ -27,20 +27,20 @@ func (r Resource) GroupResource() string {
 	return r.Name + "." + r.Group
 }
 
-// Discovery is what the target cluster serves: the resources in the order of their groups'
-// priority, the core group first. Its zero value means that the target is not known: then Estimate
-// takes a plain Kubernetes with Velero's own kinds and the CRDs of the backup.
+// Discovery is what the target cluster serves: the resources in the order of their groups' priority, the core group
+// first. The zero value is an unknown target, for which Estimate assumes a plain Kubernetes with Velero's own kinds
+// and the CRDs of the backup.
 type Discovery struct {
 	Resources []Resource
-	// Live says that Resources come from the target cluster. A name that it does not know is then
-	// taken literally, as Velero does, even if a CRD in the backup would explain it.
-	Live bool
+	// IsLive is true if Resources come from the target cluster. A name that the cluster does not know is then taken
+	// literally, as in Velero, even if a CRD in the backup would explain it.
+	IsLive bool
 }
 
-// LiveDiscovery makes a Discovery of what client-go's ServerPreferredResources returns. Like Velero
-// (pkg/discovery/helper.go) it keeps what can be listed, created, got and deleted, without subresources.
+// LiveDiscovery converts the result of client-go's ServerPreferredResources. Like Velero (pkg/discovery/helper.go) it
+// keeps the resources with the verbs list, create, get and delete, without subresources.
 func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
-	d := Discovery{Live: true}
+	d := Discovery{IsLive: true}
 	for _, list := range lists {
 		if list == nil {
 			continue
@@ -73,34 +73,34 @@ func hasVerbs(verbs metav1.Verbs) bool {
 	)
 }
 
-// resolver finds resources by what people call them.
+// resolver finds resources by the names that users may write.
 type resolver struct {
-	resources []Resource
-	named     map[string][]int // plural and singular -> resources, in their order
-	short     map[string][]int
+	resources   []Resource
+	byName      map[string][]int // plural and singular -> resources, in their order
+	byShortName map[string][]int
 }
 
 func newResolver(resources []Resource) *resolver {
-	r := &resolver{resources: resources, named: map[string][]int{}, short: map[string][]int{}}
+	r := &resolver{resources: resources, byName: map[string][]int{}, byShortName: map[string][]int{}}
 	for i, resource := range resources {
-		r.named[resource.Name] = append(r.named[resource.Name], i)
+		r.byName[resource.Name] = append(r.byName[resource.Name], i)
 		if resource.Singular != resource.Name {
-			r.named[resource.Singular] = append(r.named[resource.Singular], i)
+			r.byName[resource.Singular] = append(r.byName[resource.Singular], i)
 		}
 		for _, short := range resource.ShortNames {
-			r.short[short] = append(r.short[short], i)
+			r.byShortName[short] = append(r.byShortName[short], i)
 		}
 	}
 	return r
 }
 
-// resolve finds the resource that a word stands for: plural or singular, with or without a group (of which a
-// beginning is enough), or a short name. The rules are those of Velero's REST mapper (pkg/discovery/helper.go
-// and client-go's restmapper): short names first, and of several the first group.
-func (r *resolver) resolve(word string, w *work) (Resource, bool) {
+// resolveWord returns the resource that a word stands for: a plural or singular, with or without a group (a prefix of
+// the group is enough), or a short name. The rules are those of Velero's REST mapper (pkg/discovery/helper.go and
+// client-go's restmapper): short names first, and the first of several groups.
+func (r *resolver) resolveWord(word string, w *workBudget) (Resource, bool) {
 	name, group, _ := strings.Cut(word, ".")
 	name = strings.ToLower(r.expandShort(name, group, w))
-	for _, i := range r.named[name] {
+	for _, i := range r.byName[name] {
 		if !w.filters.Spend(1) {
 			break
 		}
@@ -111,11 +111,11 @@ func (r *resolver) resolve(word string, w *work) (Resource, bool) {
 	return Resource{}, false
 }
 
-// expandShort turns a short name into the plural. Short names are matched as
-// they are written; an exact group goes before one that only begins so.
-func (r *resolver) expandShort(name, group string, w *work) string {
+// expandShort returns the plural for a short name, else the name itself. Short names are case-sensitive; an exact
+// match of the group takes precedence over a prefix.
+func (r *resolver) expandShort(name, group string, w *workBudget) string {
 	for _, exact := range []bool{true, false} {
-		for _, i := range r.short[name] {
+		for _, i := range r.byShortName[name] {
 			if !w.filters.Spend(1) {
 				return name
 			}
@@ -128,16 +128,17 @@ func (r *resolver) expandShort(name, group string, w *work) string {
 	return name
 }
 
-// Lookup finds the resource that a word of a filter stands for, in a plain Kubernetes with Velero's kinds if d is zero.
-func (d Discovery) Lookup(word string) (Resource, bool) {
+// FindResource returns the resource that a word of a filter stands for, in a plain Kubernetes with Velero's kinds if
+// d is zero.
+func (d Discovery) FindResource(word string) (Resource, bool) {
 	resources := d.Resources
-	if !d.Live && len(resources) == 0 {
-		resources = offline(nil)
+	if !d.IsLive && len(resources) == 0 {
+		resources = defaultResources(nil)
 	}
-	return newResolver(resources).resolve(word, newWork(context.Background()))
+	return newResolver(resources).resolveWord(word, newWorkBudget(context.Background()))
 }
 
-func with(resources []Resource, more []definition) []Resource {
+func withDefinitions(resources []Resource, more []definition) []Resource {
 	all := resources[:len(resources):len(resources)]
 	known := make(map[[2]string]bool, len(resources))
 	for _, r := range resources {
@@ -151,55 +152,55 @@ func with(resources []Resource, more []definition) []Resource {
 	return all
 }
 
-// kubernetes is what a kube-apiserver 1.36 serves and Velero's discovery
-// keeps, in the order of the API server's group priorities.
-var kubernetes = []Resource{
-	{"", "configmaps", "configmap", "ConfigMap", short("cm"), true},
-	{"", "endpoints", "endpoints", "Endpoints", short("ep"), true},
-	{"", "events", "event", "Event", short("ev"), true},
-	{"", "limitranges", "limitrange", "LimitRange", short("limits"), true},
-	{"", "namespaces", "namespace", "Namespace", short("ns"), false},
-	{"", "nodes", "node", "Node", short("no"), false},
-	{"", "persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim", short("pvc"), true},
-	{"", "persistentvolumes", "persistentvolume", "PersistentVolume", short("pv"), false},
-	{"", "pods", "pod", "Pod", short("po"), true},
+// kubernetesResources lists the resources that a kube-apiserver 1.36 serves and Velero's discovery keeps, in the order
+// of the API server's group priorities.
+var kubernetesResources = []Resource{
+	{"", "configmaps", "configmap", "ConfigMap", shortNames("cm"), true},
+	{"", "endpoints", "endpoints", "Endpoints", shortNames("ep"), true},
+	{"", "events", "event", "Event", shortNames("ev"), true},
+	{"", "limitranges", "limitrange", "LimitRange", shortNames("limits"), true},
+	{"", "namespaces", "namespace", "Namespace", shortNames("ns"), false},
+	{"", "nodes", "node", "Node", shortNames("no"), false},
+	{"", "persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim", shortNames("pvc"), true},
+	{"", "persistentvolumes", "persistentvolume", "PersistentVolume", shortNames("pv"), false},
+	{"", "pods", "pod", "Pod", shortNames("po"), true},
 	{"", "podtemplates", "podtemplate", "PodTemplate", nil, true},
-	{"", "replicationcontrollers", "replicationcontroller", "ReplicationController", short("rc"), true},
-	{"", "resourcequotas", "resourcequota", "ResourceQuota", short("quota"), true},
+	{"", "replicationcontrollers", "replicationcontroller", "ReplicationController", shortNames("rc"), true},
+	{"", "resourcequotas", "resourcequota", "ResourceQuota", shortNames("quota"), true},
 	{"", "secrets", "secret", "Secret", nil, true},
-	{"", "serviceaccounts", "serviceaccount", "ServiceAccount", short("sa"), true},
-	{"", "services", "service", "Service", short("svc"), true},
+	{"", "serviceaccounts", "serviceaccount", "ServiceAccount", shortNames("sa"), true},
+	{"", "services", "service", "Service", shortNames("svc"), true},
 	{"apiregistration.k8s.io", "apiservices", "apiservice", "APIService", nil, false},
 	{"apps", "controllerrevisions", "controllerrevision", "ControllerRevision", nil, true},
-	{"apps", "daemonsets", "daemonset", "DaemonSet", short("ds"), true},
-	{"apps", "deployments", "deployment", "Deployment", short("deploy"), true},
-	{"apps", "replicasets", "replicaset", "ReplicaSet", short("rs"), true},
-	{"apps", "statefulsets", "statefulset", "StatefulSet", short("sts"), true},
-	{"events.k8s.io", "events", "event", "Event", short("ev"), true},
+	{"apps", "daemonsets", "daemonset", "DaemonSet", shortNames("ds"), true},
+	{"apps", "deployments", "deployment", "Deployment", shortNames("deploy"), true},
+	{"apps", "replicasets", "replicaset", "ReplicaSet", shortNames("rs"), true},
+	{"apps", "statefulsets", "statefulset", "StatefulSet", shortNames("sts"), true},
+	{"events.k8s.io", "events", "event", "Event", shortNames("ev"), true},
 	{
 		"autoscaling",
 		"horizontalpodautoscalers",
 		"horizontalpodautoscaler",
 		"HorizontalPodAutoscaler",
-		short("hpa"),
+		shortNames("hpa"),
 		true,
 	},
-	{"batch", "cronjobs", "cronjob", "CronJob", short("cj"), true},
+	{"batch", "cronjobs", "cronjob", "CronJob", shortNames("cj"), true},
 	{"batch", "jobs", "job", "Job", nil, true},
 	{
 		"certificates.k8s.io",
 		"certificatesigningrequests",
 		"certificatesigningrequest",
 		"CertificateSigningRequest",
-		short("csr"),
+		shortNames("csr"),
 		false,
 	},
 	{"networking.k8s.io", "ingressclasses", "ingressclass", "IngressClass", nil, false},
-	{"networking.k8s.io", "ingresses", "ingress", "Ingress", short("ing"), true},
-	{"networking.k8s.io", "ipaddresses", "ipaddress", "IPAddress", short("ip"), false},
-	{"networking.k8s.io", "networkpolicies", "networkpolicy", "NetworkPolicy", short("netpol"), true},
+	{"networking.k8s.io", "ingresses", "ingress", "Ingress", shortNames("ing"), true},
+	{"networking.k8s.io", "ipaddresses", "ipaddress", "IPAddress", shortNames("ip"), false},
+	{"networking.k8s.io", "networkpolicies", "networkpolicy", "NetworkPolicy", shortNames("netpol"), true},
 	{"networking.k8s.io", "servicecidrs", "servicecidr", "ServiceCIDR", nil, false},
-	{"policy", "poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget", short("pdb"), true},
+	{"policy", "poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget", shortNames("pdb"), true},
 	{"rbac.authorization.k8s.io", "clusterrolebindings", "clusterrolebinding", "ClusterRoleBinding", nil, false},
 	{"rbac.authorization.k8s.io", "clusterroles", "clusterrole", "ClusterRole", nil, false},
 	{"rbac.authorization.k8s.io", "rolebindings", "rolebinding", "RoleBinding", nil, true},
@@ -207,14 +208,14 @@ var kubernetes = []Resource{
 	{"storage.k8s.io", "csidrivers", "csidriver", "CSIDriver", nil, false},
 	{"storage.k8s.io", "csinodes", "csinode", "CSINode", nil, false},
 	{"storage.k8s.io", "csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity", nil, true},
-	{"storage.k8s.io", "storageclasses", "storageclass", "StorageClass", short("sc"), false},
+	{"storage.k8s.io", "storageclasses", "storageclass", "StorageClass", shortNames("sc"), false},
 	{"storage.k8s.io", "volumeattachments", "volumeattachment", "VolumeAttachment", nil, false},
 	{
 		"storage.k8s.io",
 		"volumeattributesclasses",
 		"volumeattributesclass",
 		"VolumeAttributesClass",
-		short("vac"),
+		shortNames("vac"),
 		false,
 	},
 	{
@@ -270,10 +271,10 @@ var kubernetes = []Resource{
 		"customresourcedefinitions",
 		"customresourcedefinition",
 		"CustomResourceDefinition",
-		short("crd", "crds"),
+		shortNames("crd", "crds"),
 		false,
 	},
-	{"scheduling.k8s.io", "priorityclasses", "priorityclass", "PriorityClass", short("pc"), false},
+	{"scheduling.k8s.io", "priorityclasses", "priorityclass", "PriorityClass", shortNames("pc"), false},
 	{"coordination.k8s.io", "leases", "lease", "Lease", nil, true},
 	{"node.k8s.io", "runtimeclasses", "runtimeclass", "RuntimeClass", nil, false},
 	{"discovery.k8s.io", "endpointslices", "endpointslice", "EndpointSlice", nil, true},
@@ -292,11 +293,11 @@ var kubernetes = []Resource{
 	},
 }
 
-// veleroKinds are Velero 1.18's own CRDs.
-var veleroKinds = []Resource{
+// veleroResources are Velero 1.18's own CRDs.
+var veleroResources = []Resource{
 	{"velero.io", "backuprepositories", "backuprepository", "BackupRepository", nil, true},
 	{"velero.io", "backups", "backup", "Backup", nil, true},
-	{"velero.io", "backupstoragelocations", "backupstoragelocation", "BackupStorageLocation", short("bsl"), true},
+	{"velero.io", "backupstoragelocations", "backupstoragelocation", "BackupStorageLocation", shortNames("bsl"), true},
 	{"velero.io", "datadownloads", "datadownload", "DataDownload", nil, true},
 	{"velero.io", "datauploads", "dataupload", "DataUpload", nil, true},
 	{"velero.io", "deletebackuprequests", "deletebackuprequest", "DeleteBackupRequest", nil, true},
@@ -305,24 +306,24 @@ var veleroKinds = []Resource{
 	{"velero.io", "podvolumerestores", "podvolumerestore", "PodVolumeRestore", nil, true},
 	{"velero.io", "restores", "restore", "Restore", nil, true},
 	{"velero.io", "schedules", "schedule", "Schedule", nil, true},
-	{"velero.io", "serverstatusrequests", "serverstatusrequest", "ServerStatusRequest", short("ssr"), true},
-	{"velero.io", "volumesnapshotlocations", "volumesnapshotlocation", "VolumeSnapshotLocation", short("vsl"), true},
+	{"velero.io", "serverstatusrequests", "serverstatusrequest", "ServerStatusRequest", shortNames("ssr"), true},
+	{"velero.io", "volumesnapshotlocations", "volumesnapshotlocation", "VolumeSnapshotLocation", shortNames("vsl"), true},
 }
 
-func short(names ...string) []string { return names }
+func shortNames(names ...string) []string { return names }
 
 // IsBuiltIn reports whether kube-apiserver serves an API group by itself.
 func IsBuiltIn(group string) bool {
-	return slices.ContainsFunc(kubernetes, func(r Resource) bool { return r.Group == group })
+	return slices.ContainsFunc(kubernetesResources, func(r Resource) bool { return r.Group == group })
 }
 
-// offline is what a target is taken to serve when nothing is known of it: Kubernetes' own kinds, then Velero's
-// and those of the CRDs in the backup by group, which is how API servers order groups of equal priority.
-func offline(kinds []definition) []Resource {
-	custom := slices.Clone(veleroKinds)
+// defaultResources returns the resources that an unknown target is assumed to serve: Kubernetes' own kinds, then
+// Velero's and those of the CRDs in the backup by group, the order of API servers for groups of equal priority.
+func defaultResources(kinds []definition) []Resource {
+	custom := slices.Clone(veleroResources)
 	for _, d := range kinds {
 		custom = append(custom, d.Resource)
 	}
 	slices.SortStableFunc(custom, func(a, b Resource) int { return cmp.Compare(a.Group, b.Group) })
-	return slices.Concat(kubernetes, custom)
+	return slices.Concat(kubernetesResources, custom)
 }

@@ -17,8 +17,8 @@ import (
 // TestDiscovery holds the built-in table, and the way words are resolved,
 // against a real API server with Velero's CRDs.
 func TestDiscovery(t *testing.T) {
-	plane := testbed.ForTest(t, testbed.Options{})
-	client, err := discovery.NewDiscoveryClientForConfig(plane.Config())
+	plane := testbed.StartForTest(t, testbed.Options{})
+	client, err := discovery.NewDiscoveryClientForConfig(plane.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestDiscovery(t *testing.T) {
 	live := LiveDiscovery(lists)
 	t.Run("built in", func(t *testing.T) {
 		key := func(r Resource) string { return r.Group + "/" + r.Name }
-		got, want := slices.Concat(kubernetes, veleroKinds), slices.Clone(live.Resources)
+		got, want := slices.Concat(kubernetesResources, veleroResources), slices.Clone(live.Resources)
 		for _, list := range [][]Resource{got, want} {
 			slices.SortFunc(list, func(a, b Resource) int { return cmp.Compare(key(a), key(b)) })
 			for i := range list {
@@ -59,7 +59,7 @@ func TestDiscovery(t *testing.T) {
 		}
 		for _, word := range words {
 			want, err := mapper.ResourceFor(schema.ParseGroupResource(word).WithVersion(""))
-			got, ok := newResolver(live.Resources).resolve(word, newWork(t.Context()))
+			got, ok := newResolver(live.Resources).resolveWord(word, newWorkBudget(t.Context()))
 			if ok != (err == nil) || ok && got.GroupResource() != want.GroupResource().String() {
 				t.Errorf(
 					"%s: %q %v, the REST mapper says %q, %v",
@@ -70,7 +70,7 @@ func TestDiscovery(t *testing.T) {
 					err,
 				)
 			}
-			offline, _ := newResolver(offline(nil)).resolve(word, newWork(t.Context()))
+			offline, _ := newResolver(defaultResources(nil)).resolveWord(word, newWorkBudget(t.Context()))
 			if ok && offline.GroupResource() != got.GroupResource() {
 				t.Errorf("%s: %q offline, %q live", word, offline.GroupResource(), got.GroupResource())
 			}
@@ -81,7 +81,7 @@ func TestDiscovery(t *testing.T) {
 		"ing": "ingresses.networking.k8s.io", "crd": dirCRDs, "sc": "storageclasses.storage.k8s.io", "ev": "events",
 		"bsl": "backupstoragelocations.velero.io", "pc": dirPriorityClasses, "ev.events.k8s.io": "events.events.k8s.io",
 	} {
-		if r, ok := newResolver(live.Resources).resolve(short, newWork(t.Context())); !ok || r.GroupResource() != want {
+		if r, ok := newResolver(live.Resources).resolveWord(short, newWorkBudget(t.Context())); !ok || r.GroupResource() != want {
 			t.Errorf("%s: %q, want %q", short, r.GroupResource(), want)
 		}
 	}

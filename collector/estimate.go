@@ -12,81 +12,82 @@ import (
 	"github.com/veltui/veltui/internal/job/forecast"
 )
 
-// Estimate is what a restore will restore.
+// Estimate is an estimate of what a restore will restore.
 type Estimate struct {
-	Total int // the Restore's status.progress.totalItems and itemsRestored when it has ended
-	// Resources are the counted items by resource, in the order in which they are restored. Namespaces are
-	// those of the target, after the mapping. Namespaces that the restore makes count under "namespaces".
+	Total int // the Restore's status.progress.totalItems and itemsRestored once it has ended
+	// Resources are the counted items by resource, in the order in which they are restored. Namespaces are those of the
+	// target, after the mapping. Namespaces that the restore creates count under "namespaces".
 	Resources []ResourceCount
-	// Steps is what the counter of restored items goes through, in order; they sum up to Total. A step's items are
-	// not all of its resource: items bring others along, and the first item of a namespace makes the namespace.
+	// Steps are the steps that the counter of restored items goes through, in order; they sum up to Total. Not all items
+	// of a step are of its resource: items bring others along, and the first item in a namespace creates the namespace.
 	Steps []Step
-	// Brought are the items of steps that are not of the step's own resource, in
-	// the order of the steps. With them the steps sum up to Resources.
-	Brought     []Brought
-	Selected    int      // how many items the filters select. It is the total that Velero shows first.
-	Assumptions []string // sentences about what was taken for granted
-	Refused     []string // why Velero would fail the Restore instead, if it would. There are no items then.
-	// Partial says that the backup could not be read wholly, that labels were asked for which the
-	// Index does not have, or that a filter takes too many steps to be worked out.
+	// AdditionalItems are the items that are not of their step's own resource, in the order of the steps. With them, the
+	// steps sum up to Resources.
+	AdditionalItems []AdditionalItems
+	SelectedCount   int      // how many items the filters select: the total that Velero shows first
+	Assumptions     []string // sentences that state the assumptions
+	Refusals        []string // why Velero would fail the Restore instead; there are no items then
+	// Partial is true if the backup could not be read in full, if the spec selects by labels that the Index does not
+	// have, or if a filter takes too many steps to evaluate.
 	Partial bool
 }
 
 // Step is one resource's turn in a restore.
-type Step = forecast.Step
+type Step = forecast.ResourceStep
 
-// Brought are items that another resource's step restores: claims that pods
+// AdditionalItems are items that another resource's step restores: claims that pods
 // bring along, a namespace that its first item makes.
-type Brought struct {
+type AdditionalItems struct {
 	Step     int // index into Steps
 	Resource string
-	Items    int // of the step's
+	Items    int // how many of the step's items
 }
 
-// Estimate works out what a restore from x restores, on the target that d
-// describes. Its only error is the cause of ctx, when that ends before.
+// Estimate returns what a restore from x restores in the target that d describes. Its only error is the cause of ctx,
+// if ctx ends early.
 //
-// The work is bounded whatever spec says: with the size of the index and of spec, and by a number of steps for
-// the patterns and selectors. What those do not suffice for counts as restored, and is an assumption.
-func (x *Index) Estimate(ctx context.Context, spec RestoreSpec, d Discovery) (Estimate, error) {
-	w := newWork(ctx)
-	e := x.estimate(w, spec, d)
+// The work is bounded for any spec: by the size of the index and of spec, and by a number of steps for the patterns
+// and selectors. Items for which the steps do not suffice count as restored, which is stated as an assumption.
+func (x *Index) Estimate(ctx context.Context, spec RestoreInput, d Discovery) (Estimate, error) {
+	w := newWorkBudget(ctx)
+	e := x.estimateRestore(w, spec, d)
 	if w.err != nil {
 		return Estimate{}, fmt.Errorf("estimating a restore: %w", w.err)
 	}
 	return e, nil
 }
 
-func (x *Index) estimate(w *work, spec RestoreSpec, d Discovery) Estimate {
-	e := Estimate{Partial: x.Incomplete, Refused: Refusals(spec.Restore)}
-	if e.Refused != nil || w.err != nil {
+func (x *Index) estimateRestore(w *workBudget, spec RestoreInput, d Discovery) Estimate {
+	e := Estimate{Partial: x.Incomplete, Refusals: RefusalReasons(spec.Restore)}
+	if e.Refusals != nil || w.err != nil {
 		return e
 	}
-	r, err := newRestore(w, x, spec, d)
+	r, err := newSimulation(w, x, spec, d)
 	if err != nil {
-		e.Refused = []string{fmt.Sprintf("The restore would end at once: %v.", err)}
+		e.Refusals = []string{fmt.Sprintf("The restore would end at once: %v.", err)}
 		return e
 	}
-	r.run()
+	r.processAll()
 	if w.err != nil {
 		return e
 	}
-	e.Total, e.Selected, e.Steps, e.Brought = r.total, r.selected, r.steps, r.brought
-	e.Resources = r.counts()
-	e.Partial = e.Partial || r.unread > 0 || r.unjudged > 0 || len(r.beyond()) > 0 || r.policyUnread()
-	e.Assumptions = r.assumptions()
+	e.Total, e.SelectedCount, e.Steps, e.AdditionalItems = r.total, r.selected, r.steps, r.additionalItems
+	e.Resources = r.resourceCounts()
+	e.Partial = e.Partial || r.uncheckedCount > 0 || r.overBudgetCount > 0 || len(r.costlyPatterns()) > 0 ||
+		r.isPolicyUnchecked()
+	e.Assumptions = r.listAssumptions()
 	return e
 }
 
-// MostPublished returns the highest total that Velero publishes while it restores these
-// items. It counts CustomResourceDefinitions twice until their second pass is over, and
-// namespaces that it made until the end (pkg/restore/restore.go, execute and
-// processSelectedResource; 1.14 to 1.18.3). The result is 0 if the estimate is not sure.
-func (e Estimate) MostPublished() int {
+// MaxPublishedTotal returns the highest total that Velero publishes while it restores these items. It counts
+// CustomResourceDefinitions twice until their second pass is over, and namespaces that it created until the end
+// (pkg/restore/restore.go, execute and processSelectedResource; 1.14 to 1.18.3). The result is 0 if the estimate is
+// partial.
+func (e Estimate) MaxPublishedTotal() int {
 	if e.Partial {
 		return 0
 	}
-	most := e.Selected
+	most := e.SelectedCount
 	for _, r := range e.Resources {
 		if r.Resource == dirCRDs || r.Resource == dirNamespaces {
 			most += r.Items
@@ -95,15 +96,15 @@ func (e Estimate) MostPublished() int {
 	return most
 }
 
-// counts are the items by resource, in the order of the restore.
-func (r *restore) counts() []ResourceCount {
+// resourceCounts returns the counted items by resource, in the order of the restore.
+func (r *simulation) resourceCounts() []ResourceCount {
 	all := make([]ResourceCount, 0, len(r.byResource))
 	for _, count := range r.byResource {
 		all = append(all, *count)
 	}
 	rank := map[string]int{}
-	for i, resource := range slices.Backward(r.order) {
-		rank[resource] = i - len(r.order) // what is only brought along, or made, comes last
+	for i, resource := range slices.Backward(r.resourceOrder) {
+		rank[resource] = i - len(r.resourceOrder) // resources that are only brought along or created come last
 	}
 	slices.SortFunc(all, func(a, b ResourceCount) int {
 		return cmp.Or(rank[a.Resource]-rank[b.Resource], strings.Compare(a.Resource, b.Resource))
@@ -111,15 +112,15 @@ func (r *restore) counts() []ResourceCount {
 	return all
 }
 
-// Position is where in its steps a restore is.
+// Position is the position of a restore in its steps.
 type Position struct {
-	Step     int    // index into Steps; len(Steps) when all is done
-	Resource string // what is being restored now; empty when all is done
-	Done, Of int    // items of the step
+	Step        int    // index into Steps; len(Steps) when all is done
+	Resource    string // the resource being restored; empty when all is done
+	Done, Total int    // items of the step
 }
 
-// Position says what a restore works on after done items; beyond the estimate, its last step.
-func (e Estimate) Position(done int) Position {
+// PositionAfter returns the position of a restore after done items; beyond the estimate, the end of the steps.
+func (e Estimate) PositionAfter(done int) Position {
 	done = max(done, 0)
 	for i, step := range e.Steps {
 		if done < step.Items {
@@ -130,28 +131,28 @@ func (e Estimate) Position(done int) Position {
 	return Position{Step: len(e.Steps)}
 }
 
-// assumptions states what Estimate could not know.
-func (r *restore) assumptions() (all []string) {
+// listAssumptions returns sentences about what Estimate could not know.
+func (r *simulation) listAssumptions() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	spec := r.spec.Restore
-	if !r.spec.Existing.Known && len(r.made) > 0 {
+	spec := r.input.Restore
+	if !r.input.ExistingNamespaces.IsComplete && len(r.createdNamespaces) > 0 {
 		say(
 			"Of the target's namespaces only %s are taken as existing; %s as made by the restore: %s.",
 			strings.Join(
-				everyCluster,
+				defaultNamespaces,
 				", ",
 			),
-			human.Plural(len(r.made), "more is counted", "more are counted"),
-			someOf(r.made),
+			human.CountForms(len(r.createdNamespaces), "more is counted", "more are counted"),
+			joinSome(r.createdNamespaces),
 		)
 	}
-	if !r.live {
+	if !r.isLive {
 		say("The target is taken to serve the kinds of Kubernetes 1.36, Velero's own and those of the backup's CRDs.")
 	}
 	if len(r.unknownWords) > 0 {
 		say(
 			"The target does not know %s, so Velero takes it literally, though a CRD of the backup has that name.",
-			someOf(r.unknownWords),
+			joinSome(r.unknownWords),
 		)
 	}
 	switch {
@@ -162,37 +163,40 @@ func (r *restore) assumptions() (all []string) {
 			r.version,
 			spec.ResourcePolicy.Name,
 		)
-	case r.policyUnread():
+	case r.isPolicyUnchecked():
 		say("The resource policy %q was not looked at; it may leave items out.", spec.ResourcePolicy.Name)
 	}
-	if r.usesSnapshots && r.spec.Server.CSI == nil {
+	if r.usesSnapshots && r.input.Server.CSIEnabled == nil {
 		say("Claims in the backup name their volume snapshots, so the server is taken to run with EnableCSI.")
 	}
-	if r.forced > 0 {
+	if r.forcedSnapshots > 0 {
 		// pkg/restore/actions/csi/pvc_action.go, Execute and isResourceExist.
 		say(
 			"Volume snapshots that the filters leave out, counted with their claims in namespaces that exist: %d. A "+
 				"claim that exists brings none.",
-			r.forced,
+			r.forcedSnapshots,
 		)
 	}
-	if r.undecodable > 0 {
-		say("Selected objects that cannot be decoded: %d. Velero leaves them out, with an error each.", r.undecodable)
+	if r.undecodableCount > 0 {
+		say("Selected objects that cannot be decoded: %d. Velero leaves them out, with an error each.", r.undecodableCount)
 	}
-	if r.unread > 0 {
-		say("Items whose labels were not read: %d. They are counted as if the selector selected them.", r.unread)
+	if r.uncheckedCount > 0 {
+		say("Items whose labels were not read: %d. They are counted as if the selector selected them.", r.uncheckedCount)
 	}
-	if patterns := r.beyond(); len(patterns) > 0 {
+	if patterns := r.costlyPatterns(); len(patterns) > 0 {
 		say(
 			"These patterns take too many steps to match and are taken to leave nothing out: %s. Velero itself may hang on "+
 				"them.",
-			quoted(patterns),
+			quotePatterns(patterns),
 		)
 	}
-	if r.unjudged > 0 {
-		say("The label selectors take too many steps. Items that are counted as if they were selected: %d.", r.unjudged)
+	if r.overBudgetCount > 0 {
+		say(
+			"The label selectors take too many steps. Items that are counted as if they were selected: %d.",
+			r.overBudgetCount,
+		)
 	}
-	switch server := r.spec.Server; {
+	switch server := r.input.Server; {
 	case server.Version != [3]int{}:
 	case server.Tag == "":
 		say("The version of the Velero server is not known; it is taken for %s.", currentVersion)
@@ -203,25 +207,25 @@ func (r *restore) assumptions() (all []string) {
 			currentVersion,
 		)
 	}
-	if r.x.Incomplete {
+	if r.index.Incomplete {
 		say("The backup could not be read wholly; more items may be restored.")
 	}
 	return all
 }
 
-func (r *restore) beyond() []string {
-	return slices.Concat(r.resources.Beyond(), r.spaces.Beyond(), r.policy.tooMuch())
+func (r *simulation) costlyPatterns() []string {
+	return slices.Concat(r.resourceFilter.CostlyPatterns(), r.namespaceFilter.CostlyPatterns(), r.policy.costlyPatterns())
 }
 
-func quoted(words []string) string {
+func quotePatterns(words []string) string {
 	short := make([]string, len(words))
 	for i, word := range words {
 		short[i] = fmt.Sprintf("%.40q", word)
 	}
-	return someOf(short)
+	return joinSome(short)
 }
 
-func someOf(words []string) string {
+func joinSome(words []string) string {
 	slices.Sort(words)
 	const few = 5
 	if len(words) <= few {
@@ -231,33 +235,33 @@ func someOf(words []string) string {
 }
 
 const (
-	// filterSteps bounds the matching of one Estimate: less than half a second.
-	filterSteps = 64 << 20
-	// checkEvery is how many steps may lie between two looks at the context, but for one match.
+	// maxFilterSteps bounds the matching of one Estimate: less than half a second.
+	maxFilterSteps = 64 << 20
+	// checkEvery is the maximum number of steps between two checks of the context, except within one match.
 	checkEvery = 4096
 )
 
-// work counts the steps of one Estimate, about one item, word or byte each, until ctx ends.
-type work struct {
-	why     func() error // what ended the context
+// workBudget counts the steps of one Estimate, about one item, word or byte each, until ctx ends.
+type workBudget struct {
+	cause   func() error // what ended the context
 	steps   int
-	next    int // where why is asked again
+	next    int // when cause is called again
 	err     error
 	filters *glob.Budget
 }
 
-func newWork(ctx context.Context) *work {
-	w := &work{why: func() error { return context.Cause(ctx) }, err: context.Cause(ctx), next: checkEvery}
-	w.filters = &glob.Budget{Left: filterSteps, Spent: func(steps int) { w.goOn(steps) }}
+func newWorkBudget(ctx context.Context) *workBudget {
+	w := &workBudget{cause: func() error { return context.Cause(ctx) }, err: context.Cause(ctx), next: checkEvery}
+	w.filters = &glob.Budget{StepsLeft: maxFilterSteps, OnSpend: func(steps int) { w.canContinue(steps) }}
 	return w
 }
 
-// goOn counts steps, and reports whether to go on.
-func (w *work) goOn(steps int) bool {
+// canContinue counts steps and reports whether to continue.
+func (w *workBudget) canContinue(steps int) bool {
 	if w.steps += steps; w.steps >= w.next && w.err == nil {
 		w.next = w.steps + checkEvery
-		if w.err = w.why(); w.err != nil {
-			w.filters.Left = 0
+		if w.err = w.cause(); w.err != nil {
+			w.filters.StepsLeft = 0
 		}
 	}
 	return w.err == nil

@@ -10,39 +10,40 @@ import (
 	"github.com/veltui/veltui/internal/human"
 )
 
-// Fate is what a restore's filters make of an item, whatever the target has.
+// Fate is what becomes of an item in a restore, regardless of what the target has.
 type Fate uint8
 
-// The fates, in the order in which Velero's rules are asked (pkg/restore/restore.go, 1.18.3).
+// These are the fates, in the order in which Velero applies its rules (pkg/restore/restore.go, 1.18.3).
 const (
 	ToRestore         Fate = iota // the restore tries to create or update it
-	NeverRestored                 // no restore restores this kind
+	NeverRestored                 // Velero never restores this kind
 	KindExcluded                  // the resource filters leave it out
 	NamespaceExcluded             // the namespace filters leave it out
-	// ClusterExcluded: it has no namespace, and includeClusterResources or a namespace filter excludes it.
+	// ClusterExcluded means that the item has no namespace, and includeClusterResources or a namespace filter excludes
+	// it.
 	ClusterExcluded
-	NotSelected    // the label selectors do not select it
-	FilteredOut    // the resource policy leaves it out
-	HasCompleted   // it is a pod or job that had completed
-	Undecodable    // its JSON cannot be read
-	NamespaceThere // it is a namespace that the target had already
+	NotSelected      // the label selectors do not select it
+	FilteredOut      // the resource policy leaves it out
+	AlreadyCompleted // it is a completed pod or job
+	Undecodable      // its JSON cannot be read
+	NamespaceExists  // it is a namespace that the target already has
 )
 
-// Item is one of a backup.
+// Item is an item of a backup.
 type Item struct {
-	Resource  string // plural and group, as "deployments.apps"
-	Namespace string // in the backup; empty if it has none
-	Target    string // the namespace that it is restored into, or a namespace's new name; else empty
-	Name      string
-	Fate      Fate
-	Mirror    bool // a mirror pod: Velero counts it, and does not restore it
+	Resource        string // plural and group, as "deployments.apps"
+	Namespace       string // in the backup; empty if it has none
+	TargetNamespace string // the namespace into which it is restored, or a namespace's new name; else empty
+	Name            string
+	Fate            Fate
+	IsMirrorPod     bool // true for a mirror pod: Velero counts it, but does not restore it
 }
 
-// Kinds finds the resource of a kind.
+// Kinds maps kinds to their resources.
 type Kinds map[[2]string]string // group and Kind -> "deployments.apps"
 
-// KnownKinds are those of Kubernetes and of Velero itself.
-func KnownKinds() Kinds { return kindsOf(offline(nil)) }
+// KnownKinds returns the kinds of Kubernetes and of Velero itself.
+func KnownKinds() Kinds { return kindsOf(defaultResources(nil)) }
 
 func kindsOf(resources []Resource) Kinds {
 	kinds := Kinds{}
@@ -54,64 +55,68 @@ func kindsOf(resources []Resource) Kinds {
 	return kinds
 }
 
-// Guess is the resource of a kind in a group, empty for the core group, put into
-// the plural where it is not known. Most custom resources have a plural like that.
-func (k Kinds) Guess(group, kind string) string {
+// GuessResource returns the resource of a kind in a group, which is empty for the core group. For an unknown kind it
+// guesses the plural, as it is formed for most custom resources.
+func (k Kinds) GuessResource(group, kind string) string {
 	if resource, known := k[[2]string{group, kind}]; known {
 		return resource
 	}
 	if kind == "" {
 		return ""
 	}
-	return Resource{Group: group, Name: human.Nouns(strings.ToLower(kind))}.GroupResource()
+	return Resource{Group: group, Name: human.Pluralize(strings.ToLower(kind))}.GroupResource()
 }
 
-// Fates is what a restore makes of the items of a backup.
+// Fates holds the fates of a backup's items in a restore.
 type Fates struct {
-	r      *restore
-	Kinds  Kinds           // of the target, of the backup's CRDs, and of Kubernetes
-	served map[string]bool // the target's resources, made when they are asked for
+	simulation *simulation
+	Kinds      Kinds           // the kinds of the target, of the backup's CRDs, and of Kubernetes
+	served     map[string]bool // the target's resources, filled on first use
 }
 
-// Fates works out what a restore makes of each item. It is bounded as [Index.Estimate] is. Its
-// errors are the cause of ctx, and that Velero refuses the restore.
-func (x *Index) Fates(ctx context.Context, spec RestoreSpec, d Discovery) (*Fates, error) {
-	w := newWork(ctx)
-	if why := Refusals(spec.Restore); why != nil {
+// DetermineFates determines the fate of each item in a restore. Its work is bounded like that of [Index.Estimate]. It
+// fails with the cause of ctx, or if Velero refuses the restore.
+func (x *Index) DetermineFates(ctx context.Context, spec RestoreInput, d Discovery) (*Fates, error) {
+	w := newWorkBudget(ctx)
+	if why := RefusalReasons(spec.Restore); why != nil {
 		return nil, errors.New("Velero refuses this restore: " + strings.Join(why, " "))
 	}
-	r, err := newRestore(w, x, spec, d)
+	r, err := newSimulation(w, x, spec, d)
 	if err != nil {
 		return nil, err
 	}
-	r.run()
-	// What the target does not serve may be listed all the same, as failed.
-	f := &Fates{r: r, Kinds: kindsOf(slices.Concat(with(r.target, x.Kinds), offline(nil)))}
-	return f, f.ended()
+	r.processAll()
+	// Kinds that the target does not serve may still be listed, as failed.
+	f := &Fates{
+		simulation: r,
+		Kinds:      kindsOf(slices.Concat(withDefinitions(r.targetResources, x.Kinds), defaultResources(nil))),
+	}
+	return f, f.contextError()
 }
 
-func (f *Fates) ended() error {
-	if err := f.r.work.err; err != nil {
+func (f *Fates) contextError() error {
+	if err := f.simulation.budget.err; err != nil {
 		return fmt.Errorf("comparing a restore with its backup: %w", err)
 	}
 	return nil
 }
 
-// Each goes through the items, sorted by resource, namespace and name, until the context ends.
-func (f *Fates) Each(visit func(Item)) error {
-	r, x := f.r, f.r.x
+// EachItem calls visit for each item, sorted by resource, namespace and name, until the context
+// given to [Index.DetermineFates] ends.
+func (f *Fates) EachItem(visit func(Item)) error {
+	r, x := f.simulation, f.simulation.index
 	for _, b := range x.Buckets {
 		place := Item{Resource: x.Strings.string(b.Resource), Namespace: x.Strings.string(b.Namespace)}
 		if place.Namespace != "" {
-			place.Target = r.mapped(place.Namespace)
+			place.TargetNamespace = r.mappedNamespace(place.Namespace)
 		}
-		kept := r.fateOf(b, place.Resource)
-		for item := b.First; item < b.End && r.work.goOn(1); item++ {
+		kept := r.bucketFate(b, place.Resource)
+		for item := b.First; item < b.End && r.budget.canContinue(1); item++ {
 			place.Name, place.Fate = x.Names.string(item), kept
-			place.Mirror = x.Flags[item]&flagMirror != 0
+			place.IsMirrorPod = x.Flags[item]&flagMirror != 0
 			switch {
 			case place.Resource == dirNamespaces:
-				place.Target = r.mapped(place.Name)
+				place.TargetNamespace = r.mappedNamespace(place.Name)
 				place.Fate = r.namespaceFate(item, kept)
 			case r.isDone(item):
 				place.Fate = ToRestore
@@ -121,55 +126,55 @@ func (f *Fates) Each(visit func(Item)) error {
 			visit(place)
 		}
 	}
-	return f.ended()
+	return f.contextError()
 }
 
-// fateOf is what the filters say of all that is in one place.
-func (r *restore) fateOf(b bucket, resource string) Fate {
+// bucketFate returns what the filters decide for all items of a bucket.
+func (r *simulation) bucketFate(b bucket, resource string) Fate {
 	must := slices.Contains(r.mustHave, resource)
 	switch {
 	case slices.Contains(nonRestorable, resource):
 		return NeverRestored
-	case !must && !r.resources.Takes(resource):
+	case !must && !r.resourceFilter.Matches(resource):
 		return KindExcluded
-	case r.takes(b, must):
+	case r.includesBucket(b, must):
 		return ToRestore
-	case len(r.x.Strings.bytes(b.Namespace)) > 0:
+	case len(r.index.Strings.bytes(b.Namespace)) > 0:
 		return NamespaceExcluded
 	}
 	return ClusterExcluded
 }
 
-// itemFate is what becomes of an item that was not restored, though the filters take its place.
-func (r *restore) itemFate(item uint32, resource, namespace string) Fate {
-	flags, must := r.x.Flags[item], slices.Contains(r.mustHave, resource)
-	filter, limited := r.policy.filter(resource, namespace)
+// itemFate returns the fate of an item that was not restored although the filters include its bucket.
+func (r *simulation) itemFate(item uint32, resource, namespace string) Fate {
+	flags, must := r.index.Flags[item], slices.Contains(r.mustHave, resource)
+	filter, limited := r.policy.findFilter(resource, namespace)
 	switch {
 	case flags&flagUndecodable != 0:
 		return Undecodable
 	case must:
-	case limited && (filter == nil || !r.selects(item, filter)):
+	case limited && (filter == nil || !r.selectsItem(item, filter)):
 		return FilteredOut
-	case !limited && !r.selects(item, nil):
+	case !limited && !r.selectsItem(item, nil):
 		return NotSelected
 	}
 	if flags&flagCompleted != 0 {
-		return HasCompleted
+		return AlreadyCompleted
 	}
 	return ToRestore
 }
 
-// namespaceFate is what becomes of a namespace itself. Velero makes those that
-// items go into, whatever the filters say of namespaces.
-func (r *restore) namespaceFate(item uint32, kept Fate) Fate {
-	name := r.x.Names.string(item)
-	target := r.mapped(name)
+// namespaceFate returns the fate of a namespace itself. Velero creates the namespaces that items are restored into,
+// whether or not the filters include Namespace objects.
+func (r *simulation) namespaceFate(item uint32, kept Fate) Fate {
+	name := r.index.Names.string(item)
+	target := r.mappedNamespace(name)
 	switch {
-	case !r.spaces.Takes(name):
+	case !r.namespaceFilter.Matches(name):
 		return NamespaceExcluded
 	case r.namespaceExists(target):
-		return NamespaceThere
-	case r.ensured[target]:
+		return NamespaceExists
+	case r.ensuredNamespaces[target]:
 		return ToRestore
 	case kept == ToRestore:
 		return r.itemFate(item, dirNamespaces, "")

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestFates holds what is said of each item to the estimate of the same restore,
@@ -17,14 +17,14 @@ func TestFates(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			var restore velerov1.Restore
+			var restore veleroapi.Restore
 			load(t, filepath.Join(dir, "restore.yaml"), &restore)
-			spec := RestoreSpec{Restore: restore.Spec, Existing: ParseNamespaces(captureNamespaces)}
+			spec := RestoreInput{Restore: restore.Spec, ExistingNamespaces: ParseNamespaces(captureNamespaces)}
 			e := estimate(t, x, spec, Discovery{})
 			counts := map[Fate]int{}
 			seen := 0
-			fates, err := x.Fates(t.Context(), spec, Discovery{})
-			if len(e.Refused) > 0 {
+			fates, err := x.DetermineFates(t.Context(), spec, Discovery{})
+			if len(e.Refusals) > 0 {
 				if err == nil {
 					t.Error("it is refused, and its items have fates")
 				}
@@ -33,14 +33,14 @@ func TestFates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = fates.Each(func(i Item) {
+			err = fates.EachItem(func(i Item) {
 				seen++
 				if i.Resource != dirNamespaces {
 					counts[i.Fate]++
 				}
 				if target := restore.Spec.NamespaceMapping[i.Namespace]; i.Name == "" ||
 					i.Resource != dirNamespaces &&
-						(target != "" && i.Target != target || i.Namespace == "" && i.Target != "") {
+						(target != "" && i.TargetNamespace != target || i.Namespace == "" && i.TargetNamespace != "") {
 					t.Errorf("%+v", i)
 				}
 			})
@@ -50,11 +50,11 @@ func TestFates(t *testing.T) {
 					want += r.Items
 				}
 			}
-			if err != nil || seen != x.Items() || counts[ToRestore] != want {
+			if err != nil || seen != x.ItemCount() || counts[ToRestore] != want {
 				t.Errorf(
 					"%d of %d items, %d to restore, the estimate has %d: %v, %v",
 					seen,
-					x.Items(),
+					x.ItemCount(),
 					counts[ToRestore],
 					want,
 					counts,
@@ -63,7 +63,7 @@ func TestFates(t *testing.T) {
 			}
 			for kind, resource := range map[[2]string]string{{"apps", "Deployment"}: "deployments.apps", {"", "Endpoints"}: "endpoints",
 				{"example.com", "Policy"}: "policies.example.com", {"a.io", "Gateway"}: "gateways.a.io", {"", "Bus"}: "buses", {"", ""}: ""} {
-				if got := fates.Kinds.Guess(kind[0], kind[1]); got != resource {
+				if got := fates.Kinds.GuessResource(kind[0], kind[1]); got != resource {
 					t.Errorf("%v is %s", kind, got)
 				}
 			}
@@ -75,13 +75,13 @@ func TestFates(t *testing.T) {
 // depend on the target.
 func TestKindsThatAreNotServed(t *testing.T) {
 	x := readCapture(t, Limits{})
-	fates, err := x.Fates(
+	fates, err := x.DetermineFates(
 		t.Context(),
-		RestoreSpec{},
-		Discovery{Live: true, Resources: []Resource{{"", "pods", "pod", "Pod", nil, true}}},
+		RestoreInput{},
+		Discovery{IsLive: true, Resources: []Resource{{"", "pods", "pod", "Pod", nil, true}}},
 	)
-	if err != nil || fates.Kinds.Guess("", "Endpoints") != "endpoints" {
-		t.Errorf("%s, %v", fates.Kinds.Guess("", "Endpoints"), err)
+	if err != nil || fates.Kinds.GuessResource("", "Endpoints") != "endpoints" {
+		t.Errorf("%s, %v", fates.Kinds.GuessResource("", "Endpoints"), err)
 	}
 }
 
@@ -90,22 +90,22 @@ func TestFateOfFilters(t *testing.T) {
 	x := readCapture(t, Limits{})
 	no := false
 	for _, c := range []struct {
-		spec     velerov1.RestoreSpec
+		spec     veleroapi.RestoreSpec
 		resource string
 		space    string
 		want     Fate
 	}{
-		{velerov1.RestoreSpec{IncludedNamespaces: []string{"shop"}}, "configmaps", "ops", NamespaceExcluded},
-		{velerov1.RestoreSpec{IncludedNamespaces: []string{"shop"}}, "configmaps", "shop", ToRestore},
-		{velerov1.RestoreSpec{ExcludedResources: []string{"cm"}}, "configmaps", "shop", KindExcluded},
-		{velerov1.RestoreSpec{IncludeClusterResources: &no}, "customresourcedefinitions.apiextensions.k8s.io", "", ClusterExcluded},
+		{veleroapi.RestoreSpec{IncludedNamespaces: []string{"shop"}}, "configmaps", "ops", NamespaceExcluded},
+		{veleroapi.RestoreSpec{IncludedNamespaces: []string{"shop"}}, "configmaps", "shop", ToRestore},
+		{veleroapi.RestoreSpec{ExcludedResources: []string{"cm"}}, "configmaps", "shop", KindExcluded},
+		{veleroapi.RestoreSpec{IncludeClusterResources: &no}, "customresourcedefinitions.apiextensions.k8s.io", "", ClusterExcluded},
 	} {
 		n := 0
-		fates, err := x.Fates(t.Context(), RestoreSpec{Restore: c.spec}, Discovery{})
+		fates, err := x.DetermineFates(t.Context(), RestoreInput{Restore: c.spec}, Discovery{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = fates.Each(func(i Item) {
+		err = fates.EachItem(func(i Item) {
 			if i.Resource == c.resource && i.Namespace == c.space {
 				n++
 				if i.Fate != c.want {

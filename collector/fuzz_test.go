@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"testing"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"testing"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // FuzzRead gives Read any bytes: it must come to an end within its limits and
@@ -20,13 +20,13 @@ func FuzzRead(f *testing.F) {
 	f.Add(buildArchive(f, file{"metadata/version", "1.1.0"}, file{podA + "p.json", podJSON("Running", "c")}))
 	f.Add(pack(f, manyPods(f, 3)))
 	f.Add([]byte{})
-	limits := Limits{Unpacked: 4 << 20, Object: 1 << 20, Index: 1 << 20}
+	limits := Limits{UnpackedBytes: 4 << 20, ObjectBytes: 1 << 20, IndexBytes: 1 << 20}
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		x, err := Read(context.Background(), bytes.NewReader(archive), limits)
 		if err != nil && !x.Incomplete {
 			t.Fatal("an error without a partial index")
 		}
-		estimate(t, x, RestoreSpec{}, Discovery{})
+		estimate(t, x, RestoreInput{}, Discovery{})
 	})
 }
 
@@ -43,7 +43,7 @@ func FuzzTar(f *testing.F) {
 			}
 		}
 		rest := data
-		ours := tarReader{maxName: 1 << 20, more: func() ([]byte, error) {
+		ours := tarReader{maxName: 1 << 20, nextBlock: func() ([]byte, error) {
 			if len(rest) == 0 {
 				return nil, io.EOF
 			}
@@ -54,7 +54,7 @@ func FuzzTar(f *testing.F) {
 		}}
 		theirs := tar.NewReader(bytes.NewReader(data))
 		for {
-			e, err := ours.next()
+			e, err := ours.nextEntry()
 			h, theirErr := theirs.Next()
 			for theirErr == nil && h.Typeflag == tar.TypeXGlobalHeader {
 				h, theirErr = theirs.Next() // we pass over them
@@ -97,16 +97,16 @@ func FuzzObject(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	var s scanner
+	var s jsonScanner
 	for _, c := range needsOfBodies {
 		f.Add([]byte(c.body))
 	}
-	o := object{withNeeds: true}
+	o := parsedObject{withNeeds: true}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, want := range []wants{wantPod, wantJob, wantClaim, wantCRD, wantSnapshot, wantContent, wantSnapshotClass, wantVolume, wantService, wantWebhooks, wantStorageClass} {
-			_ = o.read(&s, body, want)
+		for _, want := range []wantedFacts{wantPod, wantJob, wantClaim, wantCRD, wantSnapshot, wantContent, wantSnapshotClass, wantVolume, wantService, wantWebhooks, wantStorageClass} {
+			_ = o.parseBody(&s, body, want)
 		}
-		err := o.read(&s, body, wantPod)
+		err := o.parseBody(&s, body, wantPod)
 		var u unstructured.Unstructured
 		if theirErr := json.Unmarshal(body, &u); theirErr != nil {
 			return
@@ -131,8 +131,8 @@ func FuzzObject(f *testing.F) {
 			}
 		}
 		phase, _, phaseErr := unstructured.NestedString(u.Object, "status", "phase")
-		if wantDone := phaseErr != nil || phase == "Succeeded" || phase == "Failed"; o.completed(wantPod) != wantDone {
-			t.Fatalf("completed %v, want %v", o.completed(wantPod), wantDone)
+		if wantDone := phaseErr != nil || phase == "Succeeded" || phase == "Failed"; o.hasCompleted(wantPod) != wantDone {
+			t.Fatalf("completed %v, want %v", o.hasCompleted(wantPod), wantDone)
 		}
 	})
 }
@@ -155,14 +155,14 @@ func FuzzSpec(f *testing.F) {
 	)
 	f.Fuzz(func(t *testing.T, in, out, nsIn, nsOut, key, op string) {
 		for _, v := range [][3]int{{}, {1, 18, 0}, {1, 9, 0}} {
-			e := estimate(t, x, RestoreSpec{Server: Server{Version: v}, Restore: velerov1.RestoreSpec{
+			e := estimate(t, x, RestoreInput{Server: VeleroServer{Version: v}, Restore: veleroapi.RestoreSpec{
 				IncludedResources: []string{in}, ExcludedResources: []string{out},
 				IncludedNamespaces: []string{nsIn}, ExcludedNamespaces: []string{nsOut},
 				NamespaceMapping: map[string]string{nsIn: nsOut},
 				LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 					Key: key, Operator: metav1.LabelSelectorOperator(op), Values: []string{nsIn}}}},
 			}}, Discovery{})
-			if e.Total > 2+2 || len(e.Refused) > 0 && e.Total > 0 {
+			if e.Total > 2+2 || len(e.Refusals) > 0 && e.Total > 0 {
 				t.Fatalf("%+v", e)
 			}
 		}

@@ -28,10 +28,10 @@ func wantPartial(t *testing.T, archive []byte, limits Limits, items int, is erro
 	if err == nil || is != nil && !errors.Is(err, is) || !strings.Contains(err.Error(), says) {
 		t.Fatalf("error %v, want %v saying %q", err, is, says)
 	}
-	if x == nil || !x.Incomplete || x.Items() < items || len(x.Noted) == 0 {
+	if x == nil || !x.Incomplete || x.ItemCount() < items || len(x.Noted) == 0 {
 		t.Fatalf("want a partial index of at least %d items and a problem, got %+v", items, x)
 	}
-	if e := estimate(t, x, RestoreSpec{}, Discovery{}); !e.Partial {
+	if e := estimate(t, x, RestoreInput{}, Discovery{}); !e.Partial {
 		t.Fatal("the estimate does not say that it is partial")
 	}
 }
@@ -86,21 +86,21 @@ func TestMembersAndTrailers(t *testing.T) {
 	plain := manyPods(t, 1500)
 	half := len(plain) / 2 / 512 * 512
 	x, err := read(append(pack(t, plain[:half]), pack(t, plain[half:])...), Limits{})
-	if err != nil || x.Items() != 1500 || x.Incomplete {
-		t.Fatalf("two members: %v, %d items", err, x.Items())
+	if err != nil || x.ItemCount() != 1500 || x.Incomplete {
+		t.Fatalf("two members: %v, %d items", err, x.ItemCount())
 	}
 	x, err = read(append(pack(t, plain), "trailing garbage"...), Limits{})
-	if err != nil || x.Items() != 1500 || x.Incomplete || len(x.Noted) != 1 {
+	if err != nil || x.ItemCount() != 1500 || x.Incomplete || len(x.Noted) != 1 {
 		t.Fatalf("trailing garbage: %v, %q", err, x.Noted)
 	}
 	// A second archive behind the first is not read, by Velero neither.
 	x, err = read(append(pack(t, plain), pack(t, buildTar(t, file{podA + "other.json", podJSON("")}))...), Limits{})
-	if err != nil || x.Items() != 1500 {
-		t.Fatalf("second archive: %v, %d items", err, x.Items())
+	if err != nil || x.ItemCount() != 1500 {
+		t.Fatalf("second archive: %v, %d items", err, x.ItemCount())
 	}
 	endless := append(pack(t, plain), pack(t, make([]byte, 8<<20))...)
 	x, err = read(endless, Limits{})
-	if err != nil || x.Items() != 1500 || !strings.Contains(strings.Join(x.Noted, " "), "rest was not read") {
+	if err != nil || x.ItemCount() != 1500 || !strings.Contains(strings.Join(x.Noted, " "), "rest was not read") {
 		t.Fatalf("endless zeros: %v, %q", err, x.Noted)
 	}
 }
@@ -123,20 +123,20 @@ func TestBombs(t *testing.T) {
 		}
 		return append(pack(t, header.Bytes()), bytes.Repeat(member, size/piece)...)
 	}
-	wantPartial(t, bomb(400<<20), Limits{}, 0, ErrLimit, "more than 400 times")
-	wantPartial(t, bomb(2*piece), Limits{Unpacked: piece}, 0, ErrLimit, "bytes unpacked")
+	wantPartial(t, bomb(400<<20), Limits{}, 0, ErrLimitExceeded, "more than 400 times")
+	wantPartial(t, bomb(2*piece), Limits{UnpackedBytes: piece}, 0, ErrLimitExceeded, "bytes unpacked")
 
 	packed := pack(t, manyPods(t, 3000))
-	wantPartial(t, packed, Limits{Compressed: int64(len(packed) / 2)}, 100, ErrLimit, "archive is too large")
-	wantPartial(t, packed, Limits{Entries: 1000}, 999, ErrLimit, "more than 1000 entries")
-	wantPartial(t, packed, Limits{Index: 100_000}, 511, ErrLimit, "index would take")
-	if _, err := read(packed, Limits{Compressed: int64(len(packed))}); err != nil {
+	wantPartial(t, packed, Limits{CompressedBytes: int64(len(packed) / 2)}, 100, ErrLimitExceeded, "archive is too large")
+	wantPartial(t, packed, Limits{Entries: 1000}, 999, ErrLimitExceeded, "more than 1000 entries")
+	wantPartial(t, packed, Limits{IndexBytes: 100_000}, 511, ErrLimitExceeded, "index would take")
+	if _, err := read(packed, Limits{CompressedBytes: int64(len(packed))}); err != nil {
 		t.Errorf("exactly at the limit: %v", err)
 	}
 
 	// An object that is too large is counted, and said to be unread.
 	x, err := read(bomb(5*piece), Limits{})
-	if err != nil || x.Items() != 1 || !x.Incomplete || !strings.Contains(x.Noted[0], "too many for one object") {
+	if err != nil || x.ItemCount() != 1 || !x.Incomplete || !strings.Contains(x.Noted[0], "too many for one object") {
 		t.Errorf("large object: %v, %q", err, x.Noted)
 	}
 }
@@ -190,8 +190,8 @@ func TestHostileEntriesAreRefused(t *testing.T) {
 		is   error
 		says string
 	}{
-		"escape":             {rawTar(reg("resources/../../etc/passwd")), errEscapes, `"resources/../../etc/passwd"`},
-		"absolute escape":    {rawTar(reg("/../etc/passwd")), errEscapes, "at byte 0"},
+		"escape":             {rawTar(reg("resources/../../etc/passwd")), errPathEscapes, `"resources/../../etc/passwd"`},
+		"absolute escape":    {rawTar(reg("/../etc/passwd")), errPathEscapes, "at byte 0"},
 		"64 KiB name":        {rawTar(reg(podA + long + ".json")), ErrLongName, "too long"},
 		"negative size":      {patched(124, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00"), ErrTarHeader, "bad size"},
 		"size not octal":     {patched(124, "99999999999\x00"), ErrTarHeader, "bad size"},
@@ -202,7 +202,7 @@ func TestHostileEntriesAreRefused(t *testing.T) {
 		"PAX path with NUL":  {pax("path", "resources/pods\x00/x"), ErrTarHeader, "NUL"},
 		"PAX negative size":  {pax("size", "-5"), ErrTarHeader, "size is no number"},
 		"PAX size too large": {pax("size", "9223372036854775807"), nil, ""},
-		"PAX path escapes":   {pax("path", "../../x"), errEscapes, "leaves the archive"},
+		"PAX path escapes":   {pax("path", "../../x"), errPathEscapes, "leaves the archive"},
 		"wrong checksum": {func(t *testing.T) []byte {
 			raw := buildTar(t, file{podA + "p.json", podJSON("")})
 			raw[0] ^= 1
@@ -259,8 +259,8 @@ func TestHostileEntriesAreLeftOut(t *testing.T) {
 			}
 			w.Close()
 			x, err := read(pack(t, b.Bytes()), Limits{})
-			if err != nil || x.Items() != 1 || x.Incomplete != c.partial {
-				t.Fatalf("%v, %d items, partial %v", err, x.Items(), x.Incomplete)
+			if err != nil || x.ItemCount() != 1 || x.Incomplete != c.partial {
+				t.Fatalf("%v, %d items, partial %v", err, x.ItemCount(), x.Incomplete)
 			}
 			if len(x.Noted) != 1 || !strings.Contains(x.Noted[0], c.says) {
 				t.Errorf("problems %q", x.Noted)
@@ -284,10 +284,10 @@ func TestOddPaths(t *testing.T) {
 		file{"other/pods/namespaces/a/seven.json", body},
 		file{"resourcesX/pods/namespaces/a/eight.json", body},
 	))
-	if x.Items() != 3 || x.Incomplete {
-		t.Fatalf("%d items, %q", x.Items(), x.Noted)
+	if x.ItemCount() != 3 || x.Incomplete {
+		t.Fatalf("%d items, %q", x.ItemCount(), x.Noted)
 	}
-	if e := estimate(t, x, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != 3 {
+	if e := estimate(t, x, RestoreInput{ExistingNamespaces: ParseNamespaces("*")}, Discovery{}); e.Total != 3 {
 		t.Errorf("total %d: the later entry of two must win", e.Total)
 	}
 }
@@ -327,10 +327,10 @@ func TestHostileJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0"}, file{podA + "p.json", c.body}))
-			if x.Items() != 1 || x.Incomplete != c.partial {
-				t.Fatalf("%d items, partial %v", x.Items(), x.Incomplete)
+			if x.ItemCount() != 1 || x.Incomplete != c.partial {
+				t.Fatalf("%d items, partial %v", x.ItemCount(), x.Incomplete)
 			}
-			spec := RestoreSpec{Existing: ParseNamespaces("*")}
+			spec := RestoreInput{ExistingNamespaces: ParseNamespaces("*")}
 			if e := estimate(t, x, spec, Discovery{}); e.Total != c.total {
 				t.Errorf("total %d, want %d; %q", e.Total, c.total, x.Noted)
 			}
@@ -357,9 +357,9 @@ func TestFormatVersions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := mustRead(t, buildArchive(t, c.files...))
-			if x.Items() != 1 || x.Incomplete != c.partial || !strings.Contains(strings.Join(x.Noted, " "), c.says) ||
+			if x.ItemCount() != 1 || x.Incomplete != c.partial || !strings.Contains(strings.Join(x.Noted, " "), c.says) ||
 				c.says == "" && len(x.Noted) > 0 {
-				t.Errorf("%d items, partial %v, %q", x.Items(), x.Incomplete, x.Noted)
+				t.Errorf("%d items, partial %v, %q", x.ItemCount(), x.Incomplete, x.Noted)
 			}
 		})
 	}
@@ -416,7 +416,7 @@ func TestSourceFails(t *testing.T) {
 		io.MultiReader(bytes.NewReader(packed[:len(packed)/2]), iotest.ErrReader(reset)),
 		Limits{},
 	)
-	if !errors.Is(err, reset) || x.Items() == 0 || !x.Incomplete {
+	if !errors.Is(err, reset) || x.ItemCount() == 0 || !x.Incomplete {
 		t.Fatalf("%v", err)
 	}
 }

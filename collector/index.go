@@ -14,32 +14,32 @@ import (
 	"strings"
 )
 
-// Index is what a backup holds: names, kinds, labels and the few facts that decide what a restore
-// restores. It does not change after Read and may be used by several goroutines.
+// Index is the content of a backup: names, kinds, labels and the few facts that decide what a restore restores. It
+// does not change after Read, and several goroutines may use it.
 type Index struct{ indexData }
 
 // indexData is an Index as the cache stores it.
 type indexData struct {
 	Format     string   // the backup's metadata/version, such as "1.1.0"; empty if it has none
-	Incomplete bool     // the archive could not be read to its end, or held items that could not be read
+	Incomplete bool     // the archive could not be read to its end, or has items that could not be read
 	NamesOnly  bool     // needs and most labels were not read
-	Noted      []string // sentences about what is wrong or odd; they quote the archive, and are safe to print
+	Noted      []string // sentences about what is wrong or odd in the archive; safe to print
 
 	Strings stringTable // resources, namespaces, label keys and values, references
-	Names   stringTable // of items, in the order of items
+	Names   stringTable // the items' names, in the order of items
 	Sets    stringTable // label sets: pairs of string ids, four bytes each
 	Buckets []bucket    // sorted by resource, then namespace
-	SetOf   []uint32    // label set of each item
+	SetOf   []uint32    // the label set of each item
 	Flags   []itemFlag  // of each item
 	Refs    []reference // sorted by item
 	Kinds   []definition
 
-	Facts  stringTable // sets of what items need (needs.go)
+	Facts  stringTable // sets of the items' needs (needs.go)
 	Needs  []needsOf   // sorted by item
 	Stored []storedVersion
 }
 
-// bucket is all items of one resource in one namespace, sorted by name.
+// bucket holds all items of one resource in one namespace, sorted by name.
 type bucket struct {
 	Resource, Namespace uint32 // strings; the empty namespace is cluster scope
 	First, End          uint32 // items
@@ -48,10 +48,10 @@ type bucket struct {
 type itemFlag uint8
 
 const (
-	flagCompleted   itemFlag = 1 << iota // a pod or job that has run to its end
-	flagMirror                           // a mirror pod: counted, but nothing follows from it
-	flagUndecodable                      // Velero cannot read it and leaves it out
-	flagUnread                           // its body was not looked at
+	flagCompleted   itemFlag = 1 << iota // a completed pod or job
+	flagMirror                           // a mirror pod: it is counted, but brings nothing along
+	flagUndecodable                      // Velero cannot decode it and leaves it out
+	flagUnchecked                        // its body was not read
 )
 
 // reference is another item that an item brings along when it is restored.
@@ -79,8 +79,8 @@ type definition struct {
 	Resource Resource
 }
 
-// Items is how many items the backup holds, each counted once.
-func (x *Index) Items() int { return len(x.Flags) }
+// ItemCount returns how many items the backup holds, each counted once.
+func (x *Index) ItemCount() int { return len(x.Flags) }
 
 // ResourceCount is how many items of one resource there are.
 type ResourceCount struct {
@@ -89,8 +89,8 @@ type ResourceCount struct {
 	Namespaces map[string]int `json:"namespaces,omitempty"` // none for cluster-scoped items
 }
 
-// Contents counts what is in the backup, by resource and namespace.
-func (x *Index) Contents() []ResourceCount {
+// CountResources returns the number of items in the backup, by resource and namespace.
+func (x *Index) CountResources() []ResourceCount {
 	var all []ResourceCount
 	for _, b := range x.Buckets {
 		resource := x.Strings.string(b.Resource)
@@ -110,7 +110,7 @@ func (x *Index) Contents() []ResourceCount {
 	return all
 }
 
-// Namespaces are those that hold items in the backup, sorted.
+// Namespaces returns the namespaces that hold items in the backup, sorted.
 func (x *Index) Namespaces() []string {
 	all := map[string]bool{}
 	for _, b := range x.Buckets {
@@ -132,7 +132,7 @@ func (x *Index) resourceBuckets(resource string) []bucket {
 	return x.Buckets[first:end]
 }
 
-func (x *Index) find(resource, namespace, name string) (item uint32, ok bool) {
+func (x *Index) findItem(resource, namespace, name string) (item uint32, ok bool) {
 	i, found := sort.Find(len(x.Buckets), func(i int) int {
 		b := x.Buckets[i]
 		return cmp.Or(strings.Compare(resource, string(x.Strings.bytes(b.Resource))),
@@ -157,8 +157,8 @@ func (x *Index) refsOf(item uint32) []reference {
 	return x.Refs[first:end]
 }
 
-// Labels are most labels of items at most, as key=value, sorted; none where they were not read.
-func (x *Index) Labels(most int) []string {
+// LabelPairs returns up to most labels of the items, as key=value, sorted; none if labels were not read.
+func (x *Index) LabelPairs(most int) []string {
 	seen := map[[2]uint32]bool{}
 	for id := range uint32(x.Sets.len()) {
 		for set := x.Sets.bytes(id); len(set) >= 8 && len(seen) < most; set = set[8:] {
@@ -173,7 +173,7 @@ func (x *Index) Labels(most int) []string {
 	return labels
 }
 
-// Errors of UnmarshalBinary.
+// These are the errors of UnmarshalBinary.
 var (
 	ErrIndexVersion = errors.New("index was written by another version")
 	ErrIndexCorrupt = errors.New("index is damaged")
@@ -193,8 +193,8 @@ func (x *Index) MarshalBinary() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(w.Bytes(), crc32.Checksum(w.Bytes(), castagnoli)), nil
 }
 
-// UnmarshalBinary decodes what MarshalBinary made. It returns ErrIndexVersion for another version's encoding
-// and ErrIndexCorrupt for damaged data, which it notices whatever the damage; then x is not changed.
+// UnmarshalBinary decodes the output of MarshalBinary. It returns ErrIndexVersion for another version's encoding and
+// ErrIndexCorrupt for damaged data, which it always notices. On error x is unchanged.
 func (x *Index) UnmarshalBinary(data []byte) error {
 	name := len(indexMagic) - 1
 	if len(data) < len(indexMagic)+4 || string(data[:name]) != indexMagic[:name] {
@@ -218,7 +218,7 @@ func (x *Index) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// isConsistent reports whether all numbers point to something, and lists are sorted.
+// isConsistent reports whether all references are valid and all lists are sorted.
 func (x *indexData) isConsistent() bool {
 	items, names, sets, facts := x.Names.len(), x.Strings.len(), x.Sets.len(), x.Facts.len()
 	for _, t := range []*stringTable{&x.Strings, &x.Names, &x.Sets, &x.Facts} {

@@ -9,12 +9,12 @@ import (
 	"sort"
 )
 
-// builder collects items in the order the archive has them.
-type builder struct {
+// indexBuilder collects items in the order of the archive.
+type indexBuilder struct {
 	strings interner
 	sets    interner
 	names   stringTable
-	bucket  []uint32 // of each item: index of places
+	bucket  []uint32 // index into places, by item
 	setOf   []uint32
 	flags   []itemFlag
 	refs    []reference
@@ -24,44 +24,44 @@ type builder struct {
 	places  []struct{ resource, namespace uint32 }
 	byPlace map[[2]uint32]uint32
 
-	// The entry before mostly lies in the same place.
+	// The previous entry is mostly in the same place.
 	lastResource, lastNamespace []byte
 	lastPlace                   uint32
-	lastWants                   wants
+	lastWantedFacts             wantedFacts
 
 	versions      []storedVersion
 	knownVersions map[storedVersion]bool
-	lastVersioned []byte // the resource and version directory of the entry before
+	lastVersioned []byte // the resource and version directory of the previous entry
 
 	packed []byte // a set being put together
 }
 
-func newBuilder() *builder {
-	b := &builder{
+func newIndexBuilder() *indexBuilder {
+	b := &indexBuilder{
 		strings:       newInterner(),
 		sets:          newInterner(),
 		facts:         newInterner(),
 		byPlace:       map[[2]uint32]uint32{},
 		knownVersions: map[storedVersion]bool{},
 	}
-	b.strings.id(nil) // id 0 is the empty string
-	b.sets.id(nil)    // id 0 is no labels
+	b.strings.internID(nil) // id 0 is the empty string
+	b.sets.internID(nil)    // id 0 is no labels
 	return b
 }
 
-// size is about what the builder holds, in bytes.
-func (b *builder) size() int64 {
-	return b.strings.size() + b.sets.size() + b.names.size() + b.facts.size() +
+// memorySize returns about how much memory the builder holds, in bytes.
+func (b *indexBuilder) memorySize() int64 {
+	return b.strings.memorySize() + b.sets.memorySize() + b.names.memorySize() + b.facts.memorySize() +
 		int64(4*cap(b.bucket)+4*cap(b.setOf)+cap(b.flags)+16*cap(b.refs)) +
 		int64(40*len(b.places)+200*len(b.kinds)+8*cap(b.needs)+80*len(b.versions))
 }
 
-// at finds the place of an item and what its kind wants to be read.
-func (b *builder) at(p place) (uint32, wants) {
+// findPlace returns the place of an item and the facts to read from its kind.
+func (b *indexBuilder) findPlace(p itemPath) (uint32, wantedFacts) {
 	if len(b.places) > 0 && bytes.Equal(p.namespace, b.lastNamespace) && bytes.Equal(p.resource, b.lastResource) {
-		return b.lastPlace, b.lastWants
+		return b.lastPlace, b.lastWantedFacts
 	}
-	key := [2]uint32{b.strings.id(p.resource), b.strings.id(p.namespace)}
+	key := [2]uint32{b.strings.internID(p.resource), b.strings.internID(p.namespace)}
 	id, ok := b.byPlace[key]
 	if !ok {
 		id = uint32(len(b.places))
@@ -70,21 +70,21 @@ func (b *builder) at(p place) (uint32, wants) {
 	}
 	b.lastResource = append(b.lastResource[:0], p.resource...)
 	b.lastNamespace = append(b.lastNamespace[:0], p.namespace...)
-	b.lastPlace, b.lastWants = id, kindWants[string(p.resource)]
-	return id, b.lastWants
+	b.lastPlace, b.lastWantedFacts = id, factsByKind[string(p.resource)]
+	return id, b.lastWantedFacts
 }
 
-// add puts an item in. o is nil if its body was not read or cannot be.
-func (b *builder) add(p place, o *object, flags itemFlag) {
-	where, want := b.at(p)
+// addItem adds an item. o is nil if its body was not or cannot be read.
+func (b *indexBuilder) addItem(p itemPath, o *parsedObject, flags itemFlag) {
+	where, want := b.findPlace(p)
 	item := b.names.add(p.name)
 	set := uint32(0)
 	if o != nil {
 		set = b.labelSet(o)
-		if o.completed(want) {
+		if o.hasCompleted(want) {
 			flags |= flagCompleted
 		}
-		if want == wantPod && len(o.annotation(annMirrorPod)) > 0 {
+		if want == wantPod && len(o.findAnnotation(annMirrorPod)) > 0 {
 			flags |= flagMirror
 		}
 		b.addFacts(item, want, o)
@@ -95,22 +95,22 @@ func (b *builder) add(p place, o *object, flags itemFlag) {
 	b.flags = append(b.flags, flags)
 }
 
-func (b *builder) labelSet(o *object) uint32 {
+func (b *indexBuilder) labelSet(o *parsedObject) uint32 {
 	if o.badLabels {
 		return 0
 	}
 	b.packed = b.packed[:0]
 	for _, label := range o.labels {
-		b.packed = binary.LittleEndian.AppendUint32(b.packed, b.strings.id(label[0]))
-		b.packed = binary.LittleEndian.AppendUint32(b.packed, b.strings.id(label[1]))
+		b.packed = binary.LittleEndian.AppendUint32(b.packed, b.strings.internID(label[0]))
+		b.packed = binary.LittleEndian.AppendUint32(b.packed, b.strings.internID(label[1]))
 	}
-	return b.sets.id(b.packed)
+	return b.sets.internID(b.packed)
 }
 
-func (b *builder) addFacts(item uint32, want wants, o *object) {
+func (b *indexBuilder) addFacts(item uint32, want wantedFacts, o *parsedObject) {
 	ref := func(kind refKind, namespace, name []byte) {
 		if len(name) > 0 {
-			b.refs = append(b.refs, reference{item, kind, b.strings.id(namespace), b.strings.id(name)})
+			b.refs = append(b.refs, reference{item, kind, b.strings.internID(namespace), b.strings.internID(name)})
 		}
 	}
 	switch want {
@@ -118,12 +118,12 @@ func (b *builder) addFacts(item uint32, want wants, o *object) {
 		for _, claim := range o.claims {
 			ref(refClaim, nil, claim)
 		}
-		ref(refPriority, nil, o.priority)
+		ref(refPriority, nil, o.priorityClass)
 	case wantClaim:
 		if string(o.phase) == "Bound" {
-			ref(refVolume, nil, o.volume)
+			ref(refVolume, nil, o.volumeName)
 		}
-		ref(refSnapshot, nil, o.annotation(annClaimSnapshot))
+		ref(refSnapshot, nil, o.findAnnotation(annClaimSnapshot))
 	case wantSnapshot:
 		ref(refContent, nil, o.content)
 	case wantContent, wantSnapshotClass:
@@ -131,19 +131,19 @@ func (b *builder) addFacts(item uint32, want wants, o *object) {
 		if want == wantSnapshotClass {
 			name, span = annListSecret, annListSecretNS
 		}
-		if namespace := o.annotation(span); namespace != nil {
-			ref(refSecret, namespace, o.annotation(name))
+		if namespace := o.findAnnotation(span); namespace != nil {
+			ref(refSecret, namespace, o.findAnnotation(name))
 		}
 	case wantCRD:
-		if o.defined.Name != "" {
-			b.kinds = append(b.kinds, definition{item, o.defined})
+		if o.definedResource.Name != "" {
+			b.kinds = append(b.kinds, definition{item, o.definedResource})
 		}
 	}
 }
 
-// index sorts what was collected. Of items that the archive holds twice the
-// later one counts: it would overwrite the earlier when extracted.
-func (b *builder) index() *Index {
+// buildIndex returns the Index of the collected items, sorted. If the archive holds an item twice, the later one
+// counts: it would overwrite the earlier one when extracted.
+func (b *indexBuilder) buildIndex() *Index {
 	x := &Index{
 		indexData{
 			Strings: b.strings.stringTable,
@@ -166,7 +166,7 @@ func (b *builder) index() *Index {
 		rank[p] = uint32(r)
 	}
 
-	order := b.sorted(rank)
+	order := b.sortItems(rank)
 	now := make([]uint32, len(order)) // new number of each item
 	x.SetOf = make([]uint32, 0, len(order))
 	x.Flags = make([]itemFlag, 0, len(order))
@@ -176,7 +176,7 @@ func (b *builder) index() *Index {
 		where := b.bucket[i]
 		if n+1 < len(order) && b.bucket[order[n+1]] == where &&
 			bytes.Equal(b.names.bytes(order[n+1]), b.names.bytes(i)) {
-			now[i] = gone
+			now[i] = replacedItem
 			continue
 		}
 		item := x.Names.add(b.names.bytes(i))
@@ -192,20 +192,20 @@ func (b *builder) index() *Index {
 		}
 		x.Buckets[len(x.Buckets)-1].End = item + 1
 	}
-	x.Refs = renumbered(b.refs, func(r *reference) *uint32 { return &r.Item }, now)
-	x.Kinds = renumbered(b.kinds, func(d *definition) *uint32 { return &d.Item }, now)
-	x.Needs = renumbered(b.needs, func(n *needsOf) *uint32 { return &n.Item }, now)
+	x.Refs = renumberItems(b.refs, func(r *reference) *uint32 { return &r.Item }, now)
+	x.Kinds = renumberItems(b.kinds, func(d *definition) *uint32 { return &d.Item }, now)
+	x.Needs = renumberItems(b.needs, func(n *needsOf) *uint32 { return &n.Item }, now)
 	return x
 }
 
-// gone is the new number of an item that another one replaces.
-const gone = ^uint32(0)
+// replacedItem is the new number of an item that a later one replaces.
+const replacedItem = ^uint32(0)
 
-// renumbered gives what was noted of items their new numbers, and sorts it by them.
-func renumbered[T any](all []T, item func(*T) *uint32, now []uint32) []T {
+// renumberItems replaces the item numbers in a list by the new ones, and sorts the list by them.
+func renumberItems[T any](all []T, item func(*T) *uint32, now []uint32) []T {
 	kept := all[:0]
 	for i := range all {
-		if at := item(&all[i]); now[*at] != gone {
+		if at := item(&all[i]); now[*at] != replacedItem {
 			*at = now[*at]
 			kept = append(kept, all[i])
 		}
@@ -214,8 +214,8 @@ func renumbered[T any](all []T, item func(*T) *uint32, now []uint32) []T {
 	return kept
 }
 
-// sorted orders items by the rank of their place, then by name, then as they came.
-func (b *builder) sorted(rank []uint32) []uint32 {
+// sortItems returns the items ordered by the rank of their place, then by name, then by their order in the archive.
+func (b *indexBuilder) sortItems(rank []uint32) []uint32 {
 	// A counting sort by place leaves little to compare.
 	start := make([]int, len(rank)+1)
 	for _, where := range b.bucket {
@@ -242,10 +242,10 @@ func (b *builder) sorted(rank []uint32) []uint32 {
 	return order
 }
 
-// stringTable holds byte strings one after the other and gives each an id.
+// stringTable stores byte strings back to back and gives each an id.
 type stringTable struct {
 	Data []byte
-	End  []uint32 // End[i] is where string i stops
+	End  []uint32 // End[i] is the end of string i
 }
 
 func (t *stringTable) len() int { return len(t.End) }
@@ -266,7 +266,7 @@ func (t *stringTable) add(b []byte) uint32 {
 	return uint32(len(t.End) - 1)
 }
 
-func (t *stringTable) size() int64 { return int64(cap(t.Data)) + 4*int64(cap(t.End)) }
+func (t *stringTable) memorySize() int64 { return int64(cap(t.Data)) + 4*int64(cap(t.End)) }
 
 // interner gives equal strings the same id.
 type interner struct {
@@ -279,9 +279,9 @@ func newInterner() interner {
 	return interner{seed: maphash.MakeSeed(), slots: make([]uint32, 1<<10)}
 }
 
-func (t *interner) id(b []byte) uint32 {
+func (t *interner) internID(b []byte) uint32 {
 	if 2*t.len() >= len(t.slots) {
-		t.grow()
+		t.growSlots()
 	}
 	mask := uint64(len(t.slots) - 1)
 	for i := maphash.Bytes(t.seed, b) & mask; ; i = (i + 1) & mask {
@@ -296,7 +296,7 @@ func (t *interner) id(b []byte) uint32 {
 	}
 }
 
-func (t *interner) grow() {
+func (t *interner) growSlots() {
 	t.slots = make([]uint32, 2*len(t.slots))
 	mask := uint64(len(t.slots) - 1)
 	for id := range uint32(t.len()) {
@@ -308,4 +308,4 @@ func (t *interner) grow() {
 	}
 }
 
-func (t *interner) size() int64 { return t.stringTable.size() + 4*int64(len(t.slots)) }
+func (t *interner) memorySize() int64 { return t.stringTable.memorySize() + 4*int64(len(t.slots)) }

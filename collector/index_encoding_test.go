@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"reflect"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func TestIndexSurvivesItsEncoding(t *testing.T) {
@@ -24,7 +24,7 @@ func TestIndexSurvivesItsEncoding(t *testing.T) {
 			t.Fatal(err)
 		}
 		clear(data) // the Index must not depend on the caller's bytes
-		for _, spec := range []velerov1.RestoreSpec{
+		for _, spec := range []veleroapi.RestoreSpec{
 			{}, {IncludedNamespaces: []string{"shop"}},
 			{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 			{IncludedResources: []string{"widget"}},
@@ -32,19 +32,19 @@ func TestIndexSurvivesItsEncoding(t *testing.T) {
 			before, after := estimate(
 				t,
 				x,
-				RestoreSpec{Restore: spec},
+				RestoreInput{Restore: spec},
 				Discovery{},
 			), estimate(
 				t,
 				&y,
-				RestoreSpec{Restore: spec},
+				RestoreInput{Restore: spec},
 				Discovery{},
 			)
 			if !reflect.DeepEqual(before, after) || before.Total == 0 {
 				t.Errorf("before: %+v\nafter: %+v", before, after)
 			}
 		}
-		if !reflect.DeepEqual(x.Contents(), y.Contents()) {
+		if !reflect.DeepEqual(x.CountResources(), y.CountResources()) {
 			t.Error("contents differ")
 		}
 		if before, after := needsIn(
@@ -83,7 +83,7 @@ func TestDamagedIndex(t *testing.T) {
 			t.Fatalf("byte %d: %v", i, err)
 		}
 	}
-	if x.Items() != 0 {
+	if x.ItemCount() != 0 {
 		t.Error("a failed decoding changed the index")
 	}
 }
@@ -114,15 +114,15 @@ func FuzzIndex(f *testing.F) {
 		if x.UnmarshalBinary(data) != nil {
 			return
 		}
-		x.Contents()
-		e := estimate(t, &x, RestoreSpec{Restore: velerov1.RestoreSpec{
+		x.CountResources()
+		e := estimate(t, &x, RestoreInput{Restore: veleroapi.RestoreSpec{
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 		}}, Discovery{})
-		e.Position(e.Total / 2)
-		x.Versions("services")
-		if fates, err := x.Fates(t.Context(), RestoreSpec{}, Discovery{}); err == nil {
-			_ = fates.Needs(func(Item, []Need) {})
+		e.PositionAfter(e.Total / 2)
+		x.APIVersions("services")
+		if fates, err := x.DetermineFates(t.Context(), RestoreInput{}, Discovery{}); err == nil {
+			_ = fates.EachItemNeeds(func(Item, []Need) {})
 		}
-		estimate(t, &x, RestoreSpec{}, Discovery{})
+		estimate(t, &x, RestoreInput{}, Discovery{})
 	})
 }

@@ -16,30 +16,29 @@ var (
 	errTooManyParts = errors.New("object has too many labels, volumes or names")
 )
 
-// maxDepth is where encoding/json, and so Velero, gives up.
+// maxDepth is the nesting depth at which encoding/json, and so Velero, gives up.
 const maxDepth = 10000
 
-// scanner walks one JSON text that is wholly in memory. It looks into what it is asked for and
-// skips the rest, checking only that strings end and brackets match: enough to notice a text that
-// was cut off anywhere. The first error stays.
-type scanner struct {
+// jsonScanner walks one JSON text that is fully in memory. It reads the requested values and skips the rest, checking
+// only that strings end and brackets match: enough to notice a truncated text. The first error stays.
+type jsonScanner struct {
 	b     []byte
 	i     int
 	err   error
-	depth int    // of the objects and arrays entered by visit
-	open  []byte // closers that skip waits for; kept to be used again
+	depth int    // nesting depth of the objects and arrays entered by visit
+	open  []byte // closing brackets that skipNested expects; kept for reuse
 }
 
-func (s *scanner) reset(b []byte) { s.b, s.i, s.err, s.depth = b, 0, nil, 0 }
+func (s *jsonScanner) resetInput(b []byte) { s.b, s.i, s.err, s.depth = b, 0, nil, 0 }
 
-func (s *scanner) fail(err error) {
+func (s *jsonScanner) setError(err error) {
 	if s.err == nil {
 		s.err = err
 	}
 }
 
-// peek returns the next byte that is not white space, or 0.
-func (s *scanner) peek() byte {
+// peekByte returns the next byte that is not white space, 0 at the end.
+func (s *jsonScanner) peekByte() byte {
 	if s.err != nil {
 		return 0
 	}
@@ -50,35 +49,35 @@ func (s *scanner) peek() byte {
 			return c
 		}
 	}
-	s.fail(errJSONEnd)
+	s.setError(errJSONEnd)
 	return 0
 }
 
-func (s *scanner) expect(c byte) bool {
-	if s.peek() != c {
-		s.fail(errJSONSyntax)
+func (s *jsonScanner) expectByte(c byte) bool {
+	if s.peekByte() != c {
+		s.setError(errJSONSyntax)
 		return false
 	}
 	s.i++
 	return true
 }
 
-// raw returns the string at hand between its quotes, escapes and all.
-func (s *scanner) raw() []byte {
-	if !s.expect('"') {
+// readRawString returns the next string without its quotes, with its escapes.
+func (s *jsonScanner) readRawString() []byte {
+	if !s.expectByte('"') {
 		return nil
 	}
 	start := s.i
 	end := stringEnd(s.b, start)
 	if end < 0 {
-		s.fail(errJSONEnd)
+		s.setError(errJSONEnd)
 		return nil
 	}
 	s.i = end + 1
 	return s.b[start:end]
 }
 
-// stringEnd finds the quote that ends the string whose text starts at i.
+// stringEnd returns the index of the quote that ends the string whose text starts at i, -1 if there is none.
 func stringEnd(b []byte, i int) int {
 	for from := i; ; {
 		n := bytes.IndexByte(b[from:], '"')
@@ -97,28 +96,28 @@ func stringEnd(b []byte, i int) int {
 	}
 }
 
-// text returns the string at hand; ok is false if the value is no string, and
-// then it is skipped. The bytes are part of the input unless there are escapes or bad UTF-8.
-func (s *scanner) text() (text []byte, ok bool) {
-	if s.peek() != '"' {
-		s.skip()
+// readString returns the next string. If the value is not a string, it is skipped and ok is false. The bytes are part
+// of the input unless there are escapes or bad UTF-8.
+func (s *jsonScanner) readString() (text []byte, ok bool) {
+	if s.peekByte() != '"' {
+		s.skipValue()
 		return nil, false
 	}
-	text = s.raw()
-	if literal(text) {
+	text = s.readRawString()
+	if isLiteral(text) {
 		return text, s.err == nil
 	}
 	var decoded string
 	quoted := s.b[s.i-len(text)-2 : s.i]
 	if json.Unmarshal(quoted, &decoded) != nil {
-		s.fail(errJSONSyntax)
+		s.setError(errJSONSyntax)
 		return nil, false
 	}
 	return []byte(decoded), true
 }
 
-// literal says whether a string's text stands for itself: no escapes, no bad UTF-8.
-func literal(text []byte) bool {
+// isLiteral reports whether a string's text has no escapes and no bad UTF-8.
+func isLiteral(text []byte) bool {
 	for _, c := range text {
 		if c == '\\' || c >= utf8.RuneSelf {
 			return bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text)
@@ -127,29 +126,29 @@ func literal(text []byte) bool {
 	return true
 }
 
-// object calls visit at every value of the object at hand; visit must consume
-// it. Anything else is skipped, and object says false.
-func (s *scanner) object(visit func(key []byte)) bool {
-	if s.peek() != '{' {
-		s.skip()
+// eachMember calls visit at every value of the next object; visit must consume the value. Any other value is skipped,
+// and the result is false.
+func (s *jsonScanner) eachMember(visit func(key []byte)) bool {
+	if s.peekByte() != '{' {
+		s.skipValue()
 		return false
 	}
 	s.i++
-	if !s.enter() {
+	if !s.enterNested() {
 		return false
 	}
 	for first := true; ; first = false {
-		switch c := s.peek(); {
+		switch c := s.peekByte(); {
 		case c == '}':
 			s.i++
 			s.depth--
 			return true
-		case !first && !s.expect(','):
+		case !first && !s.expectByte(','):
 			return false
 		}
-		key, ok := s.text()
-		if !ok || !s.expect(':') {
-			s.fail(errJSONSyntax)
+		key, ok := s.readString()
+		if !ok || !s.expectByte(':') {
+			s.setError(errJSONSyntax)
 			return false
 		}
 		visit(key)
@@ -159,23 +158,23 @@ func (s *scanner) object(visit func(key []byte)) bool {
 	}
 }
 
-// array calls visit at every element of the array at hand.
-func (s *scanner) array(visit func()) {
-	if s.peek() != '[' {
-		s.skip()
+// eachElement calls visit at every element of the next array.
+func (s *jsonScanner) eachElement(visit func()) {
+	if s.peekByte() != '[' {
+		s.skipValue()
 		return
 	}
 	s.i++
-	if !s.enter() {
+	if !s.enterNested() {
 		return
 	}
 	for first := true; ; first = false {
-		switch c := s.peek(); {
+		switch c := s.peekByte(); {
 		case c == ']':
 			s.i++
 			s.depth--
 			return
-		case !first && !s.expect(','):
+		case !first && !s.expectByte(','):
 			return
 		}
 		visit()
@@ -185,76 +184,76 @@ func (s *scanner) array(visit func()) {
 	}
 }
 
-func (s *scanner) enter() bool {
+func (s *jsonScanner) enterNested() bool {
 	if s.depth++; s.depth > maxDepth {
-		s.fail(errJSONDepth)
+		s.setError(errJSONDepth)
 		return false
 	}
 	return true
 }
 
-// What a byte means to skip.
+// These are the classes of bytes for skipNested.
 const (
-	plain = iota
-	quote
-	opener
-	closer
+	plainByte = iota
+	quoteByte
+	openerByte
+	closerByte
 )
 
-var class = [256]uint8{'"': quote, '{': opener, '[': opener, '}': closer, ']': closer}
+var byteClass = [256]uint8{'"': quoteByte, '{': openerByte, '[': openerByte, '}': closerByte, ']': closerByte}
 
-func (s *scanner) skip() {
-	switch c := s.peek(); c {
+func (s *jsonScanner) skipValue() {
+	switch c := s.peekByte(); c {
 	case 0:
-		s.fail(errJSONSyntax)
+		s.setError(errJSONSyntax)
 	case '"':
-		s.raw()
+		s.readRawString()
 	case '{', '[':
 		s.skipNested()
 	default:
 		start := s.i
-		for s.i < len(s.b) && scalar[s.b[s.i]] {
+		for s.i < len(s.b) && scalarByte[s.b[s.i]] {
 			s.i++
 		}
 		if s.i == start {
-			s.fail(errJSONSyntax)
+			s.setError(errJSONSyntax)
 		}
 	}
 }
 
-// scalar are the bytes of numbers, true, false and null.
-var scalar = func() (table [256]bool) {
+// scalarByte is true for the bytes of numbers, true, false and null.
+var scalarByte = func() (table [256]bool) {
 	for _, c := range "0123456789+-.eEtrufalsn" {
 		table[c] = true
 	}
 	return table
 }()
 
-func (s *scanner) skipNested() {
+func (s *jsonScanner) skipNested() {
 	b, i, open := s.b, s.i, s.open[:0]
 	for i < len(b) {
 		c := b[i]
-		switch class[c] {
-		case quote:
-			// Most strings hold no backslash before a quote.
+		switch byteClass[c] {
+		case quoteByte:
+			// Most strings have no backslash before a quote.
 			n := bytes.IndexByte(b[i+1:], '"')
 			if n > 0 && b[i+n] == '\\' {
 				n = stringEnd(b, i+1) - i - 1
 			}
 			if n < 0 {
-				s.fail(errJSONEnd)
+				s.setError(errJSONEnd)
 				return
 			}
 			i += n + 1
-		case opener:
+		case openerByte:
 			if len(open)+s.depth >= maxDepth {
-				s.fail(errJSONDepth)
+				s.setError(errJSONDepth)
 				return
 			}
-			open = append(open, c+2) // '[' and '{' are two before their closers
-		case closer:
+			open = append(open, c+2) // '[' and '{' are two code points before their closing brackets
+		case closerByte:
 			if open[len(open)-1] != c {
-				s.fail(errJSONSyntax)
+				s.setError(errJSONSyntax)
 				return
 			}
 			if open = open[:len(open)-1]; len(open) == 0 {
@@ -264,44 +263,44 @@ func (s *scanner) skipNested() {
 		}
 		i++
 	}
-	s.fail(errJSONEnd)
+	s.setError(errJSONEnd)
 }
 
-// fields are the members of an object, or of the objects of an array, that are wanted, and
-// which of theirs: nil is all.
-type fields map[string]fields
+// fieldTree holds the wanted members of an object, or of an array's objects, each with its own wanted members; nil
+// means all.
+type fieldTree map[string]fieldTree
 
-// prune appends the value at hand without what is not wanted.
-func (s *scanner) prune(to []byte, wanted fields) []byte {
-	c := s.peek()
+// pruneValue appends the next value without its unwanted members.
+func (s *jsonScanner) pruneValue(to []byte, wanted fieldTree) []byte {
+	c := s.peekByte()
 	if wanted == nil || c != '{' && c != '[' {
 		start := s.i
-		s.skip()
+		s.skipValue()
 		return append(to, s.b[start:s.i]...)
 	}
 	to = append(to, c)
 	if c == '[' {
-		s.array(func() {
-			to = s.prune(separated(to), wanted)
+		s.eachElement(func() {
+			to = s.pruneValue(appendComma(to), wanted)
 		})
 		return append(to, ']')
 	}
-	s.object(func(key []byte) { to = s.pruneMember(to, key, wanted) })
+	s.eachMember(func(key []byte) { to = s.pruneMember(to, key, wanted) })
 	return append(to, '}')
 }
 
-// pruneMember appends the member whose value is at hand, if it is wanted.
-func (s *scanner) pruneMember(to, key []byte, wanted fields) []byte {
+// pruneMember appends the member whose value is next, if it is wanted.
+func (s *jsonScanner) pruneMember(to, key []byte, wanted fieldTree) []byte {
 	below, ok := wanted[string(key)]
 	if !ok {
-		s.skip()
+		s.skipValue()
 		return to
 	}
-	return s.prune(append(append(append(separated(to), '"'), key...), `":`...), below)
+	return s.pruneValue(append(append(append(appendComma(to), '"'), key...), `":`...), below)
 }
 
-// separated appends a comma unless an object or array has just begun.
-func separated(to []byte) []byte {
+// appendComma appends a comma unless an object or array has just begun.
+func appendComma(to []byte) []byte {
 	if c := to[len(to)-1]; c == '{' || c == '[' {
 		return to
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// wants says which facts of a kind's objects decide what is restored. Labels are wanted of all.
-type wants uint8
+// wantedFacts tells which facts are read from a kind's objects. Labels are read from all.
+type wantedFacts uint8
 
 const (
-	wantLabels wants = iota
+	wantLabels wantedFacts = iota
 	wantPod
 	wantJob
 	wantClaim
@@ -20,16 +20,16 @@ const (
 	wantSnapshot
 	wantContent
 	wantSnapshotClass
-	wantVolume // What follows is looked at only for what it needs
+	wantVolume // from here on, objects are read only for what they need
 	wantService
 	wantWebhooks
 	wantStorageClass
 	wantNamespace
 )
 
-func (w wants) decides() bool { return wantPod <= w && w <= wantSnapshotClass }
+func (w wantedFacts) decidesRestore() bool { return wantPod <= w && w <= wantSnapshotClass }
 
-// Directories of the kinds that Velero's rules know by name (pkg/kuberesource/kuberesource.go).
+// These are the directories of the kinds that Velero's rules name (pkg/kuberesource/kuberesource.go).
 const (
 	dirCRDs            = "customresourcedefinitions.apiextensions.k8s.io"
 	dirNamespaces      = "namespaces"
@@ -49,8 +49,8 @@ const (
 	dirMutating        = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 )
 
-// kindWants are the wants of the kinds that have any but labels.
-var kindWants = map[string]wants{
+// factsByKind maps the kinds from which more than labels is read to the facts to read.
+var factsByKind = map[string]wantedFacts{
 	dirPods:            wantPod,
 	dirJobs:            wantJob,
 	dirClaims:          wantClaim,
@@ -66,8 +66,8 @@ var kindWants = map[string]wants{
 	dirNamespaces:      wantNamespace,
 }
 
-// Annotations that Velero's actions follow (pkg/apis/velero/v1/labels_annotations.go
-// and the CSI actions in pkg/restore/actions/csi).
+// These are the annotations that Velero's actions follow (pkg/apis/velero/v1/labels_annotations.go and the CSI
+// actions in pkg/restore/actions/csi).
 const (
 	annMirrorPod      = "kubernetes.io/config.mirror"
 	annClaimSnapshot  = "velero.io/volume-snapshot-name"
@@ -80,34 +80,34 @@ const (
 	annListSecretNS   = "csi.storage.k8s.io/snapshotter-list-secret-namespace"
 )
 
-// object is what one body says. Its slices are part of the body.
-type object struct {
+// parsedObject holds what was read from one body. Its slices are part of the body.
+type parsedObject struct {
 	hasKind     bool
 	labels      [][2][]byte
-	badLabels   bool // a label that is no string: Velero then sees no labels at all
+	badLabels   bool // true if a label is not a string: Velero then sees no labels at all
 	annotations [][2][]byte
 
-	phase     []byte   // of pods and claims
-	finished  []byte   // a job's completionTime
-	badStatus bool     // the phase or time is there and is no string
-	claims    [][]byte // of a pod's volumes
-	priority  []byte
-	volume    []byte // volumeName of a claim
-	content   []byte // of a snapshot
+	phase          []byte   // the phase of a pod or claim
+	completionTime []byte   // a job's completionTime
+	badStatus      bool     // true if the phase or time is present but not a string
+	claims         [][]byte // the claims of a pod's volumes
+	priorityClass  []byte
+	volumeName     []byte // volumeName of a claim
+	content        []byte // the content of a snapshot
 
-	defined Resource // by a CRD
+	definedResource Resource // the resource that a CRD defines
 
-	withNeeds     bool   // needs are wanted too
-	spec, managed []byte // the spec, and the managed fields of a Service, as they stand in the body
-	needs         []Need
-	pruner        scanner
-	pruned        []byte            // what it read
-	volumes       []json.RawMessage // of a pod, that Pod Security may refuse
-	pod           podSpec
+	withNeeds           bool   // true if needs are read, too
+	spec, managedFields []byte // the spec and a Service's managed fields, verbatim from the body
+	needs               []Need
+	pruner              jsonScanner
+	pruned              []byte            // the output of pruner
+	volumes             []json.RawMessage // a pod's volumes that Pod Security may refuse
+	pod                 podSpec
 }
 
-func (o *object) reset() {
-	*o = object{
+func (o *parsedObject) resetFields() {
+	*o = parsedObject{
 		labels:      o.labels[:0],
 		annotations: o.annotations[:0],
 		claims:      o.claims[:0],
@@ -120,8 +120,8 @@ func (o *object) reset() {
 	}
 }
 
-// annotation is the value of an annotation, nil if there is none.
-func (o *object) annotation(name string) []byte {
+// findAnnotation returns the value of an annotation, nil if there is none.
+func (o *parsedObject) findAnnotation(name string) []byte {
 	for _, a := range slices.Backward(o.annotations) {
 		if string(a[0]) == name {
 			return a[1]
@@ -133,33 +133,33 @@ func (o *object) annotation(name string) []byte {
 // maxParts bounds the labels, annotations and volumes of one object.
 const maxParts = 10_000
 
-func (s *scanner) atMost(n int) {
+func (s *jsonScanner) limitParts(n int) {
 	if n > maxParts {
-		s.fail(errTooManyParts)
+		s.setError(errTooManyParts)
 	}
 }
 
-// read fills o from body. But for errTooManyParts, an error means that Velero cannot decode it
-// either. As in encoding/json the last of several equal keys counts.
-func (o *object) read(s *scanner, body []byte, want wants) error {
-	o.reset()
-	s.reset(body)
-	isObject := s.object(func(key []byte) {
+// parseBody fills o from body. Any error but errTooManyParts means that Velero cannot decode the body either. As in
+// encoding/json, the last of several equal keys counts.
+func (o *parsedObject) parseBody(s *jsonScanner, body []byte, want wantedFacts) error {
+	o.resetFields()
+	s.resetInput(body)
+	isObject := s.eachMember(func(key []byte) {
 		switch string(key) {
 		case "kind":
-			kind, ok := s.text()
+			kind, ok := s.readString()
 			o.hasKind = ok && len(kind) > 0
 		case "metadata":
 			o.readMetadata(s, want)
 		case "spec":
-			s.peek()
+			s.peekByte()
 			start := s.i
 			o.readSpec(s, want)
 			o.spec = body[start:s.i]
 		case "status":
 			o.readStatus(s, want)
 		default:
-			s.skip()
+			s.skipValue()
 		}
 	})
 	switch {
@@ -175,79 +175,79 @@ func (o *object) read(s *scanner, body []byte, want wants) error {
 	if want == wantCRD {
 		return o.readDefinition()
 	}
-	if o.withNeeds && !o.completed(want) { // what is not restored needs nothing
+	if o.withNeeds && !o.hasCompleted(want) { // an object that is not restored needs nothing
 		o.readNeeds(body, want)
 	}
 	return nil
 }
 
-func (o *object) readMetadata(s *scanner, want wants) {
+func (o *parsedObject) readMetadata(s *jsonScanner, want wantedFacts) {
 	o.labels, o.badLabels, o.annotations = o.labels[:0], false, o.annotations[:0]
-	s.object(func(key []byte) {
+	s.eachMember(func(key []byte) {
 		switch {
 		case string(key) == "labels":
-			o.labels, o.badLabels = s.pairs(o.labels[:0])
+			o.labels, o.badLabels = s.appendPairs(o.labels[:0])
 		case string(key) == "annotations" && want >= wantPod:
-			o.annotations, _ = s.pairs(o.annotations[:0])
+			o.annotations, _ = s.appendPairs(o.annotations[:0])
 		case string(key) == "managedFields" && want == wantService && o.withNeeds:
-			s.peek()
+			s.peekByte()
 			start := s.i
-			s.skip()
-			o.managed = s.b[start:s.i]
+			s.skipValue()
+			o.managedFields = s.b[start:s.i]
 		default:
-			s.skip()
+			s.skipValue()
 		}
 	})
 }
 
-// pairs appends the members of the object at hand, and says whether some value is no string.
-func (s *scanner) pairs(all [][2][]byte) (_ [][2][]byte, bad bool) {
-	s.object(func(key []byte) {
-		value, ok := s.text()
+// appendPairs appends the members of the next object. bad reports whether some value is not a string.
+func (s *jsonScanner) appendPairs(all [][2][]byte) (_ [][2][]byte, bad bool) {
+	s.eachMember(func(key []byte) {
+		value, ok := s.readString()
 		bad = bad || !ok
 		all = append(all, [2][]byte{key, value})
-		s.atMost(len(all))
+		s.limitParts(len(all))
 	})
 	return all, bad
 }
 
-func (o *object) readSpec(s *scanner, want wants) {
+func (o *parsedObject) readSpec(s *jsonScanner, want wantedFacts) {
 	switch want {
 	case wantPod:
-		o.claims, o.volumes, o.priority = o.claims[:0], o.volumes[:0], nil
+		o.claims, o.volumes, o.priorityClass = o.claims[:0], o.volumes[:0], nil
 		o.pruned = append(o.pruned[:0], '{')
-		s.object(func(key []byte) {
+		s.eachMember(func(key []byte) {
 			switch {
 			case string(key) == "volumes":
-				s.array(func() { o.readPodVolume(s) })
+				s.eachElement(func() { o.readPodVolume(s) })
 			case string(key) == "priorityClassName":
-				o.priority, _ = s.text()
+				o.priorityClass, _ = s.readString()
 			case o.withNeeds:
 				o.pruned = s.pruneMember(o.pruned, key, podFields)
 			default:
-				s.skip()
+				s.skipValue()
 			}
 		})
 		o.pruned = append(o.pruned, '}')
 	case wantClaim:
-		o.volume = o.member(s, "volumeName")
+		o.volumeName = o.readMember(s, "volumeName")
 	default:
-		s.skip()
+		s.skipValue()
 	}
 }
 
-func (o *object) readPodVolume(s *scanner) {
-	s.peek()
+func (o *parsedObject) readPodVolume(s *jsonScanner) {
+	s.peekByte()
 	start, allowed := s.i, true
-	s.object(func(key []byte) {
-		allowed = allowed && allowedVolumes[string(key)]
+	s.eachMember(func(key []byte) {
+		allowed = allowed && allowedVolumeFields[string(key)]
 		if string(key) != "persistentVolumeClaim" {
-			s.skip()
+			s.skipValue()
 			return
 		}
-		if claim := o.member(s, "claimName"); len(claim) > 0 {
+		if claim := o.readMember(s, "claimName"); len(claim) > 0 {
 			o.claims = append(o.claims, claim)
-			s.atMost(len(o.claims))
+			s.limitParts(len(o.claims))
 		}
 	})
 	if !allowed && len(o.volumes) < maxNeeds {
@@ -255,8 +255,8 @@ func (o *object) readPodVolume(s *scanner) {
 	}
 }
 
-// readDefinition reads what discovery will say of a CRD once it is there.
-func (o *object) readDefinition() error {
+// readDefinition reads the resource that discovery will return for a CRD once it is restored.
+func (o *parsedObject) readDefinition() error {
 	var spec struct {
 		Group, Scope string
 		Names        struct {
@@ -264,11 +264,11 @@ func (o *object) readDefinition() error {
 			ShortNames             []string
 		}
 	}
-	if !o.decode(o.spec, definitionFields, &spec) {
+	if !o.decodeFields(o.spec, definitionFields, &spec) {
 		return errTooManyParts
 	}
 	n := spec.Names
-	o.defined = Resource{
+	o.definedResource = Resource{
 		Group:    spec.Group,
 		Name:     n.Plural,
 		Singular: cmp.Or(n.Singular, strings.ToLower(n.Kind)),
@@ -282,48 +282,48 @@ func (o *object) readDefinition() error {
 	return nil
 }
 
-func (o *object) readStatus(s *scanner, want wants) {
+func (o *parsedObject) readStatus(s *jsonScanner, want wantedFacts) {
 	switch want {
 	case wantPod, wantClaim:
-		o.phase, o.badStatus = o.strictMember(s, "phase")
+		o.phase, o.badStatus = o.readStrictMember(s, "phase")
 	case wantJob:
-		o.finished, o.badStatus = o.strictMember(s, "completionTime")
+		o.completionTime, o.badStatus = o.readStrictMember(s, "completionTime")
 	case wantSnapshot:
-		o.content = o.member(s, "boundVolumeSnapshotContentName")
+		o.content = o.readMember(s, "boundVolumeSnapshotContentName")
 	default:
-		s.skip()
+		s.skipValue()
 	}
 }
 
-// completed says whether a restore leaves the object out because it has run to its end, or because
-// its status cannot be read (pkg/restore/restore.go, isCompleted).
-func (o *object) completed(want wants) bool {
+// hasCompleted reports whether a restore leaves the object out because it has completed, or because its status cannot
+// be read (pkg/restore/restore.go, isCompleted).
+func (o *parsedObject) hasCompleted(want wantedFacts) bool {
 	switch want {
 	case wantPod:
 		return o.badStatus || string(o.phase) == "Succeeded" || string(o.phase) == "Failed"
 	case wantJob:
-		return o.badStatus || len(o.finished) > 0
+		return o.badStatus || len(o.completionTime) > 0
 	default:
 		return false
 	}
 }
 
-// member returns the string of that name of the object at hand.
-func (o *object) member(s *scanner, name string) []byte {
-	value, _ := o.strictMember(s, name)
+// readMember returns the string member with that name of the next object.
+func (o *parsedObject) readMember(s *jsonScanner, name string) []byte {
+	value, _ := o.readStrictMember(s, name)
 	return value
 }
 
-// strictMember also says whether there is something else in its place.
-func (o *object) strictMember(s *scanner, name string) (value []byte, bad bool) {
-	null := s.peek() == 'n'
-	isObject := s.object(func(key []byte) {
+// readStrictMember is readMember; bad reports whether a value of another type is in its place.
+func (o *parsedObject) readStrictMember(s *jsonScanner, name string) (value []byte, bad bool) {
+	null := s.peekByte() == 'n'
+	isObject := s.eachMember(func(key []byte) {
 		if string(key) != name {
-			s.skip()
+			s.skipValue()
 			return
 		}
 		var ok bool
-		value, ok = s.text()
+		value, ok = s.readString()
 		bad = !ok
 	})
 	return value, bad || !isObject && !null

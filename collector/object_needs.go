@@ -13,24 +13,25 @@ import (
 )
 
 const (
-	// maxNeeds is how many webhooks, ports or containers of one object are looked at.
+	// maxNeeds is how many webhooks, ports or containers of one object are read.
 	maxNeeds = 1000
-	// maxNeedsBody bounds what is read of an object, in bytes: what etcd takes by default.
+	// maxNeedsBody is the maximum size of the parts of an object that are decoded, in bytes: etcd's default limit.
 	maxNeedsBody = 3 << 19
-	// maxSecurity bounds what Pod Security looks at of a pod, in bytes; beyond it, it is left out.
-	maxSecurity = 16 << 10
+	// maxPodSecurityBytes is the maximum size of NeedPodSecurity, in bytes; longer ones are left out.
+	maxPodSecurityBytes = 16 << 10
 )
 
-// The labels of a namespace by which Kubernetes refuses pods (k8s.io/pod-security-admission/api/constants.go).
+// These are the labels of a namespace by which Kubernetes refuses pods
+// (k8s.io/pod-security-admission/api/constants.go).
 const (
 	EnforceLabel        = "pod-security.kubernetes.io/enforce"
 	EnforceVersionLabel = "pod-security.kubernetes.io/enforce-version"
 )
 
-// What is read of objects, and of pods' containers. Of many it is a small part, and
-// encoding/json is too slow for all of a backup.
+// These are the fields read from objects and from pods' containers. They are a small part of most objects, and
+// encoding/json is too slow for whole objects of a backup.
 var (
-	podFields = fields{
+	podFields = fieldTree{
 		"hostNetwork":           nil,
 		"hostPID":               nil,
 		"hostIPC":               nil,
@@ -43,7 +44,7 @@ var (
 		"overhead":              nil,
 		"activeDeadlineSeconds": nil,
 	}
-	containerFields = fields{
+	containerFields = fieldTree{
 		"name":            nil,
 		"securityContext": nil,
 		"ports":           nil,
@@ -54,33 +55,33 @@ var (
 		"restartPolicy":   nil,
 		"resources":       nil,
 	}
-	definitionFields = fields{
+	definitionFields = fieldTree{
 		"group": nil,
 		"scope": nil,
 		"names": {"plural": nil, "singular": nil, "kind": nil, "shortNames": nil},
 	}
-	claimFields   = fields{"storageClassName": nil, "resources": nil}
-	serviceFields = fields{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
-	managedFields = fields{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
-	volumeFields  = fields{
+	claimFields   = fieldTree{"storageClassName": nil, "resources": nil}
+	serviceFields = fieldTree{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
+	managedFields = fieldTree{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
+	volumeFields  = fieldTree{
 		"volumeSnapshotClassName":       nil,
 		"driver":                        nil,
 		"persistentVolumeReclaimPolicy": nil,
 		"csi":                           {"driver": nil},
 	}
-	classFields = fields{"driver": nil, "provisioner": nil}
-	hookFields  = fields{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
+	classFields   = fieldTree{"driver": nil, "provisioner": nil}
+	webhookFields = fieldTree{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
 )
 
-// decode reads fields of JSON. One of another type than v has counts as not given. It
-// reports whether they are short enough to be read.
-func (o *object) decode(text []byte, wanted fields, v any) bool {
-	o.pruner.reset(text)
-	o.pruned = o.pruner.prune(o.pruned[:0], wanted)
+// decodeFields decodes the wanted fields of a JSON text into v. A field of a type other than v's counts as missing.
+// It reports whether the fields are short enough to decode.
+func (o *parsedObject) decodeFields(text []byte, wanted fieldTree, v any) bool {
+	o.pruner.resetInput(text)
+	o.pruned = o.pruner.pruneValue(o.pruned[:0], wanted)
 	return o.decodePruned(v)
 }
 
-func (o *object) decodePruned(v any) bool {
+func (o *parsedObject) decodePruned(v any) bool {
 	if len(o.pruned) > maxNeedsBody {
 		return false
 	}
@@ -90,15 +91,15 @@ func (o *object) decodePruned(v any) bool {
 	return true
 }
 
-// need adds a need with a name, if there is a name.
-func (o *object) need(kind NeedKind, name string) {
+// addNeed adds a need with a name, if there is a name.
+func (o *parsedObject) addNeed(kind NeedKind, name string) {
 	if name != "" {
 		o.needs = append(o.needs, Need{Kind: kind, Name: name})
 	}
 }
 
-// readNeeds reads what an object needs, once all else of it was read.
-func (o *object) readNeeds(body []byte, want wants) {
+// readNeeds reads what an object needs, once the rest of it was read.
+func (o *parsedObject) readNeeds(body []byte, want wantedFacts) {
 	switch {
 	case want == wantNamespace && !o.badLabels:
 		for _, label := range o.labels {
@@ -120,29 +121,29 @@ func (o *object) readNeeds(body []byte, want wants) {
 			VolumeSnapshotClassName, Driver, PersistentVolumeReclaimPolicy string
 			CSI                                                            struct{ Driver string }
 		}
-		o.decode(o.spec, volumeFields, &spec)
+		o.decodeFields(o.spec, volumeFields, &spec)
 		if want == wantVolume {
-			o.need(NeedDriver, spec.CSI.Driver)
+			o.addNeed(NeedCSIDriver, spec.CSI.Driver)
 			if spec.PersistentVolumeReclaimPolicy != string(corev1.PersistentVolumeReclaimDelete) {
-				o.needs = append(o.needs, Need{Kind: NeedRetained})
+				o.needs = append(o.needs, Need{Kind: NeedRetainedVolume})
 			}
 			return
 		}
-		o.need(NeedSnapshotClass, spec.VolumeSnapshotClassName)
-		o.need(NeedDriver, spec.Driver)
+		o.addNeed(NeedSnapshotClass, spec.VolumeSnapshotClassName)
+		o.addNeed(NeedCSIDriver, spec.Driver)
 	case want == wantSnapshotClass, want == wantStorageClass:
 		var class struct{ Driver, Provisioner string }
-		o.decode(body, classFields, &class)
+		o.decodeFields(body, classFields, &class)
 		if want == wantStorageClass {
 			class.Driver = class.Provisioner
 		}
-		o.need(NeedDriver, class.Driver)
+		o.addNeed(NeedCSIDriver, class.Driver)
 	case want == wantWebhooks:
 		o.readWebhooks(body)
 	}
 }
 
-func (o *object) readWebhooks(body []byte) {
+func (o *parsedObject) readWebhooks(body []byte) {
 	var configuration struct {
 		Webhooks []struct {
 			FailurePolicy string
@@ -151,7 +152,7 @@ func (o *object) readWebhooks(body []byte) {
 			}
 		}
 	}
-	o.decode(body, hookFields, &configuration)
+	o.decodeFields(body, webhookFields, &configuration)
 	for _, w := range configuration.Webhooks {
 		service, fails := w.ClientConfig.Service, int64(1) // the default of admissionregistration.k8s.io/v1
 		if w.FailurePolicy == "Ignore" {
@@ -163,26 +164,26 @@ func (o *object) readWebhooks(body []byte) {
 	}
 }
 
-func (o *object) readClaim() {
+func (o *parsedObject) readClaim() {
 	var spec struct {
 		StorageClassName *string
 		Resources        struct {
 			Requests struct{ Storage amount }
 		}
 	}
-	if !o.decode(o.spec, claimFields, &spec) {
+	if !o.decodeFields(o.spec, claimFields, &spec) {
 		return
 	}
-	switch old := string(o.annotation(annStorageClass)); {
+	switch old := string(o.findAnnotation(annStorageClass)); {
 	case old != "":
 		o.needs = append(o.needs, Need{NeedStorageClass, old, 1})
 	case spec.StorageClassName != nil:
-		o.need(NeedStorageClass, *spec.StorageClassName)
+		o.addNeed(NeedStorageClass, *spec.StorageClassName)
 	default:
 		o.needs = append(o.needs, Need{Kind: NeedDefaultClass})
 	}
-	o.need(NeedVolume, string(o.volume))
-	if o.annotation(annDataUpload) != nil || len(o.annotation(annClaimSnapshot)) > 0 {
+	o.addNeed(NeedVolume, string(o.volumeName))
+	if o.findAnnotation(annDataUpload) != nil || len(o.findAnnotation(annClaimSnapshot)) > 0 {
 		o.needs = append(o.needs, Need{Kind: NeedCSIData})
 	}
 	if n := spec.Resources.Requests.Storage.n; n > 0 {
@@ -190,13 +191,13 @@ func (o *object) readClaim() {
 	}
 }
 
-// appliedService is what `kubectl apply` notes of a Service.
+// appliedService is the last-applied configuration of a Service by `kubectl apply`.
 type appliedService struct {
 	Spec struct {
 		HealthCheckNodePort float64
 		Ports               []struct {
 			Name     *string
-			NodePort json.RawMessage // a number, or one in quotes
+			NodePort json.RawMessage // a number, possibly in quotes
 		}
 	}
 }
@@ -211,9 +212,10 @@ type managedService struct {
 	}
 }
 
-// readService tells node ports that Velero keeps, because the Service's author chose them, from those that it
-// drops. With a last-applied configuration Velero looks nowhere else (pkg/restore/actions/service_action.go).
-func (o *object) readService() {
+// readService distinguishes the node ports that Velero keeps, because the Service's author chose them, from those
+// that it drops. If there is a last-applied configuration, Velero looks nowhere else
+// (pkg/restore/actions/service_action.go).
+func (o *parsedObject) readService() {
 	var spec struct {
 		Type                  corev1.ServiceType
 		ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy
@@ -223,20 +225,20 @@ func (o *object) readService() {
 			Port, NodePort int64
 		}
 	}
-	if o.decode(o.spec, serviceFields, &spec); spec.Type == "" {
+	if o.decodeFields(o.spec, serviceFields, &spec); spec.Type == "" {
 		spec.Type = corev1.ServiceTypeClusterIP
 	}
-	o.need(NeedServiceType, string(spec.Type))
-	if !bytes.Contains(o.pruned, []byte("odePort")) { // then none is to be kept
+	o.addNeed(NeedServiceType, string(spec.Type))
+	if !bytes.Contains(o.pruned, []byte("odePort")) { // no node port is to be kept
 		return
 	}
 	var applied *appliedService
 	var managed []managedService
-	if last := o.annotation(annLastApplied); last != nil {
+	if last := o.findAnnotation(annLastApplied); last != nil {
 		applied = &appliedService{}
-		_ = json.Unmarshal(last, applied) // Velero fails a Service where that is no JSON; nothing is kept of it then
-	} else if o.managed != nil {
-		o.decode(o.managed, managedFields, &managed)
+		_ = json.Unmarshal(last, applied) // Velero fails a Service if this is not JSON, and keeps no port
+	} else if o.managedFields != nil {
+		o.decodeFields(o.managedFields, managedFields, &managed)
 	}
 	add := func(port int64, kept bool) {
 		if port <= 0 || port > 65535 {
@@ -304,7 +306,7 @@ type computeList struct {
 	Memory amount
 }
 
-// amount is a quantity. One that cannot be read counts as not given.
+// amount is a quantity. An invalid quantity counts as missing.
 type amount struct {
 	n     int64
 	given bool
@@ -313,18 +315,18 @@ type amount struct {
 type cores amount // in thousandths
 
 func (a *amount) UnmarshalJSON(text []byte) error {
-	a.n, a.given = quantity(text, false)
+	a.n, a.given = parseQuantity(text, false)
 	return nil
 }
 
 func (c *cores) UnmarshalJSON(text []byte) error {
-	c.n, c.given = quantity(text, true)
+	c.n, c.given = parseQuantity(text, true)
 	return nil
 }
 
-// allowedVolumes are the fields of volumes that Pod Security allows at every level
+// allowedVolumeFields are the fields of volumes that Pod Security allows at every level
 // (k8s.io/pod-security-admission/policy/check_restrictedVolumes.go).
-var allowedVolumes = map[string]bool{
+var allowedVolumeFields = map[string]bool{
 	"name":                  true,
 	"configMap":             true,
 	"csi":                   true,
@@ -336,15 +338,15 @@ var allowedVolumes = map[string]bool{
 	"secret":                true,
 }
 
-// Annotations that Pod Security went by before there were fields.
+// These are the prefixes of annotations that Pod Security checked before there were fields.
 const (
 	annAppArmor = "container.apparmor.security.beta.kubernetes.io/"
 	annSeccomp  = "seccomp.security.alpha.kubernetes.io/"
 )
 
-// readPod reads what a pod and its containers ask for, and what Pod Security looks at.
-func (o *object) readPod() {
-	spec := &o.pod // still the pod before: its memory is used again
+// readPod reads the resource needs of a pod and its containers, and the fields that Pod Security checks.
+func (o *parsedObject) readPod() {
+	spec := &o.pod // still the previous pod: its memory is reused
 	clear(spec.Containers[:cap(spec.Containers)])
 	clear(spec.InitContainers[:cap(spec.InitContainers)])
 	*spec = podSpec{Containers: spec.Containers[:0], InitContainers: spec.InitContainers[:0]}
@@ -352,7 +354,7 @@ func (o *object) readPod() {
 		o.needs = append(o.needs, Need{Kind: NeedPodSecurity})
 		return
 	}
-	// Velero made these itself, and takes them out.
+	// Velero added these containers itself, and removes them.
 	spec.InitContainers = slices.DeleteFunc(
 		spec.InitContainers,
 		func(c podContainer) bool { return c.Name == "restore-wait" || c.Name == "restic-wait" },
@@ -369,14 +371,14 @@ func (o *object) readPod() {
 		_ = json.Unmarshal(spec.Resources, &level)
 	}
 	if level != (podResources{}) || bytes.Contains(spec.Resources, []byte(`"`+corev1.ResourceHugePagesPrefix)) {
-		o.ask(NeedPodResources, level)
+		o.addResourceNeeds(NeedPodResources, level)
 	}
 	if spec.Overhead != (computeList{}) {
-		o.ask(NeedOverhead, podResources{Requests: spec.Overhead})
+		o.addResourceNeeds(NeedOverhead, podResources{Requests: spec.Overhead})
 	}
-	o.need(NeedPriorityClass, string(o.priority))
+	o.addNeed(NeedPriorityClass, string(o.priorityClass))
 	if len(spec.Deadline) > 0 {
-		o.needs = append(o.needs, Need{Kind: NeedDeadline})
+		o.needs = append(o.needs, Need{Kind: NeedActiveDeadline})
 	}
 	spec.Resources, spec.Overhead, spec.Deadline, spec.Volumes = nil, computeList{}, nil, o.volumes
 	var pod struct {
@@ -392,25 +394,25 @@ func (o *object) readPod() {
 			pod.Metadata["annotations"][string(a[0])] = string(a[1])
 		}
 	}
-	security, err := json.Marshal(pod) // Pods of one controller have the same.
-	if err != nil || len(security) > maxSecurity {
+	security, err := json.Marshal(pod) // pods of one controller share it
+	if err != nil || len(security) > maxPodSecurityBytes {
 		security = nil
 	}
 	o.needs = append(o.needs, Need{Kind: NeedPodSecurity, Name: string(security)})
 }
 
-// readContainers reads what containers ask for, and returns what Pod Security looks at.
-func (o *object) readContainers(all []podContainer, init bool) []podContainer {
+// readContainers reads the resource needs of containers, and returns the fields that Pod Security checks.
+func (o *parsedObject) readContainers(all []podContainer, init bool) []podContainer {
 	all = all[:min(len(all), maxNeeds):min(cap(all), maxNeeds)]
 	for i := range all {
 		c := &all[i]
 		switch {
 		case !init:
-			o.ask(NeedContainer, c.Resources)
+			o.addResourceNeeds(NeedContainer, c.Resources)
 		case c.RestartPolicy == string(corev1.ContainerRestartPolicyAlways):
-			o.ask(NeedSidecar, c.Resources)
+			o.addResourceNeeds(NeedSidecar, c.Resources)
 		default:
-			o.ask(NeedInitContainer, c.Resources)
+			o.addResourceNeeds(NeedInitContainer, c.Resources)
 		}
 		c.RestartPolicy, c.Resources = "", podResources{}
 		if !bytes.Contains(c.Ports, []byte(`"hostPort"`)) {
@@ -425,7 +427,7 @@ func (o *object) readContainers(all []podContainer, init bool) []podContainer {
 	return all
 }
 
-func (o *object) ask(kind NeedKind, r podResources) {
+func (o *parsedObject) addResourceNeeds(kind NeedKind, r podResources) {
 	o.needs = append(o.needs, Need{Kind: kind})
 	for i, a := range []amount{amount(r.Requests.CPU), r.Requests.Memory, amount(r.Limits.CPU), r.Limits.Memory} {
 		if a.given {
@@ -434,17 +436,17 @@ func (o *object) ask(kind NeedKind, r podResources) {
 	}
 }
 
-// plainUnits are the units of nearly all amounts, of CPU in thousandths and of bytes.
+// plainUnits are the units of nearly all amounts, for CPU in thousandths (true) and for bytes (false).
 var plainUnits = map[bool]map[string]int64{true: {"m": 1, "": 1000}, false: {"": 1, "Mi": 1 << 20, "Gi": 1 << 30}}
 
 const (
 	maxQuantity = 32      // longer than any quantity that makes sense
-	maxAmount   = 1 << 60 // maxAmount keeps sums of amounts within their numbers
+	maxAmount   = 1 << 60 // keeps sums of amounts from overflowing
 )
 
-// quantity parses an amount, a JSON string or number, as Kubernetes does. It refuses what
-// is none, and exponents that would take long to work out.
-func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
+// parseQuantity parses an amount, a JSON string or number, as Kubernetes does. It rejects invalid amounts, and
+// exponents that would take long to compute.
+func parseQuantity(text []byte, thousandths bool) (amount int64, ok bool) {
 	text = bytes.Trim(text, `"`)
 	if len(text) == 0 || len(text) > maxQuantity {
 		return 0, false
@@ -462,7 +464,7 @@ func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
 	if err != nil || q.Sign() < 0 {
 		return 0, false
 	}
-	// Value and MilliValue overflow without a word: compare before.
+	// Value and MilliValue overflow silently: compare first.
 	switch {
 	case thousandths && q.CmpInt64(maxAmount/1000) >= 0, q.CmpInt64(maxAmount) >= 0:
 		return maxAmount, true

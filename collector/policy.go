@@ -2,88 +2,87 @@ package collector
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"maps"
 	"slices"
 	"strings"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/glob"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// policy is the resource policy of a restore, resolved as Velero does it (pkg/restore/restore.go,
+// filterPolicy is the resource policy of a restore, resolved like in Velero (pkg/restore/restore.go,
 // resolveRestoreClusterScopedFilterPolicy, resolveRestoreNamespacedFilterPolicies, getNamespaceFilter; 1.18.3).
-type policy struct {
-	work       *work
-	kinds      map[string]string         // by resource, as far as the target or the backup's CRDs tell
-	cluster    *objectFilters            // nil for none
-	namespaces []*objectFilters          // in their order
-	found      map[string]*objectFilters // by namespace
-	filters    []*objectFilter           // all
+type filterPolicy struct {
+	budget      *workBudget
+	kinds       map[string]string         // by resource, as far as known from the target or the backup's CRDs
+	cluster     *objectFilters            // nil for none
+	namespaces  []*objectFilters          // in the policy's order
+	byNamespace map[string]*objectFilters // by namespace
+	filters     []*objectFilter           // all
 }
 
-// objectFilters are those of a namespace, or of what has none.
+// objectFilters holds the filters of a namespace, or of the cluster scope.
 type objectFilters struct {
-	namespaces *glob.Set // names and patterns
-	byResource map[string]*objectFilter
-	rest       *objectFilter // of the resources that are not listed; nil leaves them out
-	unresolved bool          // a kind is not known
+	namespaces     *glob.Set // names and patterns
+	byResource     map[string]*objectFilter
+	catchAll       *objectFilter // for the resources that are not listed; nil leaves them out
+	hasUnknownKind bool          // true if a kind is unknown
 }
 
 type objectFilter struct {
-	selection *selection
+	selection *labelSelection
 	names     *glob.Filter
-	words     []string // the kinds as they are written
+	words     []string // the kinds as written in the policy
 }
 
-func (r *restore) newPolicy(from *velero.FilterPolicy, known *resolver) (*policy, error) {
-	p := &policy{work: r.work, kinds: map[string]string{}, found: map[string]*objectFilters{}}
-	for _, k := range with(r.target, r.x.Kinds) {
+func (r *simulation) newPolicy(from *velero.FilterPolicy, known *resolver) (*filterPolicy, error) {
+	p := &filterPolicy{budget: r.budget, kinds: map[string]string{}, byNamespace: map[string]*objectFilters{}}
+	for _, k := range withDefinitions(r.targetResources, r.index.Kinds) {
 		if name := k.GroupResource(); p.kinds[name] == "" {
 			p.kinds[name] = k.Kind
 		}
 	}
 	var err error
 	if from.Cluster != nil {
-		if p.cluster, err = p.resolve(r.x, from.Cluster.Filters, known); err != nil {
+		if p.cluster, err = p.resolveFilters(r.index, from.Cluster.Filters, known); err != nil {
 			return nil, err
 		}
 	}
 	for _, n := range from.Namespaced {
-		filters, err := p.resolve(r.x, n.Filters, known)
+		filters, err := p.resolveFilters(r.index, n.Filters, known)
 		if err != nil {
 			return nil, err
 		}
-		filters.namespaces = glob.NewSet(n.Namespaces, p.work.filters)
+		filters.namespaces = glob.NewSet(n.Namespaces, p.budget.filters)
 		p.namespaces = append(p.namespaces, filters)
 		for _, name := range n.Namespaces {
-			p.found[name] = filters // a name goes before the patterns of others
+			p.byNamespace[name] = filters // a name takes precedence over other filters' patterns
 		}
 	}
 	return p, nil
 }
 
-func (p *policy) resolve(x *Index, from []velero.ObjectFilter, known *resolver) (*objectFilters, error) {
+func (p *filterPolicy) resolveFilters(x *Index, from []velero.ObjectFilter, known *resolver) (*objectFilters, error) {
 	f := &objectFilters{byResource: map[string]*objectFilter{}}
 	for _, one := range from {
-		if !p.work.goOn(1) {
+		if !p.budget.canContinue(1) {
 			return f, nil
 		}
 		resolved, err := p.newFilter(x, &one)
 		if err != nil {
 			return nil, err
 		}
-		if one.CatchAll() {
-			f.rest = resolved
+		if one.IsCatchAll() {
+			f.catchAll = resolved
 			continue
 		}
 		for _, word := range resolved.words {
-			if r, ok := known.resolve(word, p.work); ok {
+			if r, ok := known.resolveWord(word, p.budget); ok {
 				word = r.GroupResource()
 			} else {
-				f.unresolved = true
+				f.hasUnknownKind = true
 			}
 			if f.byResource[word] != nil {
 				return nil, fmt.Errorf("ambiguous policy: duplicate kind %q detected", word)
@@ -94,47 +93,48 @@ func (p *policy) resolve(x *Index, from []velero.ObjectFilter, known *resolver) 
 	return f, nil
 }
 
-func (p *policy) newFilter(x *Index, from *velero.ObjectFilter) (*objectFilter, error) {
+func (p *filterPolicy) newFilter(x *Index, from *velero.ObjectFilter) (*objectFilter, error) {
 	selectors := slices.DeleteFunc(
-		slices.Clone(from.Selectors()),
+		slices.Clone(from.LabelSelectors()),
 		func(s *metav1.LabelSelector) bool { return !velero.HasConditions(s) },
 	)
-	f := &objectFilter{names: glob.NewFilter(from.Names, from.ExcludedNames, p.work.filters)}
+	f := &objectFilter{names: glob.NewFilter(from.Names, from.ExcludedNames, p.budget.filters)}
 	for _, kind := range from.Kinds {
 		f.words = append(f.words, strings.ToLower(kind))
 	}
 	var err error
-	if len(selectors) == 0 || p.work.filters.Spend(x.Sets.len()) { // which a selection remembers
-		f.selection, err = newSelection(p.work, x, velerov1.RestoreSpec{OrLabelSelectors: selectors})
+	if len(selectors) == 0 || p.budget.filters.Spend(x.Sets.len()) { // the size of a selection's memo
+		f.selection, err = newLabelSelection(p.budget, x, veleroapi.RestoreSpec{OrLabelSelectors: selectors})
 	}
 	p.filters = append(p.filters, f)
 	return f, err
 }
 
-// filter is the one of a resource in a namespace, nil if it is left out; ok is false if the policy says nothing of it.
-func (p *policy) filter(resource, namespace string) (f *objectFilter, ok bool) {
+// findFilter returns the filter of a resource in a namespace, nil if the policy leaves the resource out; ok is false
+// if the policy does not cover it.
+func (p *filterPolicy) findFilter(resource, namespace string) (f *objectFilter, ok bool) {
 	if p == nil {
 		return nil, false
 	}
 	if namespace == "" {
-		f = p.cluster.find(resource, p.kinds)
+		f = p.cluster.findByResource(resource, p.kinds)
 		return f, f != nil
 	}
-	filters := p.inNamespace(namespace)
+	filters := p.namespaceFilters(namespace)
 	if filters == nil {
 		return nil, false
 	}
-	if f = filters.byResource[resource]; f == nil && (filters.rest != nil || filters.unresolved) {
-		f = filters.find(resource, p.kinds)
+	if f = filters.byResource[resource]; f == nil && (filters.catchAll != nil || filters.hasUnknownKind) {
+		f = filters.findByResource(resource, p.kinds)
 	}
 	if f == nil {
-		f = filters.rest
+		f = filters.catchAll
 	}
 	return f, true
 }
 
-// find finds the filter that lists a resource, or else its kind.
-func (f *objectFilters) find(resource string, kinds map[string]string) *objectFilter {
+// findByResource returns the filter that lists a resource, else its kind.
+func (f *objectFilters) findByResource(resource string, kinds map[string]string) *objectFilter {
 	if f == nil {
 		return nil
 	}
@@ -150,37 +150,36 @@ func (f *objectFilters) find(resource string, kinds map[string]string) *objectFi
 	return nil
 }
 
-// inNamespace returns the filters of a namespace: those of its name, else of the first pattern that matches;
-// nil for none.
-func (p *policy) inNamespace(namespace string) *objectFilters {
-	f, found := p.found[namespace]
+// namespaceFilters returns the filters for the namespace's name, else for the first matching pattern; nil for none.
+func (p *filterPolicy) namespaceFilters(namespace string) *objectFilters {
+	f, found := p.byNamespace[namespace]
 	for i := 0; !found && i < len(p.namespaces); i++ {
-		matched, known := p.namespaces[i].namespaces.Match(namespace, p.work.filters)
+		matched, known := p.namespaces[i].namespaces.Match(namespace, p.budget.filters)
 		if matched {
 			f = p.namespaces[i]
 		}
 		found = matched || !known
 	}
-	p.found[namespace] = f
+	p.byNamespace[namespace] = f
 	return f
 }
 
-// tooMuch lists patterns that take too many steps.
-func (p *policy) tooMuch() []string {
+// costlyPatterns returns the patterns that take too many steps.
+func (p *filterPolicy) costlyPatterns() []string {
 	if p == nil {
 		return nil
 	}
 	var all []string
 	for _, n := range p.namespaces {
-		all = append(all, n.namespaces.Beyond()...)
+		all = append(all, n.namespaces.CostlyPatterns()...)
 	}
 	for _, f := range p.filters {
-		all = append(all, f.names.Beyond()...)
+		all = append(all, f.names.CostlyPatterns()...)
 	}
 	return slices.Compact(slices.Sorted(slices.Values(all)))
 }
 
-// policyUnread reports whether a policy may leave items out that nobody has read.
-func (r *restore) policyUnread() bool {
-	return r.spec.Restore.ResourcePolicy != nil && r.policy == nil && r.version.readsPolicies()
+// isPolicyUnchecked reports whether a policy that was not read may leave items out.
+func (r *simulation) isPolicyUnchecked() bool {
+	return r.input.Restore.ResourcePolicy != nil && r.policy == nil && r.version.readsPolicies()
 }

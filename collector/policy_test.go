@@ -5,15 +5,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestResourcePolicies holds the filters of a policy against the rules of pkg/restore/restore.go, 1.18.3.
@@ -79,30 +78,30 @@ func TestResourcePolicies(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		spec := RestoreSpec{
-			Restore: velerov1.RestoreSpec{
+		spec := RestoreInput{
+			Restore: veleroapi.RestoreSpec{
 				ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"},
 			},
-			Policy:   policy,
-			Existing: Namespaces{All: true, Known: true},
+			Policy:             policy,
+			ExistingNamespaces: TargetNamespaces{AllExist: true, IsComplete: true},
 		}
 		target := Discovery{
-			Live: true,
+			IsLive: true,
 			Resources: append(
-				slices.Clone(kubernetes),
+				slices.Clone(kubernetesResources),
 				Resource{"example.com", "widgets", "widget", "Widget", nil, true},
 			),
 		}
 		estimate, err := x.Estimate(t.Context(), spec, target)
-		if err != nil || len(estimate.Refused) > 0 || estimate.Partial {
+		if err != nil || len(estimate.Refusals) > 0 || estimate.Partial {
 			t.Fatalf("%s: %+v %v", name, estimate, err)
 		}
-		fates, err := x.Fates(t.Context(), spec, target)
+		fates, err := x.DetermineFates(t.Context(), spec, target)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		if err := fates.Each(func(i Item) {
+		if err := fates.EachItem(func(i Item) {
 			if i.Fate == ToRestore {
 				got = append(got, i.Namespace+"/"+i.Resource+"/"+i.Name)
 			}
@@ -131,8 +130,8 @@ func TestResourcePolicies(t *testing.T) {
 			Filters: []velero.ObjectFilter{{Kinds: []string{"sc"}}, {Kinds: []string{"storageclasses"}}},
 		},
 	}
-	if e, err := x.Estimate(t.Context(), RestoreSpec{Policy: both}, Discovery{}); err != nil || len(e.Refused) != 1 {
-		t.Errorf("two filters of one kind: %v %v", e.Refused, err)
+	if e, err := x.Estimate(t.Context(), RestoreInput{Policy: both}, Discovery{}); err != nil || len(e.Refusals) != 1 {
+		t.Errorf("two filters of one kind: %v %v", e.Refusals, err)
 	}
 	hostile := &velero.FilterPolicy{}
 	for n := range 20_000 {
@@ -149,7 +148,7 @@ func TestResourcePolicies(t *testing.T) {
 			},
 		)
 	}
-	if e, err := x.Estimate(t.Context(), RestoreSpec{Policy: hostile}, Discovery{}); err != nil || !e.Partial {
+	if e, err := x.Estimate(t.Context(), RestoreInput{Policy: hostile}, Discovery{}); err != nil || !e.Partial {
 		t.Errorf("a policy beyond the budget: %v %v", e.Partial, err)
 	}
 }

@@ -10,63 +10,64 @@ import (
 	"github.com/veltui/veltui/collector/internal/inflate"
 )
 
-// ErrLimit is an archive that goes beyond one of the Limits.
-var ErrLimit = errors.New("limit exceeded")
+// ErrLimitExceeded means that an archive exceeds one of the Limits.
+var ErrLimitExceeded = errors.New("limit exceeded")
 
 // Limits bound what Read accepts. A zero field means its default.
 type Limits struct {
-	Compressed int64 // bytes of the tarball; default 8 GiB
-	Unpacked   int64 // bytes of the tar stream; default 64 GiB
-	// Ratio is how many bytes one compressed byte may become, on average over the archive, once
-	// RatioFrom bytes came out; default 400. Backups as Velero writes them are between 5 and 60.
-	Ratio   int
-	Entries int64 // tar entries; default 8 million
-	Name    int   // bytes of an entry's path; default 4096, the most a file system takes
-	Object  int64 // bytes of one object; default 16 MiB, ten times what etcd takes
-	Index   int64 // bytes the Index may grow to; default 24 MiB, some 250,000 items
+	CompressedBytes int64 // bytes of the tarball; default 8 GiB
+	UnpackedBytes   int64 // bytes of the tar stream; default 64 GiB
+	// Ratio is how many bytes one compressed byte may become, on average over the archive, once ratioFrom bytes were
+	// inflated; default 400. Backups as Velero writes them are between 5 and 60.
+	Ratio       int
+	Entries     int64 // tar entries; default 8 million
+	NameBytes   int   // bytes of an entry's path; default 4096, the most a file system takes
+	ObjectBytes int64 // bytes of one object; default 16 MiB, ten times what etcd takes
+	IndexBytes  int64 // bytes the Index may grow to; default 24 MiB, some 250,000 items
 
-	// NamesOnly leaves out the labels: bodies are read only of the kinds whose state decides what
-	// is restored. It is faster; an Estimate with a label selector is then partial, and too high.
+	// NamesOnly leaves out the labels: only the bodies of kinds whose state decides what is restored are read. It is
+	// faster, but an Estimate with a label selector is then partial and too high.
 	NamesOnly bool
 }
 
-// ratioFrom is when the ratio is judged: short archives of similar objects may compress far better.
+// ratioFrom is the number of bytes from which the ratio is checked: short archives of similar objects may compress
+// far better.
 const ratioFrom = 256 << 20
 
 func (l Limits) withDefaults() Limits {
-	l.Compressed = cmp.Or(l.Compressed, 8<<30)
-	l.Unpacked = cmp.Or(l.Unpacked, 64<<30)
+	l.CompressedBytes = cmp.Or(l.CompressedBytes, 8<<30)
+	l.UnpackedBytes = cmp.Or(l.UnpackedBytes, 64<<30)
 	l.Ratio = cmp.Or(l.Ratio, 400)
 	l.Entries = cmp.Or(l.Entries, 8_000_000)
-	l.Name = cmp.Or(l.Name, 4096)
-	l.Object = cmp.Or(l.Object, 16<<20)
-	l.Index = cmp.Or(l.Index, 24<<20)
+	l.NameBytes = cmp.Or(l.NameBytes, 4096)
+	l.ObjectBytes = cmp.Or(l.ObjectBytes, 16<<20)
+	l.IndexBytes = cmp.Or(l.IndexBytes, 24<<20)
 	return l
 }
 
 // Read reads the gzip-compressed tarball of a backup from r, once and to its
 // end. It uses two goroutines, one that inflates and one that reads the tar.
 //
-// With an error (a broken or hostile archive, a limit, ctx) Read still returns the Index of what it understood
-// before, marked partial. Errors name the offset or the entry. When ctx ends, Read returns without waiting for
-// a pending call to r.Read.
+// With an error (a broken or hostile archive, a limit, ctx) Read still returns the Index of what it read before,
+// marked incomplete. Errors name the offset or the entry. When ctx ends, Read returns without waiting for a pending
+// call to r.Read.
 func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &walker{archive: openArchive(ctx, r, limits), builder: newBuilder()}
-	err := w.each(w.entry)
+	w := &archiveIndexer{archive: openArchive(ctx, r, limits), builder: newIndexBuilder()}
+	err := w.eachEntry(w.readEntry)
 	if err == nil {
-		err = w.tail()
+		err = w.verifyTail()
 	}
-	x := w.index(err)
+	x := w.buildIndex(err)
 	if err != nil {
 		return x, fmt.Errorf("reading backup archive: %w", err)
 	}
 	return x, nil
 }
 
-// pump inflates in a goroutine of its own. Blocks go round: from free to full and back.
-type pump struct {
+// blockPump inflates in a separate goroutine. Blocks circulate from free to full and back.
+type blockPump struct {
 	ctx  context.Context
 	full chan *inflate.Block
 	free chan *inflate.Block
@@ -74,21 +75,26 @@ type pump struct {
 	err  error // set before full is closed
 }
 
-// pumpBlocks: the decoder needs the one before, the reader has one, and one is being filled.
-const pumpBlocks = 4
+// pumpBlockCount is enough for the previous block, which the decoder needs, the reader's block, and the block being
+// filled.
+const pumpBlockCount = 4
 
-func startPump(ctx context.Context, r io.Reader, limits Limits) *pump {
-	p := &pump{ctx: ctx, full: make(chan *inflate.Block, pumpBlocks), free: make(chan *inflate.Block, pumpBlocks)}
-	for range pumpBlocks {
+func startBlockPump(ctx context.Context, r io.Reader, limits Limits) *blockPump {
+	p := &blockPump{
+		ctx:  ctx,
+		full: make(chan *inflate.Block, pumpBlockCount),
+		free: make(chan *inflate.Block, pumpBlockCount),
+	}
+	for range pumpBlockCount {
 		p.free <- &inflate.Block{}
 	}
-	go p.run(r, limits)
+	go p.inflateBlocks(r, limits)
 	return p
 }
 
-func (p *pump) run(r io.Reader, limits Limits) {
+func (p *blockPump) inflateBlocks(r io.Reader, limits Limits) {
 	defer close(p.full)
-	d := inflate.New(&boundedReader{ctx: p.ctx, r: r, left: limits.Compressed})
+	d := inflate.New(&boundedReader{ctx: p.ctx, r: r, left: limits.CompressedBytes})
 	for {
 		var b *inflate.Block
 		select {
@@ -97,9 +103,9 @@ func (p *pump) run(r io.Reader, limits Limits) {
 			p.err = p.ctx.Err()
 			return
 		}
-		err := d.Next(b)
+		err := d.NextBlock(b)
 		if err == nil {
-			err = overLimit(d, limits)
+			err = checkLimits(d, limits)
 		}
 		if len(b.Bytes()) > 0 {
 			p.full <- b // never blocks: there is room for all blocks
@@ -111,18 +117,23 @@ func (p *pump) run(r io.Reader, limits Limits) {
 	}
 }
 
-func overLimit(d *inflate.Decoder, limits Limits) error {
-	in, out := d.Consumed(), d.Produced()
+func checkLimits(d *inflate.Decoder, limits Limits) error {
+	in, out := d.BytesConsumed(), d.BytesProduced()
 	switch {
-	case out > limits.Unpacked:
-		return fmt.Errorf("%w: more than %d bytes unpacked, at byte %d of the archive", ErrLimit, limits.Unpacked, in)
+	case out > limits.UnpackedBytes:
+		return fmt.Errorf(
+			"%w: more than %d bytes unpacked, at byte %d of the archive",
+			ErrLimitExceeded,
+			limits.UnpackedBytes,
+			in,
+		)
 	case out > ratioFrom && out/int64(limits.Ratio) > in:
-		return fmt.Errorf("%w: %d bytes became %d, more than %d times as much", ErrLimit, in, out, limits.Ratio)
+		return fmt.Errorf("%w: %d bytes became %d, more than %d times as much", ErrLimitExceeded, in, out, limits.Ratio)
 	}
 	return nil
 }
 
-// boundedReader refuses to read more than a number of bytes, and after ctx.
+// boundedReader reads at most left bytes, and nothing after ctx has ended.
 type boundedReader struct {
 	ctx  context.Context
 	r    io.Reader
@@ -135,17 +146,17 @@ func (s *boundedReader) Read(b []byte) (int, error) {
 	}
 	if s.left <= 0 {
 		if n, err := s.r.Read(b[:1]); n == 0 {
-			return 0, err // all that there is
+			return 0, err // the end of the input
 		}
-		return 0, fmt.Errorf("%w: archive is too large", ErrLimit)
+		return 0, fmt.Errorf("%w: archive is too large", ErrLimitExceeded)
 	}
 	n, err := s.r.Read(b[:min(int64(len(b)), s.left)])
 	s.left -= int64(n)
 	return n, err
 }
 
-// next gives the last block back and returns the next one's bytes.
-func (p *pump) next() ([]byte, error) {
+// nextBlock returns the bytes of the next block, and frees the last block.
+func (p *blockPump) nextBlock() ([]byte, error) {
 	if p.last != nil {
 		p.free <- p.last
 		p.last = nil

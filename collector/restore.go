@@ -6,66 +6,69 @@ import (
 	"github.com/veltui/veltui/internal/glob"
 )
 
-// restore plays through what Velero's restore does to its list of restored
-// items, whose length is what it reports (pkg/restore/restore.go).
-type restore struct {
-	work      *work
-	x         *Index
-	spec      RestoreSpec
-	version   version
-	resources *glob.Filter
-	spaces    *glob.Filter
-	selection *selection
-	policy    *policy // nil for none
-	mustHave  []string
-	target    []Resource // what discovery knows once the CRDs are restored
-	existing  map[string]bool
-	live      bool
-	csi       bool
+// simulation replays what Velero's restore adds to its list of restored items, whose length is the count that it
+// reports (pkg/restore/restore.go).
+type simulation struct {
+	budget             *workBudget
+	index              *Index
+	input              RestoreInput
+	version            version
+	resourceFilter     *glob.Filter
+	namespaceFilter    *glob.Filter
+	selection          *labelSelection
+	policy             *filterPolicy // nil for none
+	mustHave           []string
+	targetResources    []Resource // the resources that discovery knows once the CRDs are restored
+	existingNamespaces map[string]bool
+	isLive             bool
+	isCSIEnabled       bool
 
-	done       []uint64            // a bit for each item that is in Velero's list
-	merged     map[string]bool     // targets that several namespaces are mapped to
-	byTarget   map[targetItem]bool // items in such targets
-	ensured    map[string]bool     // target namespaces known to be there
-	byResource map[string]*ResourceCount
-	order      []string
-	turn       string // the resource of the present step
-	steps      []Step
-	brought    []Brought
-	total      int
-	selected   int
+	restored          []uint64            // one bit per item: whether it is in Velero's list
+	mergedNamespaces  map[string]bool     // targets that several namespaces are mapped to
+	itemsByTarget     map[targetItem]bool // items in such targets
+	ensuredNamespaces map[string]bool     // target namespaces known to exist
+	byResource        map[string]*ResourceCount
+	resourceOrder     []string
+	currentResource   string // the resource of the current step
+	steps             []Step
+	additionalItems   []AdditionalItems
+	total             int
+	selected          int
 
-	made          []string
-	unknownWords  []string
-	undecodable   int
-	unread        int
-	unjudged      int // items whose labels the selectors take too long for
-	usesSnapshots bool
-	forced        int // snapshots that only the claim's action brings, in namespaces that exist
+	createdNamespaces []string
+	unknownWords      []string
+	undecodableCount  int
+	uncheckedCount    int
+	overBudgetCount   int // items on whose labels the selectors take too long
+	usesSnapshots     bool
+	forcedSnapshots   int // snapshots that only the claim's action brings along, in namespaces that exist
 }
 
 type targetItem struct{ resource, namespace, name string }
 
-func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, error) {
-	r := &restore{
-		work: w, x: x, spec: spec, existing: spec.Existing.set(), live: d.Live,
-		done: make([]uint64, (x.Items()+63)/64), merged: map[string]bool{}, byTarget: map[targetItem]bool{},
-		ensured: map[string]bool{}, byResource: map[string]*ResourceCount{},
+func newSimulation(w *workBudget, x *Index, spec RestoreInput, d Discovery) (*simulation, error) {
+	r := &simulation{
+		budget: w, index: x, input: spec, existingNamespaces: spec.ExistingNamespaces.nameSet(), isLive: d.IsLive,
+		restored: make(
+			[]uint64,
+			(x.ItemCount()+63)/64,
+		), mergedNamespaces: map[string]bool{}, itemsByTarget: map[targetItem]bool{},
+		ensuredNamespaces: map[string]bool{}, byResource: map[string]*ResourceCount{},
 	}
 	if r.version = version(spec.Server.Version); r.version == (version{}) {
 		r.version = currentVersion
 	}
-	r.mustHave = r.version.mustHave()
-	r.csi = spec.Server.CSI == nil || *spec.Server.CSI
-	r.target = d.Resources
-	if !d.Live && len(d.Resources) == 0 {
-		r.target = offline(x.Kinds)
+	r.mustHave = r.version.mustHaveResources()
+	r.isCSIEnabled = spec.Server.CSIEnabled == nil || *spec.Server.CSIEnabled
+	r.targetResources = d.Resources
+	if !d.IsLive && len(d.Resources) == 0 {
+		r.targetResources = defaultResources(x.Kinds)
 	}
 	var err error
-	if r.selection, err = newSelection(w, x, spec.Restore); err != nil {
+	if r.selection, err = newLabelSelection(w, x, spec.Restore); err != nil {
 		return nil, err
 	}
-	if r.spaces, err = namespaceFilter(
+	if r.namespaceFilter, err = namespaceFilter(
 		r.version,
 		spec.Restore.IncludedNamespaces,
 		spec.Restore.ExcludedNamespaces,
@@ -74,89 +77,89 @@ func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, err
 	); err != nil {
 		return nil, err
 	}
-	// Velero resolves the words before it restores any CRD.
-	known := newResolver(r.target)
-	r.resources = resourceFilter(
+	// Velero resolves the words before it restores the first CRD.
+	known := newResolver(r.targetResources)
+	r.resourceFilter = resourceFilter(
 		known,
 		spec.Restore.IncludedResources,
 		slices.Concat(spec.Restore.ExcludedResources, nonRestorable),
 		w,
 	)
-	if r.spec.Policy != nil && r.version.readsPolicies() {
-		if r.policy, err = r.newPolicy(r.spec.Policy, known); err != nil {
+	if r.input.Policy != nil && r.version.readsPolicies() {
+		if r.policy, err = r.newPolicy(r.input.Policy, known); err != nil {
 			return nil, err
 		}
 	}
-	if d.Live {
+	if d.IsLive {
 		r.noteUnknownWords(known)
 	}
 	r.findMerged()
 	return r, nil
 }
 
-// noteUnknownWords finds words that only a CRD of the backup would explain.
-func (r *restore) noteUnknownWords(known *resolver) {
-	later := newResolver(with(r.target, r.x.Kinds))
-	for _, word := range slices.Concat(r.spec.Restore.IncludedResources, r.spec.Restore.ExcludedResources) {
-		if !r.work.goOn(1) {
+// noteUnknownWords records the words that only a CRD of the backup would explain.
+func (r *simulation) noteUnknownWords(known *resolver) {
+	later := newResolver(withDefinitions(r.targetResources, r.index.Kinds))
+	for _, word := range slices.Concat(r.input.Restore.IncludedResources, r.input.Restore.ExcludedResources) {
+		if !r.budget.canContinue(1) {
 			return
 		}
-		if _, now := known.resolve(word, r.work); now || word == "*" {
+		if _, now := known.resolveWord(word, r.budget); now || word == "*" {
 			continue
 		}
-		if known, ok := later.resolve(word, r.work); ok && known.GroupResource() != word {
+		if known, ok := later.resolveWord(word, r.budget); ok && known.GroupResource() != word {
 			r.unknownWords = append(r.unknownWords, word)
 		}
 	}
 }
 
-// findMerged finds target namespaces in which items of several namespaces meet.
-func (r *restore) findMerged() {
+// findMerged records the target namespaces to which several namespaces are mapped.
+func (r *simulation) findMerged() {
 	sources := map[string]int{}
-	for _, namespace := range r.x.Namespaces() {
-		if !r.work.goOn(1) {
+	for _, namespace := range r.index.Namespaces() {
+		if !r.budget.canContinue(1) {
 			return
 		}
-		target := r.mapped(namespace)
+		target := r.mappedNamespace(namespace)
 		if sources[target]++; sources[target] > 1 {
-			r.merged[target] = true
+			r.mergedNamespaces[target] = true
 		}
 	}
 }
 
-func (r *restore) mapped(namespace string) string {
-	if target, ok := r.spec.Restore.NamespaceMapping[namespace]; ok {
+func (r *simulation) mappedNamespace(namespace string) string {
+	if target, ok := r.input.Restore.NamespaceMapping[namespace]; ok {
 		return target
 	}
 	return namespace
 }
 
-// run restores the CRDs first, then everything in order.
-func (r *restore) run() {
+// processAll restores the CRDs first, then everything in order.
+func (r *simulation) processAll() {
 	processed := map[string]bool{}
-	r.pass([]string{"customresourcedefinitions"}, processed)
-	if r.live {
+	r.processPass([]string{"customresourcedefinitions"}, processed)
+	if r.isLive {
 		// Discovery is refreshed once CRDs were restored.
-		r.target = with(
-			r.target,
-			slices.DeleteFunc(slices.Clone(r.x.Kinds), func(d definition) bool { return !r.isDone(d.Item) }),
+		r.targetResources = withDefinitions(
+			r.targetResources,
+			slices.DeleteFunc(slices.Clone(r.index.Kinds), func(d definition) bool { return !r.isDone(d.Item) }),
 		)
 	}
-	r.pass(r.orderedWords(), processed)
+	r.processPass(r.orderedWords(), processed)
 }
 
-// orderedWords are the priorities with the backup's other resources between them. A resource that a
-// priority only names otherwise occurs twice; the second time it has been processed.
-func (r *restore) orderedWords() []string {
-	p := r.version.priorities()
-	if r.spec.Server.Priorities != nil {
-		p = *r.spec.Server.Priorities
+// orderedWords returns the priorities with the backup's other resources between them. A resource that a priority
+// names by another word occurs twice; the second time it has already been processed.
+func (r *simulation) orderedWords() []string {
+	p := r.version.defaultPriorities()
+	if r.input.Server.Priorities != nil {
+		p = *r.input.Server.Priorities
 	}
 	named := setOf(slices.Concat(p.High, p.Low))
 	var middle []string
-	for _, b := range r.x.Buckets {
-		resource := r.x.Strings.string(b.Resource)
-		if r.work.goOn(1) && !named[resource] &&
+	for _, b := range r.index.Buckets {
+		resource := r.index.Strings.string(b.Resource)
+		if r.budget.canContinue(1) && !named[resource] &&
 			(len(middle) == 0 || middle[len(middle)-1] != resource) {
 			middle = append(middle, resource)
 		}
@@ -164,30 +167,30 @@ func (r *restore) orderedWords() []string {
 	return slices.Concat(p.High, middle, p.Low)
 }
 
-func (r *restore) pass(words []string, processed map[string]bool) {
-	target := newResolver(r.target)
+func (r *simulation) processPass(words []string, processed map[string]bool) {
+	target := newResolver(r.targetResources)
 	for _, word := range words {
-		if !r.work.goOn(1) {
+		if !r.budget.canContinue(1) {
 			return
 		}
 		resource := word
-		if known, ok := target.resolve(word, r.work); ok {
+		if known, ok := target.resolveWord(word, r.budget); ok {
 			resource = known.GroupResource()
 		}
 		if processed[resource] {
 			continue
 		}
-		r.order = append(r.order, resource)
+		r.resourceOrder = append(r.resourceOrder, resource)
 		must := slices.Contains(r.mustHave, resource)
-		buckets := r.x.resourceBuckets(resource)
-		if !must && !r.resources.Takes(resource) || len(buckets) == 0 {
+		buckets := r.index.resourceBuckets(resource)
+		if !must && !r.resourceFilter.Matches(resource) || len(buckets) == 0 {
 			continue
 		}
 		processed[resource] = true
 		before := r.total
-		r.turn = resource
+		r.currentResource = resource
 		for _, b := range buckets {
-			if r.work.goOn(1) && r.takes(b, must) {
+			if r.budget.canContinue(1) && r.includesBucket(b, must) {
 				r.restoreBucket(b, resource, must)
 			}
 		}
@@ -197,99 +200,104 @@ func (r *restore) pass(words []string, processed map[string]bool) {
 	}
 }
 
-// takes applies the rules for a whole namespace, or for cluster scope.
-func (r *restore) takes(b bucket, must bool) bool {
-	if namespace := r.x.Strings.string(b.Namespace); namespace != "" {
-		return must || r.spaces.Takes(namespace)
+// includesBucket reports whether the rules for a whole namespace, or for cluster scope, include a bucket.
+func (r *simulation) includesBucket(b bucket, must bool) bool {
+	if namespace := r.index.Strings.string(b.Namespace); namespace != "" {
+		return must || r.namespaceFilter.Matches(namespace)
 	}
-	if cluster := r.spec.Restore.IncludeClusterResources; cluster != nil {
+	if cluster := r.input.Restore.IncludeClusterResources; cluster != nil {
 		return *cluster
 	}
-	return r.spaces.TakesAll()
+	return r.namespaceFilter.MatchesAll()
 }
 
-func (r *restore) restoreBucket(b bucket, resource string, must bool) {
-	namespace := r.x.Strings.string(b.Namespace)
-	if resource == dirNamespaces && r.version.before(1, 13, 0) { // Namespace objects were no items of their own
+func (r *simulation) restoreBucket(b bucket, resource string, must bool) {
+	namespace := r.index.Strings.string(b.Namespace)
+	if resource == dirNamespaces && r.version.isBefore(1, 13, 0) { // Namespace objects were not items of their own
 		return
 	}
-	filter, limited := r.policy.filter(resource, namespace)
+	filter, limited := r.policy.findFilter(resource, namespace)
 	if limited && filter == nil && !must {
 		return
 	}
-	for item := b.First; item < b.End && r.work.goOn(1); item++ {
-		if r.x.Flags[item]&flagUndecodable != 0 {
-			r.undecodable++
+	for item := b.First; item < b.End && r.budget.canContinue(1); item++ {
+		if r.index.Flags[item]&flagUndecodable != 0 {
+			r.undecodableCount++
 			continue
 		}
-		if !must && !r.selects(item, filter) {
+		if !must && !r.selectsItem(item, filter) {
 			continue
 		}
 		r.selected++
 		if resource == dirNamespaces {
-			r.ensure(r.mapped(r.x.Names.string(item)))
+			r.ensureNamespace(r.mappedNamespace(r.index.Names.string(item)))
 			continue
 		}
 		r.restoreItem(item, resource, namespace)
 	}
 }
 
-// selects applies the label selectors, or the filter of the resource policy that replaces them. An item whose labels
-// are not known is taken as selected.
-func (r *restore) selects(item uint32, filter *objectFilter) bool {
+// selectsItem reports whether the label selectors, or the resource policy's filter that replaces them, select an
+// item. An item with unknown labels counts as selected.
+func (r *simulation) selectsItem(item uint32, filter *objectFilter) bool {
 	selection := r.selection
 	if filter != nil {
-		if !filter.names.Takes(r.x.Names.string(item)) {
+		if !filter.names.Matches(r.index.Names.string(item)) {
 			return false
 		}
 		selection = filter.selection
 	}
 	switch {
 	case selection == nil:
-		r.unjudged++
+		r.overBudgetCount++
 		return true
-	case selection.all:
-		return true
-	}
-	if r.x.Flags[item]&flagUnread != 0 {
-		r.unread++
+	case selection.selectsAll:
 		return true
 	}
-	selected, known := selection.selects(item)
+	if r.index.Flags[item]&flagUnchecked != 0 {
+		r.uncheckedCount++
+		return true
+	}
+	selected, known := selection.isSelected(item)
 	if !known {
-		r.unjudged++
+		r.overBudgetCount++
 	}
 	return selected || !known
 }
 
-// ensure makes a namespace of the target if it is not there; then it counts.
-func (r *restore) ensure(namespace string) {
-	if r.ensured[namespace] {
+// ensureNamespace creates a namespace of the target if it does not exist, and then counts it.
+func (r *simulation) ensureNamespace(namespace string) {
+	if r.ensuredNamespaces[namespace] {
 		return
 	}
-	r.ensured[namespace] = true
+	r.ensuredNamespaces[namespace] = true
 	if !r.namespaceExists(namespace) {
-		r.made = append(r.made, namespace)
-		r.count(dirNamespaces, "", 1)
+		r.createdNamespaces = append(r.createdNamespaces, namespace)
+		r.addCount(dirNamespaces, "", 1)
 	}
 }
 
-// namespaceExists reports whether a namespace of the target is there before the restore.
-func (r *restore) namespaceExists(namespace string) bool {
-	return r.spec.Existing.All || r.existing[namespace]
+// namespaceExists reports whether a namespace of the target exists before the restore.
+func (r *simulation) namespaceExists(namespace string) bool {
+	return r.input.ExistingNamespaces.AllExist || r.existingNamespaces[namespace]
 }
 
-func (r *restore) count(resource, namespace string, n int) {
+func (r *simulation) addCount(resource, namespace string, n int) {
 	r.total += n
-	if resource != r.turn {
+	if resource != r.currentResource {
 		i := slices.IndexFunc(
-			r.brought,
-			func(b Brought) bool { return b.Step == len(r.steps) && b.Resource == resource },
+			r.additionalItems,
+			func(b AdditionalItems) bool { return b.Step == len(r.steps) && b.Resource == resource },
 		)
 		if i < 0 {
-			i, r.brought = len(r.brought), append(r.brought, Brought{Step: len(r.steps), Resource: resource})
+			i, r.additionalItems = len(
+				r.additionalItems,
+			), append(
+				r.additionalItems,
+				AdditionalItems{Step: len(r.steps), Resource: resource},
+			)
 		}
-		r.brought[i].Items += n
+		r.additionalItems[i].Items += n
 	}
 	c := r.byResource[resource]
 	if c == nil {
@@ -305,36 +313,36 @@ func (r *restore) count(resource, namespace string, n int) {
 	}
 }
 
-func (r *restore) isDone(item uint32) bool { return r.done[item/64]&(1<<(item%64)) != 0 }
+func (r *simulation) isDone(item uint32) bool { return r.restored[item/64]&(1<<(item%64)) != 0 }
 
-// restoreItem restores one item that passed the filters, and what it brings along.
-func (r *restore) restoreItem(item uint32, resource, namespace string) {
+// restoreItem restores an item that passed the filters, and the items that it brings along.
+func (r *simulation) restoreItem(item uint32, resource, namespace string) {
 	target := namespace
 	if namespace != "" {
-		target = r.mapped(namespace)
-		r.ensure(target)
+		target = r.mappedNamespace(namespace)
+		r.ensureNamespace(target)
 	}
-	flags := r.x.Flags[item]
+	flags := r.index.Flags[item]
 	if flags&flagCompleted != 0 || r.isDone(item) {
 		return
 	}
-	r.done[item/64] |= 1 << (item % 64)
-	if r.merged[target] {
-		key := targetItem{resource, target, r.x.Names.string(item)}
-		if r.byTarget[key] {
+	r.restored[item/64] |= 1 << (item % 64)
+	if r.mergedNamespaces[target] {
+		key := targetItem{resource, target, r.index.Names.string(item)}
+		if r.itemsByTarget[key] {
 			return
 		}
-		r.byTarget[key] = true
+		r.itemsByTarget[key] = true
 	}
-	r.count(resource, target, 1)
+	r.addCount(resource, target, 1)
 	if flags&flagMirror == 0 {
-		r.bringAlong(item, namespace)
+		r.restoreAdditionalItems(item, namespace)
 	}
 }
 
-// brings says of each kind of reference what it brings along: its resource, whether that
-// is in the item's namespace, and whether it takes the CSI actions (pkg/restore/actions).
-var brings = [refKinds]struct {
+// additionalResources tells for each kind of reference what it brings along: the resource, whether it is in the item's
+// namespace, and whether only the CSI actions bring it (pkg/restore/actions).
+var additionalResources = [refKinds]struct {
 	resource        string
 	namespaced, csi bool
 }{
@@ -354,52 +362,52 @@ var brings = [refKinds]struct {
 	refSecret:  {dirSecrets, false, true},
 }
 
-// bringAlong restores the items that Velero's own actions name, whatever their labels.
-func (r *restore) bringAlong(item uint32, namespace string) {
-	snapshots := r.csi && (r.spec.Restore.RestorePVs == nil || *r.spec.Restore.RestorePVs)
-	for _, ref := range r.x.refsOf(item) {
-		brought := brings[ref.Kind]
-		if !r.work.goOn(1) {
+// restoreAdditionalItems restores the items that Velero's own actions name, whatever their labels.
+func (r *simulation) restoreAdditionalItems(item uint32, namespace string) {
+	snapshots := r.isCSIEnabled && (r.input.Restore.RestorePVs == nil || *r.input.Restore.RestorePVs)
+	for _, ref := range r.index.refsOf(item) {
+		brought := additionalResources[ref.Kind]
+		if !r.budget.canContinue(1) {
 			return
 		}
 		if brought.csi && !snapshots {
 			continue
 		}
-		into := r.x.Strings.string(ref.Namespace) // of a secret
+		into := r.index.Strings.string(ref.Namespace) // the secret's namespace
 		if brought.namespaced {
 			into = namespace
 		}
 		must := r.version.forcesSnapshots() && (ref.Kind == refSnapshot || ref.Kind == refContent)
 		if ref.Kind == refSnapshot {
 			r.usesSnapshots = true
-			if must && r.namespaceExists(r.mapped(namespace)) && !r.passes(dirSnapshots, namespace) {
-				r.forced++
+			if must && r.namespaceExists(r.mappedNamespace(namespace)) && !r.passesFilters(dirSnapshots, namespace) {
+				r.forcedSnapshots++
 			}
 		}
-		r.additional(brought.resource, into, r.x.Strings.string(ref.Name), must)
+		r.restoreAdditionalItem(brought.resource, into, r.index.Strings.string(ref.Name), must)
 	}
 }
 
-// additional restores an item that another one names, if the backup has it and the filters pass it.
-func (r *restore) additional(resource, namespace, name string, must bool) {
-	if item, ok := r.x.find(
+// restoreAdditionalItem restores an item that another item names, if the backup has it and the filters include it.
+func (r *simulation) restoreAdditionalItem(resource, namespace, name string, must bool) {
+	if item, ok := r.index.findItem(
 		resource,
 		namespace,
 		name,
-	); ok && r.x.Flags[item]&flagUndecodable == 0 &&
-		(must || r.passes(resource, namespace)) {
+	); ok && r.index.Flags[item]&flagUndecodable == 0 &&
+		(must || r.passesFilters(resource, namespace)) {
 		r.restoreItem(item, resource, namespace)
 	}
 }
 
-func (r *restore) passes(resource, namespace string) bool {
+func (r *simulation) passesFilters(resource, namespace string) bool {
 	must := slices.Contains(r.mustHave, resource)
-	if !must && !r.resources.Takes(resource) {
+	if !must && !r.resourceFilter.Matches(resource) {
 		return false
 	}
 	if namespace != "" {
-		return must || r.spaces.Takes(namespace)
+		return must || r.namespaceFilter.Matches(namespace)
 	}
-	cluster := r.spec.Restore.IncludeClusterResources
+	cluster := r.input.Restore.IncludeClusterResources
 	return cluster == nil || *cluster
 }

@@ -1,12 +1,12 @@
 package collector
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 var appWeb = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
@@ -87,7 +87,7 @@ const everything = 4 + 1 + 2 + 2 + 2 + 1 + 1 + 2 + 1 + 2
 
 func TestRules(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
-	type spec = velerov1.RestoreSpec
+	type spec = veleroapi.RestoreSpec
 	expression := func(key string, op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}},
@@ -96,73 +96,73 @@ func TestRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec     spec
 		existing string // default: all
-		server   Server
+		server   VeleroServer
 		want     int
 	}{
-		"everything":                      {spec{}, "*", Server{}, everything},
-		"star":                            {spec{IncludedNamespaces: []string{"*"}, IncludedResources: []string{"*"}}, "*", Server{}, everything},
-		"namespaces are made":             {spec{}, "b", Server{}, everything + 4}, // a, velero, team-1, team-2
-		"some are there":                  {spec{}, "a,velero", Server{}, everything + 3},
-		"one namespace":                   {spec{IncludedNamespaces: []string{"a"}}, "*", Server{}, 3 + 1 + 1 + 1 + 1}, // pods, claim, its volume, deployment, data upload
-		"one namespace, made":             {spec{IncludedNamespaces: []string{"a"}}, "velero", Server{}, 3 + 1 + 1 + 1 + 1 + 1},
-		"mapped into one that exists":     {spec{IncludedNamespaces: []string{"a"}, NamespaceMapping: map[string]string{"a": "b"}}, "b,velero", Server{}, 7},
-		"cluster scope refused":           {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(false)}, "*", Server{}, 3 + 1 + 1 + 1},
-		"cluster scope wanted":            {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "*", Server{}, 3 + 1 + 2 + 2 + 1 + 1 + 1},
-		"cluster scope makes namespaces":  {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 2},
-		"namespaces 1.12":                 {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", Server{Version: [3]int{1, 12, 4}}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 1},
-		"no cluster scope at all":         {spec{IncludeClusterResources: ptr(false)}, "*", Server{}, everything - 2 - 2 - 1},
-		"excluding a namespace":           {spec{ExcludedNamespaces: []string{"b", "velero"}}, "*", Server{}, 3 + 1 + 1 + 1 + 1 + 2}, // no cluster scope but the claim's volume
-		"no data uploads before 1.12":     {spec{IncludedNamespaces: []string{"a"}}, "*", Server{Version: [3]int{1, 11, 1}}, 6},
-		"must-have passes labels":         {spec{LabelSelector: expression("nosuch", "Exists")}, "*", Server{}, 1},
-		"must-have passes resources":      {spec{IncludedResources: []string{"secrets"}}, "*", Server{}, 1},
-		"must-have makes its namespace":   {spec{IncludedResources: []string{"secrets"}}, "", Server{}, 2},
-		"plural":                          {spec{IncludedResources: []string{"deployments"}}, "*", Server{}, 2 + 1},
-		"singular":                        {spec{IncludedResources: []string{"deployment"}}, "*", Server{}, 2 + 1},
-		"short":                           {spec{IncludedResources: []string{"deploy"}}, "*", Server{}, 2 + 1},
-		"upper case":                      {spec{IncludedResources: []string{"Deployments"}}, "*", Server{}, 2 + 1},
-		"with group":                      {spec{IncludedResources: []string{"deployments.apps"}}, "*", Server{}, 2 + 1},
-		"short with group":                {spec{IncludedResources: []string{"deploy.apps"}}, "*", Server{}, 2 + 1},
-		"start of a group":                {spec{IncludedResources: []string{"deploy.ap"}}, "*", Server{}, 2 + 1},
-		"wrong group":                     {spec{IncludedResources: []string{"deployments.batch"}}, "*", Server{}, 1},
-		"glob on the group":               {spec{IncludedResources: []string{"*.apps"}}, "*", Server{}, 2 + 1},
-		"glob on the name":                {spec{IncludedResources: []string{"deploy*"}}, "*", Server{}, 2 + 1},
-		"glob alternatives":               {spec{IncludedResources: []string{"{deployments.apps,jobs.batch}"}}, "*", Server{}, 2 + 1 + 1},
-		"CRD's short name":                {spec{IncludedResources: []string{"wg"}}, "*", Server{}, 1 + 1},
-		"CRD's singular":                  {spec{IncludedResources: []string{"widget"}}, "*", Server{}, 1 + 1},
-		"exclude wins":                    {spec{IncludedResources: []string{"*.apps", "widgets"}, ExcludedResources: []string{"deploy"}}, "*", Server{}, 1 + 1},
-		"exclude only":                    {spec{ExcludedResources: []string{"po", "pvc", "pv"}}, "*", Server{}, everything - 4 - 2 - 2},
-		"excluded volume is not followed": {spec{IncludedNamespaces: []string{"a"}, ExcludedResources: []string{"persistentvolumes"}}, "*", Server{}, 6},
-		"pods bring what they use":        {spec{IncludedResources: []string{"pods", "pvc", "pv"}, LabelSelector: appWeb, IncludedNamespaces: []string{"a"}}, "*", Server{}, 2 + 1 + 1 + 1},
-		"pods bring nothing excluded":     {spec{IncludedResources: []string{"pods"}, IncludedNamespaces: []string{"a"}}, "*", Server{}, 3 + 1},
-		"priority class comes along":      {spec{IncludedNamespaces: []string{"b"}, IncludedResources: []string{"pods", "priorityclasses"}}, "*", Server{}, 1 + 1 + 1},
-		"mirror pod brings nothing":       {spec{IncludedNamespaces: []string{"a"}, IncludedResources: []string{"pods", "priorityclasses"}}, "*", Server{}, 3 + 1},
-		"match labels":                    {spec{LabelSelector: appWeb}, "*", Server{}, 2 + 1 + 2 + 1 + 1}, // pods, claim, volumes (one by label), deployment, data upload
-		"completed pod makes namespace":   {spec{IncludedNamespaces: []string{"a"}, IncludedResources: []string{"pods"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}, "velero", Server{}, 2 + 1 + 1},
-		"In":                              {spec{LabelSelector: expression("env", "In", "test", "prod")}, "*", Server{}, 2 + 1},
-		"NotIn":                           {spec{LabelSelector: expression("env", "NotIn", "prod"), IncludedResources: []string{"cm"}}, "*", Server{}, 1 + 1},
-		"Exists":                          {spec{LabelSelector: expression("tier", "Exists")}, "*", Server{}, 1 + 1},
-		"DoesNotExist":                    {spec{LabelSelector: expression("env", "DoesNotExist"), IncludedResources: []string{"cm", "deploy"}}, "*", Server{}, 2 + 1},
-		"or selectors":                    {spec{OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"env": "test"}}, {MatchLabels: map[string]string{"tier": "front"}}}}, "*", Server{}, 2 + 1},
-		"empty selector":                  {spec{LabelSelector: &metav1.LabelSelector{}}, "*", Server{}, everything},
-		"namespace glob":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", Server{}, 2 + 1},
-		"namespace class":                 {spec{IncludedNamespaces: []string{"team-[1]"}}, "*", Server{}, 1 + 1},
-		"namespace question mark":         {spec{IncludedNamespaces: []string{"team-?"}, ExcludedNamespaces: []string{"*-2"}}, "*", Server{}, 1 + 1},
-		"glob matches nothing":            {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{}, 1},
-		"glob matches nothing in 1.18.0":  {spec{IncludedNamespaces: []string{"x*"}}, "*", Server{Version: [3]int{1, 18, 0}}, everything},
-		"glob in 1.18.0":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", Server{Version: [3]int{1, 18, 0}}, 2 + 1},
-		"no such namespace":               {spec{IncludedNamespaces: []string{"x"}, ExcludedResources: []string{"datauploads"}}, "*", Server{}, 1},
-		"two namespaces into one":         {spec{IncludedResources: []string{"cm"}, NamespaceMapping: map[string]string{"team-1": "t", "team-2": "t"}}, "velero", Server{}, 1 + 1 + 1},
-		"custom priorities":               {spec{}, "*", Server{Priorities: &Priorities{High: []string{"po", "deploy"}, Low: []string{"configmaps"}}}, everything},
+		"everything":                      {spec{}, "*", VeleroServer{}, everything},
+		"star":                            {spec{IncludedNamespaces: []string{"*"}, IncludedResources: []string{"*"}}, "*", VeleroServer{}, everything},
+		"namespaces are made":             {spec{}, "b", VeleroServer{}, everything + 4}, // a, velero, team-1, team-2
+		"some are there":                  {spec{}, "a,velero", VeleroServer{}, everything + 3},
+		"one namespace":                   {spec{IncludedNamespaces: []string{"a"}}, "*", VeleroServer{}, 3 + 1 + 1 + 1 + 1}, // pods, claim, its volume, deployment, data upload
+		"one namespace, made":             {spec{IncludedNamespaces: []string{"a"}}, "velero", VeleroServer{}, 3 + 1 + 1 + 1 + 1 + 1},
+		"mapped into one that exists":     {spec{IncludedNamespaces: []string{"a"}, NamespaceMapping: map[string]string{"a": "b"}}, "b,velero", VeleroServer{}, 7},
+		"cluster scope refused":           {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(false)}, "*", VeleroServer{}, 3 + 1 + 1 + 1},
+		"cluster scope wanted":            {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "*", VeleroServer{}, 3 + 1 + 2 + 2 + 1 + 1 + 1},
+		"cluster scope makes namespaces":  {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", VeleroServer{}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 2},
+		"namespaces 1.12":                 {spec{IncludedNamespaces: []string{"a"}, IncludeClusterResources: ptr(true)}, "velero", VeleroServer{Version: [3]int{1, 12, 4}}, 3 + 1 + 2 + 2 + 1 + 1 + 1 + 1},
+		"no cluster scope at all":         {spec{IncludeClusterResources: ptr(false)}, "*", VeleroServer{}, everything - 2 - 2 - 1},
+		"excluding a namespace":           {spec{ExcludedNamespaces: []string{"b", "velero"}}, "*", VeleroServer{}, 3 + 1 + 1 + 1 + 1 + 2}, // no cluster scope but the claim's volume
+		"no data uploads before 1.12":     {spec{IncludedNamespaces: []string{"a"}}, "*", VeleroServer{Version: [3]int{1, 11, 1}}, 6},
+		"must-have passes labels":         {spec{LabelSelector: expression("nosuch", "Exists")}, "*", VeleroServer{}, 1},
+		"must-have passes resources":      {spec{IncludedResources: []string{"secrets"}}, "*", VeleroServer{}, 1},
+		"must-have makes its namespace":   {spec{IncludedResources: []string{"secrets"}}, "", VeleroServer{}, 2},
+		"plural":                          {spec{IncludedResources: []string{"deployments"}}, "*", VeleroServer{}, 2 + 1},
+		"singular":                        {spec{IncludedResources: []string{"deployment"}}, "*", VeleroServer{}, 2 + 1},
+		"short":                           {spec{IncludedResources: []string{"deploy"}}, "*", VeleroServer{}, 2 + 1},
+		"upper case":                      {spec{IncludedResources: []string{"Deployments"}}, "*", VeleroServer{}, 2 + 1},
+		"with group":                      {spec{IncludedResources: []string{"deployments.apps"}}, "*", VeleroServer{}, 2 + 1},
+		"short with group":                {spec{IncludedResources: []string{"deploy.apps"}}, "*", VeleroServer{}, 2 + 1},
+		"start of a group":                {spec{IncludedResources: []string{"deploy.ap"}}, "*", VeleroServer{}, 2 + 1},
+		"wrong group":                     {spec{IncludedResources: []string{"deployments.batch"}}, "*", VeleroServer{}, 1},
+		"glob on the group":               {spec{IncludedResources: []string{"*.apps"}}, "*", VeleroServer{}, 2 + 1},
+		"glob on the name":                {spec{IncludedResources: []string{"deploy*"}}, "*", VeleroServer{}, 2 + 1},
+		"glob alternatives":               {spec{IncludedResources: []string{"{deployments.apps,jobs.batch}"}}, "*", VeleroServer{}, 2 + 1 + 1},
+		"CRD's short name":                {spec{IncludedResources: []string{"wg"}}, "*", VeleroServer{}, 1 + 1},
+		"CRD's singular":                  {spec{IncludedResources: []string{"widget"}}, "*", VeleroServer{}, 1 + 1},
+		"exclude wins":                    {spec{IncludedResources: []string{"*.apps", "widgets"}, ExcludedResources: []string{"deploy"}}, "*", VeleroServer{}, 1 + 1},
+		"exclude only":                    {spec{ExcludedResources: []string{"po", "pvc", "pv"}}, "*", VeleroServer{}, everything - 4 - 2 - 2},
+		"excluded volume is not followed": {spec{IncludedNamespaces: []string{"a"}, ExcludedResources: []string{"persistentvolumes"}}, "*", VeleroServer{}, 6},
+		"pods bring what they use":        {spec{IncludedResources: []string{"pods", "pvc", "pv"}, LabelSelector: appWeb, IncludedNamespaces: []string{"a"}}, "*", VeleroServer{}, 2 + 1 + 1 + 1},
+		"pods bring nothing excluded":     {spec{IncludedResources: []string{"pods"}, IncludedNamespaces: []string{"a"}}, "*", VeleroServer{}, 3 + 1},
+		"priority class comes along":      {spec{IncludedNamespaces: []string{"b"}, IncludedResources: []string{"pods", "priorityclasses"}}, "*", VeleroServer{}, 1 + 1 + 1},
+		"mirror pod brings nothing":       {spec{IncludedNamespaces: []string{"a"}, IncludedResources: []string{"pods", "priorityclasses"}}, "*", VeleroServer{}, 3 + 1},
+		"match labels":                    {spec{LabelSelector: appWeb}, "*", VeleroServer{}, 2 + 1 + 2 + 1 + 1}, // pods, claim, volumes (one by label), deployment, data upload
+		"completed pod makes namespace":   {spec{IncludedNamespaces: []string{"a"}, IncludedResources: []string{"pods"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}, "velero", VeleroServer{}, 2 + 1 + 1},
+		"In":                              {spec{LabelSelector: expression("env", "In", "test", "prod")}, "*", VeleroServer{}, 2 + 1},
+		"NotIn":                           {spec{LabelSelector: expression("env", "NotIn", "prod"), IncludedResources: []string{"cm"}}, "*", VeleroServer{}, 1 + 1},
+		"Exists":                          {spec{LabelSelector: expression("tier", "Exists")}, "*", VeleroServer{}, 1 + 1},
+		"DoesNotExist":                    {spec{LabelSelector: expression("env", "DoesNotExist"), IncludedResources: []string{"cm", "deploy"}}, "*", VeleroServer{}, 2 + 1},
+		"or selectors":                    {spec{OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"env": "test"}}, {MatchLabels: map[string]string{"tier": "front"}}}}, "*", VeleroServer{}, 2 + 1},
+		"empty selector":                  {spec{LabelSelector: &metav1.LabelSelector{}}, "*", VeleroServer{}, everything},
+		"namespace glob":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", VeleroServer{}, 2 + 1},
+		"namespace class":                 {spec{IncludedNamespaces: []string{"team-[1]"}}, "*", VeleroServer{}, 1 + 1},
+		"namespace question mark":         {spec{IncludedNamespaces: []string{"team-?"}, ExcludedNamespaces: []string{"*-2"}}, "*", VeleroServer{}, 1 + 1},
+		"glob matches nothing":            {spec{IncludedNamespaces: []string{"x*"}}, "*", VeleroServer{}, 1},
+		"glob matches nothing in 1.18.0":  {spec{IncludedNamespaces: []string{"x*"}}, "*", VeleroServer{Version: [3]int{1, 18, 0}}, everything},
+		"glob in 1.18.0":                  {spec{IncludedNamespaces: []string{"team-*"}}, "*", VeleroServer{Version: [3]int{1, 18, 0}}, 2 + 1},
+		"no such namespace":               {spec{IncludedNamespaces: []string{"x"}, ExcludedResources: []string{"datauploads"}}, "*", VeleroServer{}, 1},
+		"two namespaces into one":         {spec{IncludedResources: []string{"cm"}, NamespaceMapping: map[string]string{"team-1": "t", "team-2": "t"}}, "velero", VeleroServer{}, 1 + 1 + 1},
+		"custom priorities":               {spec{}, "*", VeleroServer{Priorities: &Priorities{High: []string{"po", "deploy"}, Low: []string{"configmaps"}}}, everything},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := estimate(
 				t,
 				x,
-				RestoreSpec{Restore: c.spec, Existing: ParseNamespaces(c.existing), Server: c.server},
+				RestoreInput{Restore: c.spec, ExistingNamespaces: ParseNamespaces(c.existing), Server: c.server},
 				Discovery{},
 			)
-			if len(e.Refused) > 0 || e.Partial {
-				t.Fatalf("refused %q, partial %v", e.Refused, e.Partial)
+			if len(e.Refusals) > 0 || e.Partial {
+				t.Fatalf("refused %q, partial %v", e.Refusals, e.Partial)
 			}
 			checkSums(t, e)
 			if e.Total != c.want {
@@ -174,7 +174,7 @@ func TestRules(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
-	for name, spec := range map[string]velerov1.RestoreSpec{
+	for name, spec := range map[string]veleroapi.RestoreSpec{
 		"non-restorable":      {IncludedResources: []string{"nodes"}},
 		"star and more":       {IncludedNamespaces: []string{"*", "a"}},
 		"star excluded":       {ExcludedNamespaces: []string{"*"}},
@@ -184,7 +184,7 @@ func TestRefusals(t *testing.T) {
 		"bad operator":        {LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}},
 		"bad label":           {OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"a b": "c"}}}},
 	} {
-		if e := estimate(t, x, RestoreSpec{Restore: spec}, Discovery{}); len(e.Refused) == 0 || e.Total != 0 {
+		if e := estimate(t, x, RestoreInput{Restore: spec}, Discovery{}); len(e.Refusals) == 0 || e.Total != 0 {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -192,8 +192,8 @@ func TestRefusals(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
-	resources := func(server Server) (names []string) {
-		for _, r := range estimate(t, x, RestoreSpec{Existing: ParseNamespaces("b"), Server: server}, Discovery{}).Resources {
+	resources := func(server VeleroServer) (names []string) {
+		for _, r := range estimate(t, x, RestoreInput{ExistingNamespaces: ParseNamespaces("b"), Server: server}, Discovery{}).Resources {
 			names = append(names, r.Resource)
 		}
 		return names
@@ -211,19 +211,19 @@ func TestOrder(t *testing.T) {
 		dirJobs,
 		"widgets.example.com",
 	}
-	if got := resources(Server{}); !slices.Equal(got, want) {
+	if got := resources(VeleroServer{}); !slices.Equal(got, want) {
 		t.Errorf("default order %q", got)
 	}
 	older := []string{dirCRDs, dirNamespaces, dirDataUploads, dirVolumes, dirClaims, "configmaps", dirPods,
 		"deployments.apps", dirJobs, dirPriorityClasses, "widgets.example.com"}
-	if got := resources(Server{Version: [3]int{1, 16, 2}}); !slices.Equal(got, older) {
+	if got := resources(VeleroServer{Version: [3]int{1, 16, 2}}); !slices.Equal(got, older) {
 		t.Errorf("before 1.17 got %q, want %q", got, older)
 	}
 	p, err := ParsePriorities("po,deploy,-,configmaps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := resources(Server{Priorities: &p})
+	got := resources(VeleroServer{Priorities: &p})
 	if !slices.Equal(got[:3], []string{dirCRDs, dirPods, "deployments.apps"}) || got[len(got)-1] != "configmaps" {
 		t.Errorf("custom order %q", got)
 	}
@@ -258,28 +258,28 @@ func TestCSI(t *testing.T) {
 		namespaced(dirSecrets, "a", "k", labelled("Secret", "")),
 		clusterScoped(dirCRDs, "volumesnapshots."+group, crdJSON("volumesnapshots", group, "vs")),
 	})...))
-	type spec = velerov1.RestoreSpec
+	type spec = veleroapi.RestoreSpec
 	claims := []string{"persistentvolumeclaims"}
 	for name, c := range map[string]struct {
 		spec   spec
-		server Server
+		server VeleroServer
 		want   int
 	}{
-		"all":                       {spec{}, Server{}, 5},
-		"forced past the filters":   {spec{IncludedResources: claims}, Server{}, 3},
-		"forced past cluster scope": {spec{IncludedResources: claims, IncludeClusterResources: ptr(false)}, Server{}, 3},
-		"secret is not forced":      {spec{IncludedResources: []string{"pvc", "secrets"}, LabelSelector: appWeb}, Server{}, 0},
-		"secret comes along":        {spec{IncludedResources: []string{"pvc", "secrets"}}, Server{}, 4},
-		"without the feature":       {spec{IncludedResources: claims}, Server{CSI: ptr(false)}, 1},
-		"volumes not wanted":        {spec{IncludedResources: claims, RestorePVs: ptr(false)}, Server{}, 1},
-		"1.17 filters snapshots":    {spec{IncludedResources: claims}, Server{Version: [3]int{1, 17, 1}}, 2 /* contents are must-have */},
-		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, Server{Version: [3]int{1, 17, 1}}, 1},
+		"all":                       {spec{}, VeleroServer{}, 5},
+		"forced past the filters":   {spec{IncludedResources: claims}, VeleroServer{}, 3},
+		"forced past cluster scope": {spec{IncludedResources: claims, IncludeClusterResources: ptr(false)}, VeleroServer{}, 3},
+		"secret is not forced":      {spec{IncludedResources: []string{"pvc", "secrets"}, LabelSelector: appWeb}, VeleroServer{}, 0},
+		"secret comes along":        {spec{IncludedResources: []string{"pvc", "secrets"}}, VeleroServer{}, 4},
+		"without the feature":       {spec{IncludedResources: claims}, VeleroServer{CSIEnabled: ptr(false)}, 1},
+		"volumes not wanted":        {spec{IncludedResources: claims, RestorePVs: ptr(false)}, VeleroServer{}, 1},
+		"1.17 filters snapshots":    {spec{IncludedResources: claims}, VeleroServer{Version: [3]int{1, 17, 1}}, 2 /* contents are must-have */},
+		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, VeleroServer{Version: [3]int{1, 17, 1}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if e := estimate(
 				t,
 				x,
-				RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")},
+				RestoreInput{Restore: c.spec, Server: c.server, ExistingNamespaces: ParseNamespaces("*")},
 				Discovery{},
 			); e.Total != c.want {
 				t.Errorf("total %d, want %d: %+v", e.Total, c.want, e.Resources)
@@ -291,7 +291,7 @@ func TestCSI(t *testing.T) {
 		e := estimate(
 			t,
 			x,
-			RestoreSpec{Restore: spec{IncludedResources: claims}, Existing: ParseNamespaces(existing)},
+			RestoreInput{Restore: spec{IncludedResources: claims}, ExistingNamespaces: ParseNamespaces(existing)},
 			Discovery{},
 		)
 		if said := strings.Contains(
@@ -312,7 +312,7 @@ func TestOldFormat(t *testing.T) {
 		}
 	}
 	x := mustRead(t, buildArchive(t, append(old, file{"metadata/version", "1"})...))
-	if e := estimate(t, x, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything {
+	if e := estimate(t, x, RestoreInput{ExistingNamespaces: ParseNamespaces("*")}, Discovery{}); e.Total != everything {
 		t.Errorf("total %d", e.Total)
 	}
 }
@@ -322,10 +322,10 @@ func TestEmptyBackup(t *testing.T) {
 	if e := estimate(
 		t,
 		x,
-		RestoreSpec{},
+		RestoreInput{},
 		Discovery{},
 	); e.Total != 0 || len(e.Resources) != 0 ||
-		e.Position(0).Resource != "" {
+		e.PositionAfter(0).Resource != "" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -333,37 +333,37 @@ func TestEmptyBackup(t *testing.T) {
 func TestAssumptions(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
 	has := func(e Estimate, want string) bool { return strings.Contains(strings.Join(e.Assumptions, "\n"), want) }
-	e := estimate(t, x, RestoreSpec{}, Discovery{})
+	e := estimate(t, x, RestoreInput{}, Discovery{})
 	if !has(e, "5 more are counted as made by the restore: a, b, team-1, team-2, velero") ||
 		!has(e, "Kubernetes 1.36") {
 		t.Errorf("nothing known: %q", e.Assumptions)
 	}
-	only := RestoreSpec{Restore: velerov1.RestoreSpec{IncludedNamespaces: []string{"velero"}}}
+	only := RestoreInput{Restore: veleroapi.RestoreSpec{IncludedNamespaces: []string{"velero"}}}
 	if e := estimate(t, x, only, Discovery{}); !has(e, "1 more is counted as made by the restore: velero.") {
 		t.Errorf("one new namespace: %q", e.Assumptions)
 	}
 	for _, c := range []struct {
-		server Server
+		server VeleroServer
 		want   string
 	}{
-		{Server{}, "version of the Velero server is not known; it is taken for 1.18.3"},
-		{Server{Tag: "1.5.0"}, `"1.5.0" of the Velero server is none of Velero's own; it is taken for 1.18.3`},
-		{Server{Version: [3]int{1, 16, 0}, Tag: "v1.16"}, ""},
+		{VeleroServer{}, "version of the Velero server is not known; it is taken for 1.18.3"},
+		{VeleroServer{Tag: "1.5.0"}, `"1.5.0" of the Velero server is none of Velero's own; it is taken for 1.18.3`},
+		{VeleroServer{Version: [3]int{1, 16, 0}, Tag: "v1.16"}, ""},
 	} {
-		e := estimate(t, x, RestoreSpec{Server: c.server}, Discovery{})
+		e := estimate(t, x, RestoreInput{Server: c.server}, Discovery{})
 		if has(e, "taken for 1.18.3") != (c.want != "") || !has(e, c.want) {
 			t.Errorf("%+v: %q", c.server, e.Assumptions)
 		}
 	}
-	live := Discovery{Resources: kubernetes, Live: true}
-	wg := RestoreSpec{
-		Restore:  velerov1.RestoreSpec{IncludedResources: []string{"wg"}},
-		Existing: Namespaces{Known: true},
+	live := Discovery{Resources: kubernetesResources, IsLive: true}
+	wg := RestoreInput{
+		Restore:            veleroapi.RestoreSpec{IncludedResources: []string{"wg"}},
+		ExistingNamespaces: TargetNamespaces{IsComplete: true},
 	}
 	if e := estimate(t, x, wg, live); e.Total != 2 || !has(e, "does not know wg") {
 		t.Errorf("unknown to a live target: %d, %q", e.Total, e.Assumptions)
 	}
-	policy := RestoreSpec{Restore: velerov1.RestoreSpec{}}
+	policy := RestoreInput{Restore: veleroapi.RestoreSpec{}}
 	if e := estimate(t, x, policy, live); has(e, "Kubernetes 1.36") {
 		t.Errorf("live: %q", e.Assumptions)
 	}
@@ -377,7 +377,7 @@ func TestAssumptions(t *testing.T) {
 	if e := estimate(
 		t,
 		names,
-		RestoreSpec{Existing: ParseNamespaces("*")},
+		RestoreInput{ExistingNamespaces: ParseNamespaces("*")},
 		Discovery{},
 	); e.Total != everything ||
 		e.Partial {
@@ -386,7 +386,7 @@ func TestAssumptions(t *testing.T) {
 	if e := estimate(
 		t,
 		names,
-		RestoreSpec{Restore: velerov1.RestoreSpec{LabelSelector: appWeb}},
+		RestoreInput{Restore: veleroapi.RestoreSpec{LabelSelector: appWeb}},
 		Discovery{},
 	); !e.Partial ||
 		!has(e, "labels were not read") {
@@ -403,7 +403,7 @@ func TestPosition(t *testing.T) {
 		-1: {0, "a", 0, 1}, 0: {0, "a", 0, 1}, 1: {1, "b", 0, 3}, 3: {1, "b", 2, 3}, 4: {2, "c", 0, 2}, 5: {2, "c", 1, 2},
 		6: {Step: 3}, 99: {Step: 3},
 	} {
-		if got := e.Position(done); got != want {
+		if got := e.PositionAfter(done); got != want {
 			t.Errorf("Position(%d) = %+v, want %+v", done, got, want)
 		}
 	}

@@ -15,7 +15,7 @@ const tarBlock = 512
 // maxTarMeta bounds the records that precede an entry (long names, PAX), as archive/tar does.
 const maxTarMeta = 1 << 20
 
-// Errors of an archive. They are found in what Read returns with errors.Is.
+// These are the errors of an archive. Use errors.Is to find them in an error of Read.
 var (
 	ErrTarHeader = errors.New("invalid tar header")
 	ErrSparse    = errors.New("sparse entries are not supported")
@@ -34,47 +34,47 @@ const (
 	typeGNUSparse = 'S'
 )
 
-// entry is one member of a tar archive. Its name is valid until the next one.
-type entry struct {
+// tarEntry is one member of a tar archive. Its name is valid until the next member is read.
+type tarEntry struct {
 	name   []byte
 	flag   byte
 	size   int64
-	offset int64 // of its header in the tar stream
+	offset int64 // offset of its header in the tar stream
 }
 
-// tarReader reads entries from blocks of bytes. Other than archive/tar it copies nothing that lies
-// within one block, and passes over bodies without looking at them.
+// tarReader reads entries from blocks of bytes. Unlike archive/tar, it copies nothing that lies within one block, and
+// skips bodies without reading them.
 type tarReader struct {
-	more    func() ([]byte, error) // the next block; valid until the next call
-	block   []byte
-	pos     int
-	start   int64 // offset of block in the tar stream
-	err     error // of more
-	scratch []byte
-	name    []byte
-	current entry
-	pad     int64 // what is left of current, with padding
-	maxName int
+	nextBlock      func() ([]byte, error) // the next block; valid until the next call
+	block          []byte
+	pos            int
+	start          int64 // offset of block in the tar stream
+	err            error // the error of nextBlock
+	scratch        []byte
+	name           []byte
+	current        tarEntry
+	remainingBytes int64 // the remaining bytes of current, with padding
+	maxName        int
 }
 
-func (t *tarReader) offset() int64 { return t.start + int64(t.pos) }
+func (t *tarReader) streamOffset() int64 { return t.start + int64(t.pos) }
 
-// next moves on to the next entry. io.EOF is the archive's proper end.
-func (t *tarReader) next() (entry, error) {
+// nextEntry returns the next entry. io.EOF is the regular end of the archive.
+func (t *tarReader) nextEntry() (tarEntry, error) {
 	var longName []byte
 	longSize := int64(-1)
 	for {
-		if err := t.skip(t.pad); err != nil {
-			return t.current, err // it is that one's data that is missing
+		if err := t.skipBytes(t.remainingBytes); err != nil {
+			return t.current, err // the missing data belongs to the current entry
 		}
-		t.pad = 0
-		e := entry{offset: t.offset()}
+		t.remainingBytes = 0
+		e := tarEntry{offset: t.streamOffset()}
 		t.current = e
-		h, err := t.header()
+		h, err := t.readHeader()
 		if err != nil {
 			return e, err
 		}
-		if e.size, err = tarNumber(h[124:136]); err != nil || e.size < 0 {
+		if e.size, err = parseTarNumber(h[124:136]); err != nil || e.size < 0 {
 			return e, fmt.Errorf("%w: bad size", ErrTarHeader)
 		}
 		e.flag = h[156]
@@ -95,7 +95,7 @@ func (t *tarReader) next() (entry, error) {
 			if e.size > maxTarMeta {
 				return e, fmt.Errorf("%w: %d bytes of extended header", ErrTarHeader, e.size)
 			}
-			t.pad = padded(e.size)
+			t.remainingBytes = paddedSize(e.size)
 			continue
 		case typeGNUSparse:
 			return e, ErrSparse
@@ -116,35 +116,36 @@ func (t *tarReader) next() (entry, error) {
 				e.flag = typeDir
 			}
 		}
-		if headerOnly(e.flag) {
+		if isHeaderOnly(e.flag) {
 			e.size = 0
 		}
-		t.pad = padded(e.size)
+		t.remainingBytes = paddedSize(e.size)
 		t.current = e
 		return e, nil
 	}
 }
 
-// headerOnly are the types whose size says nothing about data: links, devices, directories and pipes.
-func headerOnly(flag byte) bool { return flag >= '1' && flag <= '6' }
+// isHeaderOnly reports whether entries of a type have no data, whatever their size: links, devices, directories and
+// pipes.
+func isHeaderOnly(flag byte) bool { return flag >= '1' && flag <= '6' }
 
-func padded(n int64) int64 { return (n + tarBlock - 1) &^ (tarBlock - 1) }
+func paddedSize(n int64) int64 { return (n + tarBlock - 1) &^ (tarBlock - 1) }
 
-func (t *tarReader) header() ([]byte, error) {
-	h, err := t.read(tarBlock)
+func (t *tarReader) readHeader() ([]byte, error) {
+	h, err := t.readBytes(tarBlock)
 	if err == io.ErrUnexpectedEOF && len(h) == 0 {
-		return nil, io.EOF // no end marker; archive/tar lets it pass too
+		return nil, io.EOF // no end marker; archive/tar accepts that, too
 	}
 	if err != nil {
 		return nil, err
 	}
-	want, err := tarNumber(h[148:156])
+	want, err := parseTarNumber(h[148:156])
 	if err != nil || want != headerSum(h) {
-		if !allZero(h) {
+		if !isAllZero(h) {
 			return nil, fmt.Errorf("%w: wrong checksum", ErrTarHeader)
 		}
-		second, err := t.read(tarBlock)
-		if err == nil && !allZero(second) {
+		second, err := t.readBytes(tarBlock)
+		if err == nil && !isAllZero(second) {
 			return nil, fmt.Errorf("%w: data after an empty block", ErrTarHeader)
 		}
 		if err != nil && !(err == io.ErrUnexpectedEOF && len(second) == 0) {
@@ -155,7 +156,7 @@ func (t *tarReader) header() ([]byte, error) {
 	return h, nil
 }
 
-// headerSum adds the bytes of a header, its checksum field taken as spaces.
+// headerSum returns the sum of a header's bytes, with spaces for its checksum field.
 func headerSum(h []byte) int64 {
 	h = h[:tarBlock]
 	const even = 0x00ff00ff00ff00ff
@@ -171,7 +172,7 @@ func headerSum(h []byte) int64 {
 	return total
 }
 
-func allZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
+func isAllZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
 
 func (t *tarReader) shortName(h []byte) []byte {
 	name := cString(h[:100])
@@ -191,8 +192,8 @@ func cString(b []byte) []byte {
 	return b
 }
 
-// tarNumber reads an octal field, or a base-256 one.
-func tarNumber(b []byte) (int64, error) {
+// parseTarNumber reads an octal field, or a base-256 one.
+func parseTarNumber(b []byte) (int64, error) {
 	if b[0]&0x80 != 0 {
 		n := int64(b[0] & 0x3f)
 		if b[0]&0x40 != 0 {
@@ -216,25 +217,25 @@ func tarNumber(b []byte) (int64, error) {
 	return n, nil
 }
 
-// longHeader reads a record that carries the next entry's name or size. A nil
-// name or negative size means that it says nothing about it.
-func (t *tarReader) longHeader(e entry) (name []byte, size int64, err error) {
+// longHeader reads a record with the next entry's name or size. The name is nil, or the size negative, if the record
+// does not have it.
+func (t *tarReader) longHeader(e tarEntry) (name []byte, size int64, err error) {
 	if e.size > maxTarMeta {
 		return nil, -1, fmt.Errorf("%w: %d bytes of extended header", ErrTarHeader, e.size)
 	}
-	data, err := t.read(int(e.size))
+	data, err := t.readBytes(int(e.size))
 	if err != nil {
 		return nil, -1, err
 	}
-	t.pad = padded(e.size) - e.size
+	t.remainingBytes = paddedSize(e.size) - e.size
 	if e.flag == typeGNULong {
 		return bytes.Clone(cString(data)), -1, nil
 	}
-	return paxRecords(data)
+	return parsePAXRecords(data)
 }
 
-// paxRecords finds path and size among "LENGTH KEY=VALUE\n" records.
-func paxRecords(data []byte) (name []byte, size int64, err error) {
+// parsePAXRecords returns the path and size from "LENGTH KEY=VALUE\n" records.
+func parsePAXRecords(data []byte) (name []byte, size int64, err error) {
 	size = -1
 	bad := func(why string) ([]byte, int64, error) {
 		return nil, -1, fmt.Errorf("%w: PAX record %s", ErrTarHeader, why)
@@ -267,17 +268,17 @@ func paxRecords(data []byte) (name []byte, size int64, err error) {
 	return name, size, nil
 }
 
-// body returns what the entry holds; it must be called at most once, right
-// after next. The bytes are valid until the next call.
-func (t *tarReader) body(e entry) ([]byte, error) {
-	b, err := t.read(int(e.size))
-	t.pad -= int64(len(b))
+// readBody returns the entry's content. It must be called at most once, right after nextEntry. The bytes are valid
+// until the next call.
+func (t *tarReader) readBody(e tarEntry) ([]byte, error) {
+	b, err := t.readBytes(int(e.size))
+	t.remainingBytes -= int64(len(b))
 	return b, err
 }
 
-// read returns the next n bytes: a part of the block, or a copy when they go
-// beyond it. Short data comes with io.ErrUnexpectedEOF or the source's error.
-func (t *tarReader) read(n int) ([]byte, error) {
+// readBytes returns the next n bytes: a part of the block, or a copy if they extend beyond it. If there are fewer, it
+// returns them with io.ErrUnexpectedEOF or the source's error.
+func (t *tarReader) readBytes(n int) ([]byte, error) {
 	if len(t.block)-t.pos >= n {
 		b := t.block[t.pos : t.pos+n]
 		t.pos += n
@@ -285,7 +286,7 @@ func (t *tarReader) read(n int) ([]byte, error) {
 	}
 	t.scratch = t.scratch[:0]
 	for n > len(t.scratch) {
-		if err := t.ensure(); err != nil {
+		if err := t.fillBlock(); err != nil {
 			return t.scratch, err
 		}
 		take := min(n-len(t.scratch), len(t.block)-t.pos)
@@ -295,9 +296,9 @@ func (t *tarReader) read(n int) ([]byte, error) {
 	return t.scratch, nil
 }
 
-func (t *tarReader) skip(n int64) error {
+func (t *tarReader) skipBytes(n int64) error {
 	for n > 0 {
-		if err := t.ensure(); err != nil {
+		if err := t.fillBlock(); err != nil {
 			return err
 		}
 		take := min(n, int64(len(t.block)-t.pos))
@@ -307,14 +308,14 @@ func (t *tarReader) skip(n int64) error {
 	return nil
 }
 
-// ensure has at least one byte at hand.
-func (t *tarReader) ensure() error {
+// fillBlock makes at least one byte available.
+func (t *tarReader) fillBlock() error {
 	for t.pos >= len(t.block) {
 		if t.err != nil {
 			return t.err
 		}
 		t.start += int64(len(t.block))
-		t.block, t.err = t.more()
+		t.block, t.err = t.nextBlock()
 		t.pos = 0
 		if t.err == io.EOF {
 			t.err = io.ErrUnexpectedEOF

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // cli runs Velero's own command and checks that it says all words.
@@ -36,8 +36,8 @@ func wantRestoreBehaves(t *testing.T, name, phase string) {
 	)
 	cli(t, []string{"restore=" + lab.Namespace + "/" + name, "Restored "}, "restore", "logs", name)
 	cli(t, nil, "restore", "delete", name, "--confirm")
-	await(t, "Restore", name, "be deleted", lab.Deleted)
-	if theLab.StoredExists("restores/" + name + "/restore-" + name + "-results.gz") {
+	await(t, "Restore", name, "be deleted", lab.IsDeleted)
+	if theLab.ObjectExists("restores/" + name + "/restore-" + name + "-results.gz") {
 		t.Errorf("what is stored of restore %s is still there", name)
 	}
 }
@@ -46,8 +46,8 @@ func wantRestoreBehaves(t *testing.T, name, phase string) {
 // Velero's backup sync, and restores from it.
 func wantBackupBehaves(t *testing.T, name, phase string) {
 	t.Helper()
-	h := recorder.Job("Backup", name)
-	if lab.Deleted(h) || len(h) == 0 {
+	h := recorder.JobHistory("Backup", name)
+	if lab.IsDeleted(h) || len(h) == 0 {
 		t.Fatalf("backup %s was removed", name)
 	}
 	cli(t, []string{name, phase}, "backup", "get", name)
@@ -60,7 +60,7 @@ func wantBackupBehaves(t *testing.T, name, phase string) {
 		"--details",
 	)
 	cli(t, []string{"backup=" + lab.Namespace + "/" + name, "Backed up "}, "backup", "logs", name)
-	spec := velerov1.RestoreSpec{
+	spec := veleroapi.RestoreSpec{
 		BackupName:        name,
 		IncludedResources: []string{"configmaps", "pvc", "widgets.lab.veltui.io"},
 		NamespaceMapping:  to("of-" + name),
@@ -71,8 +71,8 @@ func wantBackupBehaves(t *testing.T, name, phase string) {
 	wantEnd(t, restored, "Completed")
 	wantEstimate(t, guess, restored)
 	cli(t, nil, "backup", "delete", name, "--confirm")
-	await(t, "Backup", name, "be deleted", lab.Deleted)
-	if theLab.StoredExists("backups/" + name + "/" + name + ".tar.gz") {
+	await(t, "Backup", name, "be deleted", lab.IsDeleted)
+	if theLab.ObjectExists("backups/" + name + "/" + name + ".tar.gz") {
 		t.Errorf("what is stored of backup %s is still there", name)
 	}
 }

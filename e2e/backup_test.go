@@ -9,7 +9,7 @@ func TestFullBackup(t *testing.T) {
 	wantEnd(t, h, "Completed")
 	wantTold(t, h)
 	wantPhases(t, h, backupPhases(t, ran...))
-	last := h.State().Progress
+	last := h.LastState().Progress
 	if last == nil || last.Done != last.Total || last.Total < 1700 {
 		t.Errorf("final progress %v, want at least 1,700 items, all done", last)
 	}

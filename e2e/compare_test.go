@@ -6,12 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // comparedObjects are backed up; what is in the cluster at the restore stands in
@@ -189,7 +189,7 @@ func settle(t *testing.T, namespace string) {
 // TestCompare holds what veltui says of each object that exists against what Velero
 // then does with it, under both policies, and into a namespace of another name.
 func TestCompare(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t), unthrottled...))
+	must(t, theLab.EnsureVelero(patient(t), unthrottled...))
 	ctx := patient(t)
 	create := func(o client.Object) { t.Helper(); must(t, theLab.Client.Create(ctx, o)) }
 	namespace := func(name string) *unstructured.Unstructured {
@@ -206,7 +206,7 @@ func TestCompare(t *testing.T) {
 		create(o)
 		t.Cleanup(func() {
 			if o.GetNamespace() == "" {
-				_ = theLab.Remove(patient(t), o)
+				_ = theLab.DeleteAndWait(patient(t), o)
 			}
 		})
 	}
@@ -217,13 +217,13 @@ func TestCompare(t *testing.T) {
 		backup(
 			t,
 			"cmp",
-			velerov1.BackupSpec{IncludedNamespaces: []string{"cmp-source"}, IncludeClusterResources: &yes},
+			veleroapi.BackupSpec{IncludedNamespaces: []string{"cmp-source"}, IncludeClusterResources: &yes},
 			nil,
 		),
 		"Completed",
 	)
 	for _, o := range objectsOf(t, comparedChanges, "cmp-source") {
-		must(t, theLab.Remove(ctx, o.DeepCopy()))
+		must(t, theLab.DeleteAndWait(ctx, o.DeepCopy()))
 		create(o)
 	}
 	for _, o := range objectsOf(t, comparedObjects, "cmp-there") {
@@ -237,20 +237,20 @@ func TestCompare(t *testing.T) {
 	labelled := &metav1.LabelSelector{MatchLabels: map[string]string{"cmp": "yes"}}
 	for _, c := range []struct {
 		name string
-		spec velerov1.RestoreSpec
+		spec veleroapi.RestoreSpec
 		args []string
 		// least is how many objects have which outcome.
 		least map[string]int
 		// unsure is of what veltui cannot tell.
 		unsure []string
 	}{
-		{"cmp-none", velerov1.RestoreSpec{IncludeClusterResources: &yes},
+		{"cmp-none", veleroapi.RestoreSpec{IncludeClusterResources: &yes},
 			[]string{"--include-cluster-resources=true"},
 			map[string]int{"Equal": 50, "Left": 20, "Merged": 1, "Skipped": 10}, []string{"persistentvolumes cmp-kept", "persistentvolumes cmp-kept-changed"}},
-		{"cmp-mapped", velerov1.RestoreSpec{IncludeClusterResources: &no, NamespaceMapping: map[string]string{"cmp-source": "cmp-there"}},
+		{"cmp-mapped", veleroapi.RestoreSpec{IncludeClusterResources: &no, NamespaceMapping: map[string]string{"cmp-source": "cmp-there"}},
 			[]string{"--include-cluster-resources=false", "--namespace-mappings=cmp-source:cmp-there"},
 			map[string]int{"Left": 20, "Equal": 1}, nil},
-		{"cmp-update", velerov1.RestoreSpec{IncludeClusterResources: &yes, LabelSelector: labelled, ExistingResourcePolicy: velerov1.PolicyTypeUpdate},
+		{"cmp-update", veleroapi.RestoreSpec{IncludeClusterResources: &yes, LabelSelector: labelled, ExistingResourcePolicy: veleroapi.PolicyTypeUpdate},
 			[]string{"--include-cluster-resources=true", "--selector=cmp=yes", "--existing-resource-policy=update"},
 			map[string]int{"Equal": 8, "Patched": 8, "PatchRefused": 8, "Skipped": 1}, []string{"persistentvolumeclaims bound", "persistentvolumes cmp-kept", "persistentvolumes cmp-kept-changed"}},
 	} {

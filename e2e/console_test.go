@@ -37,7 +37,7 @@ func startConsoleIn(t *testing.T, dir string, columns, rows int, args ...string)
 	cmd := exec.Command(path, append(args, "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)...)
 	cmd.Dir = dir
 	cmd.Env = append(slices.Clone(veltuiTells.cmd.Env), "TERM=xterm-256color", "LANG=C.UTF-8")
-	c, err := testbed.StartConsole(cmd, testbed.ConsoleOptions{Width: columns, Height: rows, Mute: true})
+	c, err := testbed.StartConsole(cmd, testbed.ConsoleOptions{Width: columns, Height: rows, DropReplies: true})
 	must(t, err)
 	t.Cleanup(c.Close)
 	return &console{c}
@@ -45,7 +45,7 @@ func startConsoleIn(t *testing.T, dir string, columns, rows int, args ...string)
 
 // row is the line of the screen that shows a job, empty if none does.
 func (c *console) row(job string) string {
-	for line := range strings.Lines(c.Screen()) {
+	for line := range strings.Lines(c.ScreenText()) {
 		if slices.Contains(strings.Fields(line), job) {
 			return line
 		}
@@ -60,7 +60,7 @@ func (c *console) types(t *testing.T, keys string) {
 	if rest, ok := strings.CutSuffix(keys, "\x1b"); ok {
 		keys = rest + "\x1b[27u"
 	}
-	must(t, c.Type(keys))
+	must(t, c.SendKeys(keys))
 }
 
 // typesKeys types text key by key, as a confirmation must be.
@@ -72,7 +72,7 @@ func (c *console) typesKeys(t *testing.T, text string) {
 // sees waits until all words are on the screen.
 func (c *console) sees(t *testing.T, words ...string) {
 	t.Helper()
-	c.awaits(t, strings.Join(words, ", "), func() bool { return holdsAll(c.Screen(), words) })
+	c.awaits(t, strings.Join(words, ", "), func() bool { return holdsAll(c.ScreenText(), words) })
 }
 
 // seesRow waits until the row of a job holds all words.
@@ -83,7 +83,7 @@ func (c *console) seesRow(t *testing.T, job string, words ...string) {
 
 func (c *console) awaits(t *testing.T, what string, seen func() bool) {
 	t.Helper()
-	must(t, c.Wait(patient(t), what, seen))
+	must(t, c.WaitUntil(patient(t), what, seen))
 }
 
 func holdsAll(text string, words []string) bool {
@@ -100,9 +100,9 @@ func (c *console) quits(t *testing.T) {
 // ends waits until the program has ended, and checks that it did so well.
 func (c *console) ends(t *testing.T) {
 	t.Helper()
-	code, err := c.Exit(patient(t))
+	code, err := c.WaitExit(patient(t))
 	must(t, err)
 	if code != 0 {
-		t.Errorf("veltui ended with exit code %d; its screen:\n%s", code, c.Screen())
+		t.Errorf("veltui ended with exit code %d; its screen:\n%s", code, c.ScreenText())
 	}
 }

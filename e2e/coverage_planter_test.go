@@ -4,11 +4,6 @@ package e2e
 
 import (
 	"context"
-	"slices"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -18,8 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // otherNode is a node on which no node-agent runs.
@@ -192,11 +191,11 @@ func (p *planter) storage(name, driver string, snapshotClasses ...string) {
 }
 
 // location makes a storage location like the lab's own.
-func (p *planter) location(name string, change func(*velerov1.BackupStorageLocationSpec)) {
+func (p *planter) location(name string, change func(*veleroapi.BackupStorageLocationSpec)) {
 	p.t.Helper()
-	own := &velerov1.BackupStorageLocation{}
-	must(p.t, theLab.Client.Get(p.ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.Location}, own))
-	l := &velerov1.BackupStorageLocation{
+	own := &veleroapi.BackupStorageLocation{}
+	must(p.t, theLab.Client.Get(p.ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.LocationName}, own))
+	l := &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
 		Spec:       *own.Spec.DeepCopy(),
 	}

@@ -3,37 +3,36 @@
 package e2e
 
 import (
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // schedulePlant is a namespace why-NAME with claim data and Deployment web, and schedule why-NAME,
 // which would take it but for what change does.
 type schedulePlant struct {
 	name          string
-	change        func(*velerov1.ScheduleSpec)
-	phase         velerov1.BackupPhase // in which Velero ends its backup; empty if it is never asked for one
-	reason, words string               // of the claim
+	change        func(*veleroapi.ScheduleSpec)
+	phase         veleroapi.BackupPhase // in which Velero ends its backup; empty if it is never asked for one
+	reason, words string                // of the claim
 }
 
 const (
-	doneWell = velerov1.BackupPhaseCompleted
-	donePart = velerov1.BackupPhasePartiallyFailed
-	refused  = velerov1.BackupPhaseFailedValidation
+	doneWell = veleroapi.BackupPhaseCompleted
+	donePart = veleroapi.BackupPhasePartiallyFailed
+	refused  = veleroapi.BackupPhaseFailedValidation
 )
 
-func ofSpec(change func(*velerov1.BackupSpec)) func(*velerov1.ScheduleSpec) {
-	return func(s *velerov1.ScheduleSpec) { change(&s.Template) }
+func ofSpec(change func(*veleroapi.BackupSpec)) func(*veleroapi.ScheduleSpec) {
+	return func(s *veleroapi.ScheduleSpec) { change(&s.Template) }
 }
 
-func policyOf(name string) func(*velerov1.ScheduleSpec) {
-	return ofSpec(func(s *velerov1.BackupSpec) {
+func policyOf(name string) func(*veleroapi.ScheduleSpec) {
+	return ofSpec(func(s *veleroapi.BackupSpec) {
 		s.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: name}
 	})
 }
@@ -65,42 +64,42 @@ var schedulePlants = []schedulePlant{
 	{"good", nil, doneWell, "", ""},
 	{
 		"expires",
-		ofSpec(func(s *velerov1.BackupSpec) { s.TTL.Duration = 24 * time.Hour }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.TTL.Duration = 24 * time.Hour }),
 		doneWell,
 		"ExpiresFirst",
 		"Schedule why-expires takes it again",
 	},
 	{
 		"paused",
-		func(s *velerov1.ScheduleSpec) { s.Paused = true },
+		func(s *veleroapi.ScheduleSpec) { s.Paused = true },
 		"",
 		"SchedulePaused",
 		"schedule why-paused: the schedule is paused",
 	},
 	{
 		"bad-cron",
-		func(s *velerov1.ScheduleSpec) { s.Schedule = "every day" },
+		func(s *veleroapi.ScheduleSpec) { s.Schedule = "every day" },
 		"",
 		"ScheduleInvalid",
 		"schedule why-bad-cron: Velero rejected the schedule",
 	},
 	{
 		"never-due",
-		func(s *velerov1.ScheduleSpec) { s.Schedule = "0 0 31 2 *" },
+		func(s *veleroapi.ScheduleSpec) { s.Schedule = "0 0 31 2 *" },
 		"",
 		"",
 		"",
 	}, // Velero takes what has no next run for due
 	{"never-run", nil, "", "NotYet", "schedule why-never-run takes it"},
-	{"excluded", ofSpec(func(s *velerov1.BackupSpec) {
+	{"excluded", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.IncludedNamespaces, s.ExcludedNamespaces = []string{"why-excluded*"}, []string{"why-excluded"}
 	}), doneWell, "NamespaceExcluded", "excludedNamespaces (why-excluded) names the namespace"},
-	{"glob-excluded", ofSpec(func(s *velerov1.BackupSpec) {
+	{"glob-excluded", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.IncludedNamespaces, s.ExcludedNamespaces = []string{"why-glob-e*"}, []string{"why-*-exclude?"}
 	}), doneWell, "NamespaceExcluded", "excludedNamespaces (why-*-exclude?)"},
 	{
 		"by-glob",
-		ofSpec(func(s *velerov1.BackupSpec) { s.IncludedNamespaces = []string{"why-by-gl[ao]b"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.IncludedNamespaces = []string{"why-by-gl[ao]b"} }),
 		doneWell,
 		"",
 		"",
@@ -109,28 +108,28 @@ var schedulePlants = []schedulePlant{
 	// Each of these backups Velero refuses.
 	{
 		"away",
-		ofSpec(func(s *velerov1.BackupSpec) { s.StorageLocation = "why-away" }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.StorageLocation = "why-away" }),
 		refused,
 		"BackupsRefused",
 		"location why-away is Unavailable",
 	},
 	{
 		"read-only",
-		ofSpec(func(s *velerov1.BackupSpec) { s.StorageLocation = "why-read-only" }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.StorageLocation = "why-read-only" }),
 		refused,
 		"BackupsRefused",
 		"location why-read-only is ReadOnly",
 	},
 	{
 		"no-location",
-		ofSpec(func(s *velerov1.BackupSpec) { s.StorageLocation = "why-nowhere" }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.StorageLocation = "why-nowhere" }),
 		refused,
 		"BackupsRefused",
 		"no storage location why-nowhere",
 	},
 	{
 		"no-snapshots",
-		ofSpec(func(s *velerov1.BackupSpec) { s.VolumeSnapshotLocations = []string{"why-nowhere"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.VolumeSnapshotLocations = []string{"why-nowhere"} }),
 		refused,
 		"BackupsRefused",
 		"volume snapshot location why-nowhere",
@@ -150,36 +149,36 @@ var schedulePlants = []schedulePlant{
 	{"no-filter", policyOf("why-no-filter"), refused, "BackupsRefused", "ConfigMap why-no-filter"},
 	{"catch-all", policyOf("why-catch-all"), refused, "BackupsRefused", "ConfigMap why-catch-all"},
 	{"star", policyOf("why-star"), refused, "BackupsRefused", "includeExcludePolicy"},
-	{"two-ages", ofSpec(func(s *velerov1.BackupSpec) {
+	{"two-ages", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.ExcludedResources, s.ExcludedClusterScopedResources = []string{"secrets"}, []string{"nodes"}
 	}), refused, "BackupsRefused", "mixes old and new filters"},
-	{"old-and-policy", func(s *velerov1.ScheduleSpec) {
+	{"old-and-policy", func(s *veleroapi.ScheduleSpec) {
 		policyOf("why-kinds")(s)
 		s.Template.ExcludedResources = []string{"secrets"}
 	}, refused, "BackupsRefused", "old filters"},
-	{"two-selectors", ofSpec(func(s *velerov1.BackupSpec) {
+	{"two-selectors", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.LabelSelector, s.OrLabelSelectors = withKeep("a"), []*metav1.LabelSelector{withKeep("b")}
 	}), refused, "BackupsRefused", "orLabelSelectors"},
 	{
 		"contradicting",
-		ofSpec(func(s *velerov1.BackupSpec) { s.ExcludedNamespaces = []string{"why-contradicting"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.ExcludedNamespaces = []string{"why-contradicting"} }),
 		refused,
 		"BackupsRefused",
 		"namespaces",
 	},
-	{"kind-twice", ofSpec(func(s *velerov1.BackupSpec) {
+	{"kind-twice", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.IncludedResources, s.ExcludedResources = []string{"pods"}, []string{"pods"}
 	}), refused, "BackupsRefused", "resources"},
 	{
 		"all-kinds-out",
-		ofSpec(func(s *velerov1.BackupSpec) { s.ExcludedResources = []string{"*"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.ExcludedResources = []string{"*"} }),
 		refused,
 		"BackupsRefused",
 		"excludedResources",
 	},
 	{
 		"bad-glob",
-		ofSpec(func(s *velerov1.BackupSpec) { s.IncludedNamespaces = []string{"why-bad-glob", "x**"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.IncludedNamespaces = []string{"why-bad-glob", "x**"} }),
 		refused,
 		"BackupsRefused",
 		"pattern",
@@ -188,24 +187,24 @@ var schedulePlants = []schedulePlant{
 	// These run, and leave the claim or its data out.
 	{
 		"no-kind",
-		ofSpec(func(s *velerov1.BackupSpec) { s.ExcludedResources = []string{"pvc"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.ExcludedResources = []string{"pvc"} }),
 		doneWell,
 		"KindExcluded",
 		"leave out persistentvolumeclaims",
 	},
 	{
 		"some-kinds",
-		ofSpec(func(s *velerov1.BackupSpec) { s.IncludedResources = []string{"deploy", "configmaps"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.IncludedResources = []string{"deploy", "configmaps"} }),
 		doneWell,
 		"KindExcluded",
 		"leave out persistentvolumeclaims",
 	},
-	{"scoped-out", ofSpec(func(s *velerov1.BackupSpec) {
+	{"scoped-out", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.ExcludedNamespaceScopedResources = []string{"persistentvolumeclaims"}
 	}), doneWell, "KindExcluded", "leave out persistentvolumeclaims"},
 	{
 		"scoped-in",
-		ofSpec(func(s *velerov1.BackupSpec) { s.IncludedNamespaceScopedResources = []string{"deployments.apps"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.IncludedNamespaceScopedResources = []string{"deployments.apps"} }),
 		doneWell,
 		"KindExcluded",
 		"leave out persistentvolumeclaims",
@@ -214,29 +213,29 @@ var schedulePlants = []schedulePlant{
 	{"other-kinds", policyOf("why-other-kinds"), doneWell, "KindExcluded", "leave out persistentvolumeclaims"},
 	{
 		"no-cluster",
-		ofSpec(func(s *velerov1.BackupSpec) { s.IncludeClusterResources = new(bool) }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.IncludeClusterResources = new(bool) }),
 		doneWell,
 		"OldVolumeRecord",
 		"leaves out its PersistentVolume",
 	},
 	{
 		"no-volumes",
-		ofSpec(func(s *velerov1.BackupSpec) { s.ExcludedClusterScopedResources = []string{"persistentvolumes"} }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.ExcludedClusterScopedResources = []string{"persistentvolumes"} }),
 		doneWell,
 		"OldVolumeRecord",
 		"leaves out its PersistentVolume",
 	},
 	{
 		"selector",
-		ofSpec(func(s *velerov1.BackupSpec) { s.LabelSelector = withKeep("yes") }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.LabelSelector = withKeep("yes") }),
 		doneWell,
 		"SelectorMismatch",
 		"do not match keep=yes",
 	},
-	{"selectors", ofSpec(func(s *velerov1.BackupSpec) {
+	{"selectors", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.OrLabelSelectors = []*metav1.LabelSelector{withKeep("a"), withKeep("b")}
 	}), doneWell, "SelectorMismatch", "keep=a or keep=b"},
-	{"expression", ofSpec(func(s *velerov1.BackupSpec) {
+	{"expression", ofSpec(func(s *veleroapi.BackupSpec) {
 		s.LabelSelector = &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "keep", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
@@ -248,14 +247,14 @@ var schedulePlants = []schedulePlant{
 	{"by-label", policyOf("why-by-label"), doneWell, "PolicyFilter", "selector of namespacedFilterPolicies"},
 	{
 		"snapshots-off",
-		ofSpec(func(s *velerov1.BackupSpec) { s.SnapshotVolumes = new(bool) }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.SnapshotVolumes = new(bool) }),
 		doneWell,
 		"SnapshotsOff",
 		"snapshotVolumes is false",
 	},
 	{
 		"unmoved",
-		ofSpec(func(s *velerov1.BackupSpec) { s.SnapshotMoveData = new(true) }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.SnapshotMoveData = new(true) }),
 		donePart,
 		"NoNodeAgent",
 		"to be moved, and no node-agent runs",
@@ -265,7 +264,7 @@ var schedulePlants = []schedulePlant{
 	{"unread", nil, doneWell, "NotRead", "not read that may hold it"},
 	{
 		"widened",
-		ofSpec(func(s *velerov1.BackupSpec) { s.LabelSelector = withKeep("yes") }),
+		ofSpec(func(s *veleroapi.BackupSpec) { s.LabelSelector = withKeep("yes") }),
 		doneWell,
 		"NotInBackup",
 		"although schedule why-widened takes it",
@@ -277,12 +276,12 @@ var schedulePlants = []schedulePlant{
 	{"added", nil, doneWell, "", ""},
 	{
 		"expired",
-		func(s *velerov1.ScheduleSpec) { s.Schedule = "@every 5s" },
+		func(s *veleroapi.ScheduleSpec) { s.Schedule = "@every 5s" },
 		"",
 		"NotInBackup",
 		"although schedule why-expired takes it",
 	},
-	{"new", ofSpec(func(s *velerov1.BackupSpec) { s.IncludedNamespaces = []string{"why-new*"} }), doneWell, "", ""},
+	{"new", ofSpec(func(s *veleroapi.BackupSpec) { s.IncludedNamespaces = []string{"why-new*"} }), doneWell, "", ""},
 }
 
 // volumePlant is a claim of a namespace whose schedule takes it but for its data.
@@ -312,9 +311,9 @@ var (
 	iscsi = &corev1.PersistentVolumeSource{
 		ISCSI: &corev1.ISCSIPersistentVolumeSource{TargetPortal: "10.1.1.1", IQN: "iqn.2026-01.com.example:x"},
 	}
-	into      = optsIn(velerov1.VolumesToBackupAnnotation, "vol")
-	outOf     = optsIn(velerov1.VolumesToExcludeAnnotation, "vol")
-	excluding = map[string]string{velerov1.ExcludeFromBackupLabel: "true"}
+	into      = optsIn(veleroapi.VolumesToBackupAnnotation, "vol")
+	outOf     = optsIn(veleroapi.VolumesToExcludeAnnotation, "vol")
+	excluding = map[string]string{veleroapi.ExcludeFromBackupLabel: "true"}
 )
 
 const noPod = "-"
@@ -352,7 +351,7 @@ var volumePlants = map[string][]volumePlant{
 			"misspelt",
 			plain(nfsShare),
 			lab.NodeName,
-			optsIn(velerov1.VolumesToBackupAnnotation, "other, vol"),
+			optsIn(veleroapi.VolumesToBackupAnnotation, "other, vol"),
 			"NotOptedIn",
 			"names it",
 		},
@@ -559,12 +558,12 @@ volumePolicies:
 `
 
 // volumeSchedules change the schedules of volumePlants.
-var volumeSchedules = map[string]func(*velerov1.ScheduleSpec){
+var volumeSchedules = map[string]func(*veleroapi.ScheduleSpec){
 	"why-volumes": ofSpec(
-		func(s *velerov1.BackupSpec) { s.CSISnapshotTimeout = metav1.Duration{Duration: 3 * time.Second} },
+		func(s *veleroapi.BackupSpec) { s.CSISnapshotTimeout = metav1.Duration{Duration: 3 * time.Second} },
 	),
-	"why-copies": ofSpec(func(s *velerov1.BackupSpec) { s.DefaultVolumesToFsBackup = new(true) }),
+	"why-copies": ofSpec(func(s *veleroapi.BackupSpec) { s.DefaultVolumesToFsBackup = new(true) }),
 	//lint:ignore SA1019 Velero still reads it
-	"why-restic": ofSpec(func(s *velerov1.BackupSpec) { s.DefaultVolumesToRestic = new(true) }),
+	"why-restic": ofSpec(func(s *veleroapi.BackupSpec) { s.DefaultVolumesToRestic = new(true) }),
 	"why-rules":  policyOf("why-rules"),
 }

@@ -5,11 +5,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -18,9 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"maps"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // check holds what veltui says of some namespaces, or of all, to what is planted in them.
@@ -104,9 +103,9 @@ func (p *planter) readings() {
 		map[string]plantedReason{"why-never-run" + claim + "data": {"NotSeen", "schedules cannot be read"}},
 		nil,
 	)
-	place := &velerov1.VolumeSnapshotLocation{
+	place := &veleroapi.VolumeSnapshotLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "why-place"},
-		Spec:       velerov1.VolumeSnapshotLocationSpec{Provider: "aws"},
+		Spec:       veleroapi.VolumeSnapshotLocationSpec{Provider: "aws"},
 	}
 	p.create(place)
 	p.checkAt(
@@ -117,7 +116,7 @@ func (p *planter) readings() {
 		nil,
 	)
 	must(p.t, theLab.Client.Delete(p.ctx, place))
-	must(p.t, theLab.VeleroWith(p.ctx, unthrottled...))
+	must(p.t, theLab.EnsureVelero(p.ctx, unthrottled...))
 	p.checkAt(
 		theLab.Kubeconfig(),
 		map[string]plantedReason{"why-never-run" + claim + "data": {"CSIOff", "without the feature EnableCSI"}},
@@ -128,7 +127,7 @@ func (p *planter) readings() {
 // user may read everything but one resource.
 func (p *planter) user(name, without string) (kubeconfig string) {
 	p.t.Helper()
-	config, err := theLab.KubeconfigOf(name)
+	config, err := theLab.CreateUserKubeconfig(name)
 	must(p.t, err)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for group, resources := range map[string][]string{
@@ -162,7 +161,7 @@ func (p *planter) clear() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	in := client.InNamespace(lab.Namespace)
-	must(p.t, theLab.Client.DeleteAllOf(ctx, &velerov1.Schedule{}, in))
+	must(p.t, theLab.Client.DeleteAllOf(ctx, &veleroapi.Schedule{}, in))
 	for _, o := range p.held {
 		_ = theLab.Client.Patch(
 			ctx,
@@ -175,7 +174,7 @@ func (p *planter) clear() {
 		schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClassList"},
 	)
 	for _, list := range []client.ObjectList{
-		&velerov1.BackupList{}, &velerov1.BackupStorageLocationList{}, &corev1.PodList{}, &corev1.NamespaceList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{},
+		&veleroapi.BackupList{}, &veleroapi.BackupStorageLocationList{}, &corev1.PodList{}, &corev1.NamespaceList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{},
 		snapshotClasses, &corev1.NodeList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
 	} {
 		must(p.t, theLab.Client.List(ctx, list))
@@ -189,7 +188,7 @@ func (p *planter) clear() {
 			return client.IgnoreNotFound(theLab.Client.Delete(ctx, o, client.GracePeriodSeconds(0)))
 		}))
 		for _, o := range gone {
-			must(p.t, theLab.AwaitGone(ctx, o))
+			must(p.t, theLab.AwaitDeleted(ctx, o))
 		}
 	}
 }

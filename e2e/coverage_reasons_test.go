@@ -4,21 +4,20 @@ package e2e
 
 import (
 	"context"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"maps"
 	"os"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/e2e/lab"
 	rules "github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestCoverageReasons plants reasons for missing coverage of as many kinds as Velero has,
@@ -33,7 +32,7 @@ func TestCoverageReasons(t *testing.T) {
 	must(t, theLab.StartSnapshots(p.ctx))
 	must(
 		t,
-		theLab.VeleroWith(p.ctx, append([]string{"--features=EnableCSI", "--concurrent-backups=8"}, unthrottled...)...),
+		theLab.EnsureVelero(p.ctx, append([]string{"--features=EnableCSI", "--concurrent-backups=8"}, unthrottled...)...),
 	)
 	t.Cleanup(p.clear)
 	p.clear()
@@ -66,10 +65,10 @@ func (p *planter) grounds() {
 	for name, text := range policyPlants {
 		p.policy(name, text)
 	}
-	p.location("why-read-only", func(l *velerov1.BackupStorageLocationSpec) {
-		l.AccessMode = velerov1.BackupStorageLocationAccessModeReadOnly
+	p.location("why-read-only", func(l *veleroapi.BackupStorageLocationSpec) {
+		l.AccessMode = veleroapi.BackupStorageLocationAccessModeReadOnly
 	})
-	p.location("why-away", func(l *velerov1.BackupStorageLocationSpec) { l.Config["s3Url"] = "http://127.0.0.1:1" })
+	p.location("why-away", func(l *veleroapi.BackupStorageLocationSpec) { l.Config["s3Url"] = "http://127.0.0.1:1" })
 	for _, s := range schedulePlants {
 		n := "why-" + s.name
 		p.namespace(n, nil)
@@ -148,16 +147,16 @@ func (p *planter) objects() {
 }
 
 // schedules makes the schedules, and returns those of which a backup is to be made, with the phase in which it ends.
-func (p *planter) schedules() map[string]velerov1.BackupPhase {
-	phases := map[string]velerov1.BackupPhase{}
-	add := func(name string, phase velerov1.BackupPhase, namespaces []string, change func(*velerov1.ScheduleSpec)) {
-		s := &velerov1.Schedule{
+func (p *planter) schedules() map[string]veleroapi.BackupPhase {
+	phases := map[string]veleroapi.BackupPhase{}
+	add := func(name string, phase veleroapi.BackupPhase, namespaces []string, change func(*veleroapi.ScheduleSpec)) {
+		s := &veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
-			Spec: velerov1.ScheduleSpec{
+			Spec: veleroapi.ScheduleSpec{
 				Schedule: "0 0 1 1 *",
-				Template: velerov1.BackupSpec{
+				Template: veleroapi.BackupSpec{
 					IncludedNamespaces: namespaces,
-					StorageLocation:    lab.Location,
+					StorageLocation:    lab.LocationName,
 					TTL:                metav1.Duration{Duration: 9000 * time.Hour},
 				},
 			},
@@ -183,7 +182,7 @@ func (p *planter) schedules() map[string]velerov1.BackupPhase {
 }
 
 // run makes backups of schedules as `velero backup create --from-schedule` does, and checks how they end.
-func (p *planter) run(phases map[string]velerov1.BackupPhase) {
+func (p *planter) run(phases map[string]veleroapi.BackupPhase) {
 	p.t.Helper()
 	names := slices.Sorted(maps.Keys(phases))
 	for _, name := range names {
@@ -195,10 +194,10 @@ func (p *planter) run(phases map[string]velerov1.BackupPhase) {
 }
 
 // ends waits until a backup has ended, and checks that Velero saved no data of what is planted in it.
-func (p *planter) ends(backup string, phase velerov1.BackupPhase) {
+func (p *planter) ends(backup string, phase veleroapi.BackupPhase) {
 	p.t.Helper()
-	if h := ended(p.t, "Backup", backup); h.State().Phase != string(phase) {
-		p.t.Errorf("backup %s ended as %s, want %s", backup, h.State().Phase, phase)
+	if h := ended(p.t, "Backup", backup); h.LastState().Phase != string(phase) {
+		p.t.Errorf("backup %s ended as %s, want %s", backup, h.LastState().Phase, phase)
 	}
 	if phase != doneWell && phase != donePart {
 		return
@@ -211,20 +210,20 @@ func (p *planter) ends(backup string, phase velerov1.BackupPhase) {
 	}
 }
 
-func (p *planter) backup(name, schedule string, change func(*velerov1.BackupSpec)) {
+func (p *planter) backup(name, schedule string, change func(*veleroapi.BackupSpec)) {
 	p.t.Helper()
-	s := &velerov1.Schedule{}
+	s := &veleroapi.Schedule{}
 	must(p.t, theLab.Client.Get(p.ctx, client.ObjectKey{Namespace: lab.Namespace, Name: schedule}, s))
 	spec := s.Spec.Template
 	if change != nil {
 		change(&spec)
 	}
 	p.create(
-		&velerov1.Backup{
+		&veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: lab.Namespace,
 				Name:      name,
-				Labels:    map[string]string{velerov1.ScheduleNameLabel: schedule},
+				Labels:    map[string]string{veleroapi.ScheduleNameLabel: schedule},
 			},
 			Spec: spec,
 		},
@@ -236,14 +235,14 @@ func (p *planter) agent() {
 	p.t.Helper()
 	p.check("why-unmoved")
 	must(p.t, theLab.StartNodeAgent(p.ctx, oneAtATime))
-	p.t.Cleanup(func() { must(p.t, theLab.StopNodeAgent(context.Background())) })
+	p.t.Cleanup(func() { must(p.t, theLab.RemoveNodeAgent(context.Background())) })
 	p.want("why-unmoved", "PersistentVolumeClaim", "data", "VolumeFailed", "Canceled")
 	cancel := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"cancel":true}}`))
 	p.backup("why-moved", "why-unmoved", nil)
 	awaitUploads(p.t, "why-moved", "Accepted")
 	p.backup("why-copies", "why-copies", nil)
 	p.backup("why-volumes", "why-volumes", nil)
-	var volumes velerov1.PodVolumeBackupList // it waits behind the data upload
+	var volumes veleroapi.PodVolumeBackupList // it waits behind the data upload
 	for len(volumes.Items) == 0 {
 		must(
 			p.t,
@@ -251,7 +250,7 @@ func (p *planter) agent() {
 				p.ctx,
 				&volumes,
 				client.InNamespace(lab.Namespace),
-				client.MatchingLabels{velerov1.BackupNameLabel: "why-volumes"},
+				client.MatchingLabels{veleroapi.BackupNameLabel: "why-volumes"},
 			),
 		)
 		time.Sleep(50 * time.Millisecond)
@@ -279,20 +278,20 @@ func (p *planter) evidence() {
 		must(p.t, theLab.Client.Patch(p.ctx, o, client.RawPatch("application/merge-patch+json", []byte(patch))))
 	}
 	named := metav1.ObjectMeta{Namespace: lab.Namespace}
-	schedule := func(name string) *velerov1.Schedule {
+	schedule := func(name string) *veleroapi.Schedule {
 		named.Name = name
-		return &velerov1.Schedule{ObjectMeta: named}
+		return &veleroapi.Schedule{ObjectMeta: named}
 	}
-	must(p.t, os.Remove(theLab.StoredPath("backups/why-unread/why-unread-resource-list.json.gz")))
+	must(p.t, os.Remove(theLab.ObjectPath("backups/why-unread/why-unread-resource-list.json.gz")))
 	merge(schedule("why-widened"), `{"spec":{"template":{"labelSelector":null}}}`)
 	named.Name = "why-skipped"
 	merge(&corev1.ConfigMap{ObjectMeta: named}, `{"data":{"policy":"version: v1\n"}}`)
-	p.backup("why-refused-once", "why-refused-once", func(s *velerov1.BackupSpec) { s.StorageLocation = "why-nowhere" })
+	p.backup("why-refused-once", "why-refused-once", func(s *veleroapi.BackupSpec) { s.StorageLocation = "why-nowhere" })
 	p.ends("why-refused-once", refused)
-	must(p.t, theLab.OpenGate(lab.NoSelector))
+	must(p.t, theLab.OpenGate(lab.NoSelectorGate))
 	p.backup("why-failed", "why-failed", nil)
-	p.ends("why-failed", velerov1.BackupPhaseFailed)
-	must(p.t, theLab.CloseGate(lab.NoSelector))
+	p.ends("why-failed", veleroapi.BackupPhaseFailed)
+	must(p.t, theLab.CloseGate(lab.NoSelectorGate))
 
 	p.create(
 		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "why-late"}, Spec: corev1.PersistentVolumeSpec{
@@ -322,25 +321,25 @@ func (p *planter) evidence() {
 	ran := schedule("why-expired")
 	p.await(ran, func() bool { return ran.Status.LastBackup != nil })
 	merge(ran, `{"spec":{"schedule":"0 0 1 1 *"}}`)
-	var backups velerov1.BackupList
+	var backups veleroapi.BackupList
 	must(
 		p.t,
 		theLab.Client.List(
 			p.ctx,
 			&backups,
 			client.InNamespace(lab.Namespace),
-			client.MatchingLabels{velerov1.ScheduleNameLabel: "why-expired"},
+			client.MatchingLabels{veleroapi.ScheduleNameLabel: "why-expired"},
 		),
 	)
 	for i := range backups.Items {
 		b := &backups.Items[i]
 		wantEnd(p.t, ended(p.t, "Backup", b.Name), string(doneWell))
 		p.create(
-			&velerov1.DeleteBackupRequest{
+			&veleroapi.DeleteBackupRequest{
 				ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: b.Name},
-				Spec:       velerov1.DeleteBackupRequestSpec{BackupName: b.Name},
+				Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: b.Name},
 			},
 		)
-		must(p.t, theLab.AwaitGone(p.ctx, b))
+		must(p.t, theLab.AwaitDeleted(p.ctx, b))
 	}
 }

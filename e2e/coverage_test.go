@@ -6,14 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"maps"
-	"os"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,9 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"maps"
+	"os"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // coverageWorkloads are the kinds of workloads in Velero's lists, by what veltui calls them.
@@ -55,7 +54,7 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 		}
 		return m
 	}
-	const exclude = velerov1.ExcludeFromBackupLabel
+	const exclude = veleroapi.ExcludeFromBackupLabel
 	create(&corev1.Namespace{ObjectMeta: meta("", "cov-a", "tier", "gold")})
 	create(&corev1.Namespace{ObjectMeta: meta("", "cov-b1")})
 	create(&corev1.Namespace{ObjectMeta: meta("", "cov-b2")})
@@ -226,7 +225,7 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 			},
 		}}
 		if optedIn != "" {
-			p.Annotations = map[string]string{velerov1.VolumesToBackupAnnotation: optedIn}
+			p.Annotations = map[string]string{veleroapi.VolumesToBackupAnnotation: optedIn}
 		}
 		must(t, theLab.CreatePod(ctx, p))
 		if run {
@@ -245,7 +244,7 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 func coverageList(t *testing.T, backup string) (found predicted) {
 	t.Helper()
 	read := func(what string, into any) {
-		file, err := os.Open(theLab.StoredPath("backups/" + backup + "/" + backup + "-" + what + ".json.gz"))
+		file, err := os.Open(theLab.ObjectPath("backups/" + backup + "/" + backup + "-" + what + ".json.gz"))
 		must(t, err)
 		defer func() { _ = file.Close() }()
 		unzipped, err := gzip.NewReader(file)
@@ -292,7 +291,7 @@ func coverageList(t *testing.T, backup string) (found predicted) {
 func TestCoverage(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
-	must(t, theLab.VeleroWith(ctx, append([]string{"--features=EnableCSI"}, unthrottled...)...))
+	must(t, theLab.EnsureVelero(ctx, append([]string{"--features=EnableCSI"}, unthrottled...)...))
 	reasons := plantCoverage(t)
 	policy := func(name, text string) *corev1.TypedLocalObjectReference {
 		if text != "" {
@@ -315,7 +314,7 @@ func TestCoverage(t *testing.T) {
 		MatchLabels: map[string]string{"app": "db"},
 	}
 	yes, no := true, false
-	schedules := map[string]velerov1.BackupSpec{
+	schedules := map[string]veleroapi.BackupSpec{
 		"cov-all": {ResourcePolicy: policy("cov-plain", "")},
 		"cov-globs": {
 			IncludedNamespaces: []string{"cov-a", "cov-b*", "*-x"},
@@ -377,14 +376,14 @@ namespacedFilterPolicies:
 	}
 	for _, name := range slices.Sorted(maps.Keys(schedules)) {
 		spec := schedules[name]
-		spec.StorageLocation, spec.TTL.Duration = lab.Location, 9000*time.Hour // until the next run, in a year
+		spec.StorageLocation, spec.TTL.Duration = lab.LocationName, 9000*time.Hour // until the next run, in a year
 		must(
 			t,
 			theLab.Client.Create(
 				ctx,
-				&velerov1.Schedule{
+				&veleroapi.Schedule{
 					ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
-					Spec:       velerov1.ScheduleSpec{Schedule: "0 0 1 1 *", Template: spec},
+					Spec:       veleroapi.ScheduleSpec{Schedule: "0 0 1 1 *", Template: spec},
 				},
 			),
 		)
@@ -395,11 +394,11 @@ namespacedFilterPolicies:
 			t,
 			theLab.Client.Create(
 				ctx,
-				&velerov1.Backup{
+				&veleroapi.Backup{
 					ObjectMeta: metav1.ObjectMeta{
 						Namespace: lab.Namespace,
 						Name:      name,
-						Labels:    map[string]string{velerov1.ScheduleNameLabel: name},
+						Labels:    map[string]string{veleroapi.ScheduleNameLabel: name},
 					},
 					Spec: spec,
 				},
@@ -409,7 +408,7 @@ namespacedFilterPolicies:
 		got := coverageList(t, name)
 		same := func(what string, want, got []string) {
 			if !slices.Equal(slices.Compact(want), slices.Compact(got)) {
-				t.Errorf("schedule %s (%s), %s: predicted %q, Velero took %q", name, h.State().Phase, what, want, got)
+				t.Errorf("schedule %s (%s), %s: predicted %q, Velero took %q", name, h.LastState().Phase, what, want, got)
 			}
 		}
 		same("namespaces", want.Namespaces, got.Namespaces)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 var counts = regexp.MustCompile(`\d+/\d+`)
@@ -17,11 +17,11 @@ var counts = regexp.MustCompile(`\d+/\d+`)
 // TestDashboard looks at a restore on the dashboard from its first item to its
 // end: every count on the screen must be one that Velero wrote.
 func TestDashboard(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	fullBackup(t)
 	c := openConsole(t)
 	h := heldRestore(t, "watched")
-	p := h.State().Progress
+	p := h.LastState().Progress
 	c.seesRow(t, "watched", "Items", fmt.Sprintf("%d/%d", p.Done, p.Total), fmt.Sprintf("%d%%", 100*p.Done/p.Total))
 
 	c.types(t, "/watched\r\r")
@@ -44,14 +44,14 @@ func TestDashboard(t *testing.T) {
 	h = ended(t, "Restore", "watched")
 	wantEnd(t, h, "Completed")
 	wrote := map[string]bool{}
-	for _, s := range h.States() {
+	for _, s := range h.DistinctStates() {
 		if s.Progress != nil {
 			wrote[fmt.Sprintf("%d/%d", s.Progress.Done, s.Progress.Total)] = true
 		}
 	}
 	for count := range seen {
 		if !wrote[count] {
-			t.Errorf("the dashboard showed %s, Velero wrote %s", count, lab.Describe(h.States()))
+			t.Errorf("the dashboard showed %s, Velero wrote %s", count, lab.DescribeStates(h.DistinctStates()))
 		}
 	}
 	// The filter is still there; the Timeline has what Velero wrote and what
@@ -73,16 +73,16 @@ func TestDashboard(t *testing.T) {
 
 // TestDashboardShowsFailures shows how jobs ended that did not go well.
 func TestDashboardShowsFailures(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	both := []string{"media"}
-	backup(t, "refused", velerov1.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
-	h := backup(t, "half", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
-		lab.Annotations{lab.Operation: "1s", lab.OperationError: "the disk is full"})
+	backup(t, "refused", veleroapi.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
+	h := backup(t, "half", veleroapi.BackupSpec{IncludedNamespaces: []string{"ops"}},
+		lab.Annotations{lab.OperationAnnotation: "1s", lab.OperationErrorAnnotation: "the disk is full"})
 	wantEnd(t, h, "PartiallyFailed")
 	wantTold(t, h)
 	c := openConsole(t)
 	c.types(t, "/half\r") // other tests leave failures too
-	c.seesRow(t, "half", "PartiallyFailed", fmt.Sprint(h.Status("errors")))
+	c.seesRow(t, "half", "PartiallyFailed", fmt.Sprint(h.StatusNumber("errors")))
 	c.types(t, "\x1b")
 	c.types(t, "3") // all backups
 	c.seesRow(t, "refused", "FailedValidation")

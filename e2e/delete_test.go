@@ -4,29 +4,28 @@ package e2e
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"testing"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"os"
+	"path/filepath"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
 	rules "github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // storedOf lists the files of a job in the object store.
 func storedOf(t *testing.T, dir, name string) (files []string) {
 	t.Helper()
-	err := filepath.WalkDir(theLab.StoredPath(dir+"/"+name), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(theLab.ObjectPath(dir+"/"+name), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			files = append(files, path)
 		}
@@ -42,11 +41,11 @@ func storedOf(t *testing.T, dir, name string) (files []string) {
 // own command deletes it; what sync brought, and what is in a read-only location, stays.
 func TestDelete(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.EnsureVelero(ctx))
 	exists := func(o client.Object, name string) bool {
 		return theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, o) == nil
 	}
-	orders := velerov1.BackupSpec{IncludedNamespaces: []string{"orders"}, StorageLocation: lab.Location}
+	orders := veleroapi.BackupSpec{IncludedNamespaces: []string{"orders"}, StorageLocation: lab.LocationName}
 	for _, name := range []string{"gone", "gone-velero", "synced"} {
 		wantEnd(t, backup(t, name, orders, nil), "Completed")
 	}
@@ -54,7 +53,7 @@ func TestDelete(t *testing.T) {
 		h := restore(
 			t,
 			name,
-			velerov1.RestoreSpec{
+			veleroapi.RestoreSpec{
 				BackupName:        of,
 				IncludedResources: []string{"configmaps"},
 				NamespaceMapping:  map[string]string{"orders": name},
@@ -66,7 +65,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("restore %s has no files", name)
 		}
 	}
-	var own velerov1.Backup
+	var own veleroapi.Backup
 	if exists(&own, "gone"); own.Generation < 3 {
 		t.Errorf("a backup that ran here has generation %d", own.Generation)
 	}
@@ -89,7 +88,7 @@ func TestDelete(t *testing.T) {
 		t,
 		"restores",
 		"gone-1",
-	); exists(&velerov1.Restore{}, "gone-1") || len(files) > 0 ||
+	); exists(&veleroapi.Restore{}, "gone-1") || len(files) > 0 ||
 		len(restored.Items) == 0 {
 		t.Errorf("after its deletion restore gone-1 left %q, and %d of its objects", files, len(restored.Items))
 	}
@@ -111,14 +110,14 @@ func TestDelete(t *testing.T) {
 	must(t, err)
 	must(
 		t,
-		theLab.AwaitGone(
+		theLab.AwaitDeleted(
 			ctx,
-			&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "gone-velero"}},
+			&veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "gone-velero"}},
 		),
 	)
 	for backup, restore := range map[string]string{"gone": "gone-2", "gone-velero": "gone-3"} {
 		files := slices.Concat(storedOf(t, "backups", backup), storedOf(t, "restores", restore))
-		if len(files) > 0 || exists(&velerov1.Backup{}, backup) || exists(&velerov1.Restore{}, restore) {
+		if len(files) > 0 || exists(&veleroapi.Backup{}, backup) || exists(&veleroapi.Restore{}, restore) {
 			t.Errorf("backup %s left %q", backup, files)
 		}
 	}
@@ -134,10 +133,10 @@ func TestDelete(t *testing.T) {
 	// Sync makes the object again, as in a cluster that reads another's bucket.
 	must(
 		t,
-		theLab.Remove(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "synced"}}),
+		theLab.DeleteAndWait(ctx, &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "synced"}}),
 	)
-	must(t, theLab.AwaitSync(ctx))
-	var synced velerov1.Backup
+	must(t, theLab.AwaitBackupSync(ctx))
+	var synced veleroapi.Backup
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "synced"}, &synced))
 	origin, why := rules.OriginOf(&synced)
 	t.Logf(
@@ -158,7 +157,7 @@ func TestDelete(t *testing.T) {
 		!strings.Contains(message, "another cluster's only copy") {
 		t.Errorf("a synced backup: %s, %s: %s", state, sent, message)
 	}
-	setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
+	setAccess(t, veleroapi.BackupStorageLocationAccessModeReadOnly)
 	if state, sent, message := runChange(
 		t,
 		exitRefused,
@@ -171,7 +170,7 @@ func TestDelete(t *testing.T) {
 		!strings.Contains(message, "read-only") {
 		t.Errorf("from a read-only location: %s, %s: %s", state, sent, message)
 	}
-	setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
+	setAccess(t, veleroapi.BackupStorageLocationAccessModeReadWrite)
 	if len(storedOf(t, "backups", "synced")) == 0 {
 		t.Error("a refused deletion deleted files")
 	}
@@ -187,7 +186,7 @@ func TestDelete(t *testing.T) {
 		len(storedOf(t, "backups", "synced")) > 0 {
 		t.Errorf("a synced backup, all the same: %s, %s: %s", state, sent, message)
 	}
-	var requests velerov1.DeleteBackupRequestList
+	var requests veleroapi.DeleteBackupRequestList
 	must(t, theLab.Client.List(ctx, &requests, client.InNamespace(lab.Namespace)))
 	for _, r := range requests.Items {
 		if slices.Contains([]string{"gone", "gone-velero", "synced"}, r.Spec.BackupName) {
@@ -201,7 +200,7 @@ func TestDelete(t *testing.T) {
 func TestDeleteSnapshots(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
-	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	must(t, theLab.EnsureVelero(ctx, "--features=EnableCSI"))
 	const name = "gone-snapshots"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	for _, claim := range []string{"data-0", "data-1"} {
@@ -209,11 +208,11 @@ func TestDeleteSnapshots(t *testing.T) {
 	}
 	wantEnd(
 		t,
-		backup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}, StorageLocation: lab.Location}, nil),
+		backup(t, name, veleroapi.BackupSpec{IncludedNamespaces: []string{name}, StorageLocation: lab.LocationName}, nil),
 		"Completed",
 	)
 
-	contents, err := dynamic.NewForConfig(theLab.Config())
+	contents, err := dynamic.NewForConfig(theLab.RESTConfig())
 	must(t, err)
 	changes, err := contents.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshotcontents"}).
 		Watch(ctx, metav1.ListOptions{})
@@ -249,7 +248,7 @@ func TestDeleteSnapshots(t *testing.T) {
 		"backups",
 		name,
 	); len(files) > 0 ||
-		theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, &velerov1.Backup{}) == nil {
+		theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, &veleroapi.Backup{}) == nil {
 		t.Errorf("it left %q", files)
 	}
 }

@@ -12,12 +12,12 @@ import (
 func deny(t *testing.T, plural, name, phase string) (lift func()) {
 	t.Helper()
 	kind := map[string]string{"backups": "Backup", "restores": "Restore"}[strings.ToLower(plural)]
-	must(t, theLab.Deny(patient(t), kind, name, phase))
+	must(t, theLab.DenyPhases(patient(t), kind, name, phase))
 	lifted := false
 	return func() {
 		if !lifted {
 			lifted = true
-			must(t, theLab.Allow(patient(t), kind, name))
+			must(t, theLab.AllowPhases(patient(t), kind, name))
 		}
 	}
 }

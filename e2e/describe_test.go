@@ -14,7 +14,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +25,7 @@ import (
 // there, with the table in the table of velero describe and with veltui.
 func TestDescribe(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.EnsureVelero(ctx))
 	inVelero := func(name, data string) *corev1.TypedLocalObjectReference {
 		must(
 			t,
@@ -55,8 +55,8 @@ func TestDescribe(t *testing.T) {
 	}, metav1.LabelSelector{
 		MatchLabels: map[string]string{"team": "blue"},
 	}
-	exec := velerov1.BackupResourceHook{
-		Exec: &velerov1.ExecHook{
+	exec := veleroapi.BackupResourceHook{
+		Exec: &veleroapi.ExecHook{
 			Container: "db",
 			Command:   []string{"sync", "-f"},
 			OnError:   "Fail",
@@ -64,7 +64,7 @@ func TestDescribe(t *testing.T) {
 		},
 	}
 
-	scoped := velerov1.BackupSpec{
+	scoped := veleroapi.BackupSpec{
 		IncludedNamespaces: []string{
 			"media",
 			"ops",
@@ -90,26 +90,26 @@ func TestDescribe(t *testing.T) {
 		SnapshotVolumes:          &no,
 		SnapshotMoveData:         &no,
 		DefaultVolumesToFsBackup: &no,
-		UploaderConfig:           &velerov1.UploaderConfigForBackup{ParallelFilesUpload: 4},
+		UploaderConfig:           &veleroapi.UploaderConfigForBackup{ParallelFilesUpload: 4},
 		OrderedResources:         map[string]string{"configmaps": "ops/a,ops/b"},
-		Hooks: velerov1.BackupHooks{
-			Resources: []velerov1.BackupResourceHookSpec{
+		Hooks: veleroapi.BackupHooks{
+			Resources: []veleroapi.BackupResourceHookSpec{
 				{
 					Name:               "flush",
 					IncludedNamespaces: []string{"shop"},
 					ExcludedResources:  []string{"secrets"},
 					LabelSelector:      &red,
-					PreHooks:           []velerov1.BackupResourceHook{exec},
-					PostHooks:          []velerov1.BackupResourceHook{exec},
+					PreHooks:           []veleroapi.BackupResourceHook{exec},
+					PostHooks:          []veleroapi.BackupResourceHook{exec},
 				},
 			},
 		},
 	}
-	wantEnd(t, backup(t, "describe-scoped", scoped, lab.Annotations{lab.Operation: "1s"}), "Completed")
+	wantEnd(t, backup(t, "describe-scoped", scoped, lab.Annotations{lab.OperationAnnotation: "1s"}), "Completed")
 	backup(
 		t,
 		"describe-invalid",
-		velerov1.BackupSpec{LabelSelector: &red, OrLabelSelectors: []*metav1.LabelSelector{&red, &blue},
+		veleroapi.BackupSpec{LabelSelector: &red, OrLabelSelectors: []*metav1.LabelSelector{&red, &blue},
 			IncludedNamespaces: []string{"ops"}, ExcludedNamespaces: []string{"ops"}},
 		nil,
 	)
@@ -125,7 +125,7 @@ func TestDescribe(t *testing.T) {
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ops-described", Name: maps.Items[0].Name}},
 		),
 	)
-	restored := velerov1.RestoreSpec{
+	restored := veleroapi.RestoreSpec{
 		BackupName:              "describe-scoped",
 		IncludedNamespaces:      []string{"ops"},
 		IncludedResources:       []string{"configmaps", "widgets.lab.veltui.io"},
@@ -141,15 +141,15 @@ func TestDescribe(t *testing.T) {
 			61,
 		),
 		ResourceModifier: modifier,
-		UploaderConfig:   &velerov1.UploaderConfigForRestore{WriteSparseFiles: &yes, ParallelFilesDownload: 3},
+		UploaderConfig:   &veleroapi.UploaderConfigForRestore{WriteSparseFiles: &yes, ParallelFilesDownload: 3},
 	}
-	wantEnd(t, restore(t, "describe-restored", restored, lab.Annotations{lab.Operation: "1s"}), "Completed")
+	wantEnd(t, restore(t, "describe-restored", restored, lab.Annotations{lab.OperationAnnotation: "1s"}), "Completed")
 
 	// One that runs, and one that waits behind it.
 	createBackup(
 		t,
 		"describe-running",
-		velerov1.BackupSpec{
+		veleroapi.BackupSpec{
 			IncludedNamespaces: []string{"ops"},
 			OrLabelSelectors:   []*metav1.LabelSelector{&red, &blue},
 			IncludedResources: []string{
@@ -157,16 +157,16 @@ func TestDescribe(t *testing.T) {
 				"widgets.lab.veltui.io",
 			},
 		},
-		lab.Annotations{lab.Hold: "describe-running"},
+		lab.Annotations{lab.HoldAnnotation: "describe-running"},
 	)
 	await(
 		t,
 		"Backup",
 		"describe-running",
 		"be held with some items done",
-		func(h lab.History) bool { return h.State().Progress != nil && h.State().Progress.Done > 0 },
+		func(h lab.History) bool { return h.LastState().Progress != nil && h.LastState().Progress.Done > 0 },
 	)
-	createBackup(t, "describe-queued", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
+	createBackup(t, "describe-queued", veleroapi.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
 	await(t, "Backup", "describe-queued", "wait for its turn", notStarted(t))
 
 	table := readTable(t)
@@ -181,14 +181,14 @@ func TestDescribe(t *testing.T) {
 
 	// What other tests left, if they ran before.
 	stored := map[string]bool{"Completed": true, "PartiallyFailed": true}
-	var backups velerov1.BackupList
+	var backups veleroapi.BackupList
 	must(t, theLab.Client.List(ctx, &backups, client.InNamespace(lab.Namespace)))
 	for i := range min(len(backups.Items), 20) {
 		if b := backups.Items[i]; stored[string(b.Status.Phase)] && b.Name != "describe-scoped" {
 			table.compare(t, "backup", b.Name, seen)
 		}
 	}
-	var restores velerov1.RestoreList
+	var restores veleroapi.RestoreList
 	must(t, theLab.Client.List(ctx, &restores, client.InNamespace(lab.Namespace)))
 	for i := range min(len(restores.Items), 20) {
 		// Velero prints some messages of TestCompare's restores on many lines, which this

@@ -6,13 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"regexp"
-	"slices"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -23,9 +16,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"maps"
+	"regexp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 const drySource = "dry-source"
@@ -163,15 +162,15 @@ func TestDryRunEqualsRestore(t *testing.T) {
 	taken := plantDrySource(t)
 	tidy := func(name string) { // so that they do not fill the first screen of later tests
 		t.Cleanup(func() {
-			r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}}
+			r := &veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}}
 			must(t, client.IgnoreNotFound(theLab.Client.Delete(context.Background(), r)))
 		})
 	}
 	restart := func() { must(t, theLab.TerminateVelero(ctx)); must(t, theLab.StartVelero(ctx, unthrottled...)) }
 	restart()
-	wantEnd(t, backup(t, "dry", velerov1.BackupSpec{IncludedNamespaces: []string{drySource}}, nil), "Completed")
+	wantEnd(t, backup(t, "dry", veleroapi.BackupSpec{IncludedNamespaces: []string{drySource}}, nil), "Completed")
 	for _, o := range taken {
-		must(t, theLab.Remove(ctx, o))
+		must(t, theLab.DeleteAndWait(ctx, o))
 	}
 	strict := customKind("drybs", "Dryb", "v1") // and dryas is not served any more
 	strict.Spec.Versions[0].Schema = &crdv1.CustomResourceValidation{
@@ -179,7 +178,7 @@ func TestDryRunEqualsRestore(t *testing.T) {
 			Properties: map[string]crdv1.JSONSchemaProps{"spec": {Type: "object"}}},
 	}
 	make(strict)
-	defer func() { must(t, theLab.Remove(ctx, strict)) }()
+	defer func() { must(t, theLab.DeleteAndWait(ctx, strict)) }()
 	make(
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "dry-velero"},
@@ -240,7 +239,7 @@ func TestDryRunEqualsRestore(t *testing.T) {
 		ns     string
 		plant  func(ns string) []client.Object
 		labels map[string]string
-		spec   func(*velerov1.RestoreSpec)
+		spec   func(*veleroapi.RestoreSpec)
 		args   []string
 		want   []string // besides everywhere
 		warned []string
@@ -279,7 +278,7 @@ func TestDryRunEqualsRestore(t *testing.T) {
 		{ns: "dry-port", plant: func(ns string) []client.Object {
 			return []client.Object{&corev1.Service{ObjectMeta: in(ns, "holder"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30778}}}}}
 		}, want: []string{"services/front"}},
-		{ns: "dry-update", spec: func(s *velerov1.RestoreSpec) { s.ExistingResourcePolicy = velerov1.PolicyTypeUpdate }, args: []string{"--existing-resource-policy", "update"}, plant: func(ns string) []client.Object {
+		{ns: "dry-update", spec: func(s *veleroapi.RestoreSpec) { s.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate }, args: []string{"--existing-resource-policy", "update"}, plant: func(ns string) []client.Object {
 			frozen := true
 			return []client.Object{&corev1.ConfigMap{ObjectMeta: in(ns, "a"), Data: map[string]string{"from": "cluster"}, Immutable: &frozen},
 				&corev1.ConfigMap{ObjectMeta: in(ns, "b"), Data: map[string]string{"from": "cluster"}}}
@@ -349,7 +348,7 @@ func TestDryRunEqualsRestore(t *testing.T) {
 			}
 		}
 		slices.Sort(said)
-		spec := velerov1.RestoreSpec{
+		spec := veleroapi.RestoreSpec{
 			BackupName:              "dry",
 			NamespaceMapping:        map[string]string{drySource: c.ns},
 			IncludeClusterResources: new(bool),
@@ -378,7 +377,7 @@ func TestDryRunEqualsRestore(t *testing.T) {
 			t.Errorf("%s: Velero refused %q, planted for %q", c.ns, refused, want)
 		}
 		for _, o := range planted {
-			must(t, theLab.Remove(ctx, o))
+			must(t, theLab.DeleteAndWait(ctx, o))
 		}
 		// It holds the node port.
 		must(t, client.IgnoreNotFound(theLab.Client.Delete(ctx, &corev1.Service{ObjectMeta: in(c.ns, "front")})))
@@ -401,7 +400,7 @@ func TestDryRunEqualsRestore(t *testing.T) {
 		restore(
 			t,
 			"dry-invalid",
-			velerov1.RestoreSpec{
+			veleroapi.RestoreSpec{
 				BackupName:              "dry",
 				NamespaceMapping:        map[string]string{drySource: "Ops_2"},
 				IncludeClusterResources: new(bool),

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -62,10 +62,10 @@ func estimate(t *testing.T, args ...string) (e estimated, err error) {
 }
 
 // estimateSpec asks veltui what a restore in a file would restore.
-func estimateSpec(t *testing.T, spec velerov1.RestoreSpec) (estimated, error) {
+func estimateSpec(t *testing.T, spec veleroapi.RestoreSpec) (estimated, error) {
 	t.Helper()
-	data, err := json.Marshal(&velerov1.Restore{
-		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
+	data, err := json.Marshal(&veleroapi.Restore{
+		TypeMeta:   metav1.TypeMeta{APIVersion: veleroapi.GroupVersion.String(), Kind: "Restore"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "planned"},
 		Spec:       spec,
 	})
@@ -78,7 +78,7 @@ func estimateSpec(t *testing.T, spec velerov1.RestoreSpec) (estimated, error) {
 // wantEstimate checks an estimate against what Velero ended with.
 func wantEstimate(t *testing.T, e estimated, h lab.History) {
 	t.Helper()
-	if total := h.State().Progress.Total; e.Items != total {
+	if total := h.LastState().Progress.Total; e.Items != total {
 		t.Errorf(
 			"veltui estimated %d items before the restore, Velero ended with %d (%v)",
 			e.Items,

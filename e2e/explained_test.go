@@ -75,9 +75,9 @@ func (e explained) wantWords(t *testing.T, words ...string) {
 }
 
 // shifted starts a view of the cluster at another time, for one test.
-func shifted(t *testing.T, name string, s lab.Shift) (kubeconfig string) {
+func shifted(t *testing.T, name string, s lab.TimeShift) (kubeconfig string) {
 	t.Helper()
-	p, err := theLab.StartShifted(name, s)
+	p, err := theLab.StartShiftProxy(name, s)
 	must(t, err)
 	t.Cleanup(p.Close)
 	return p.Kubeconfig
@@ -85,8 +85,8 @@ func shifted(t *testing.T, name string, s lab.Shift) (kubeconfig string) {
 
 // older makes the objects that it names older by a duration. Velero's pods are
 // older still, so that whoever works on a job was there before it.
-func older(by time.Duration, named func(kind, name string) bool) lab.Shift {
-	return lab.Shift{Age: func(kind, name string) time.Duration {
+func older(by time.Duration, named func(kind, name string) bool) lab.TimeShift {
+	return lab.TimeShift{AgeOf: func(kind, name string) time.Duration {
 		switch {
 		case named(kind, name):
 			return by
@@ -101,7 +101,7 @@ func older(by time.Duration, named func(kind, name string) bool) lab.Shift {
 // is but for what Velero writes.
 func wantRefused(t *testing.T, kubeconfig, kind, name string, flags ...string) (printed string) {
 	t.Helper()
-	before := liveJob(t, kind, name).State().Phase
+	before := liveJob(t, kind, name).LastState().Phase
 	job := strings.ToLower(kind) + "/" + name
 	code, printed := runVeltuiAt(
 		t,
@@ -111,10 +111,10 @@ func wantRefused(t *testing.T, kubeconfig, kind, name string, flags ...string) (
 		t.Errorf("veltui finalize %s %q ended with %d, want %d (refused):\n%s", job, flags, code, exitRefused, printed)
 	}
 	after := liveJob(t, kind, name)
-	if phase := after.State().Phase; phase != before {
+	if phase := after.LastState().Phase; phase != before {
 		t.Errorf("%s is %s, was %s", job, phase, before)
 	}
-	for key := range after.Last().Object.GetAnnotations() {
+	for key := range after.LastEvent().Object.GetAnnotations() {
 		if strings.HasPrefix(key, "veltui.io/") {
 			t.Errorf("%s has the annotation %s", job, key)
 		}

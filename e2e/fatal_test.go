@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -18,7 +18,7 @@ import (
 // now: everything of a job has long been quiet, and nothing else is wrong. The
 // jobs began a minute before, so that no file is of the second of their start,
 // and the server before them.
-var muchLater = lab.Shift{Age: func(kind, _ string) time.Duration {
+var muchLater = lab.TimeShift{AgeOf: func(kind, _ string) time.Duration {
 	switch kind {
 	case "BackupStorageLocation", "DownloadRequest":
 		return 0
@@ -36,12 +36,12 @@ var muchLater = lab.Shift{Age: func(kind, _ string) time.Duration {
 // empty. The third is whole, and is moved on once its location can be written.
 func TestLostPatchOfAFailedBackup(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx, "--resource-timeout=5s"))
-	of := func(namespace string) velerov1.BackupSpec {
-		return velerov1.BackupSpec{IncludedNamespaces: []string{namespace}}
+	must(t, theLab.EnsureVelero(ctx, "--resource-timeout=5s"))
+	of := func(namespace string) veleroapi.BackupSpec {
+		return veleroapi.BackupSpec{IncludedNamespaces: []string{namespace}}
 	}
 	badHook := of("ops") // a lost backup holds back all others of its namespaces
-	badHook.Hooks = velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{
+	badHook.Hooks = veleroapi.BackupHooks{Resources: []veleroapi.BackupResourceHookSpec{
 		{
 			Name: "bad",
 			LabelSelector: &metav1.LabelSelector{
@@ -51,9 +51,9 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 	}}
 
 	loseByPolicy(t, "fatal-hooks", "Failed", badHook)
-	must(t, theLab.OpenGate(lab.NoSelector))
+	must(t, theLab.OpenGate(lab.NoSelectorGate))
 	loseByPolicy(t, "fatal-actions", "Failed", of("media"))
-	must(t, theLab.CloseGate(lab.NoSelector))
+	must(t, theLab.CloseGate(lab.NoSelectorGate))
 	loseByPolicy(t, "lost-whole", "Finalizing", of("billing"))
 
 	at := shifted(t, "fatal", muchLater)
@@ -61,10 +61,10 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantNotCompleted(t, at, name) })
 	}
 	t.Run("a location that is only read", func(t *testing.T) {
-		setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
-		defer setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
+		setAccess(t, veleroapi.BackupStorageLocationAccessModeReadOnly)
+		defer setAccess(t, veleroapi.BackupStorageLocationAccessModeReadWrite)
 		wantRefused(t, at, "Backup", "lost-whole")
-		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "storage location "+lab.Location, "read-only")
+		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "storage location "+lab.LocationName, "read-only")
 	})
 	code, printed := runVeltuiAt(
 		t,
@@ -85,7 +85,7 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 
 // loseByPolicy makes a backup whose last patch, to a phase, the API server
 // refuses until Velero has given up on it.
-func loseByPolicy(t *testing.T, name, phase string, spec velerov1.BackupSpec) {
+func loseByPolicy(t *testing.T, name, phase string, spec veleroapi.BackupSpec) {
 	t.Helper()
 	lift := deny(t, "backups", name, phase)
 	_, logged, err := theLab.VeleroLog(0)
@@ -94,8 +94,8 @@ func loseByPolicy(t *testing.T, name, phase string, spec velerov1.BackupSpec) {
 	must(t, theLab.AwaitLog(patient(t), logged, lostPatchLine(t, "Backup", name, phase)...))
 	lift()
 	d := doomed{kind: "Backup", name: name}
-	now := liveJob(t, d.kind, name).State()
-	if now.Phase != "InProgress" || !theLab.StoredExists(d.results()) || !theLab.StoredExists(d.heldUp()) {
+	now := liveJob(t, d.kind, name).LastState()
+	if now.Phase != "InProgress" || !theLab.ObjectExists(d.results()) || !theLab.ObjectExists(d.heldUp()) {
 		t.Fatalf("%s is %s, want InProgress with all files stored", d, now)
 	}
 }
@@ -111,13 +111,13 @@ func wantNotCompleted(t *testing.T, kubeconfig, name string) {
 			append(
 				[]string{"finalize", "backup/" + name, "--yes", "--reason", "end-to-end test", "--observe", "10s"},
 				flags...)...)
-		phase := liveJob(t, "Backup", name).State().Phase
+		phase := liveJob(t, "Backup", name).LastState().Phase
 		t.Logf("veltui finalize %q ended with %d; it is %s: %s", flags, code, phase, refusal(printed))
 		if refused := code == exitRefused && phase == "InProgress"; !refused && phase != "Failed" {
 			t.Errorf("veltui finalize %q ended with %d, and it is %s:\n%s", flags, code, phase, printed)
 		}
 	}
-	if phases := recorder.Job("Backup", name).
+	if phases := recorder.JobHistory("Backup", name).
 		Phases(); slices.ContainsFunc(
 		phases,
 		func(p string) bool { return strings.HasPrefix(p, "Finalizing") || p == "Completed" },
@@ -127,10 +127,10 @@ func wantNotCompleted(t *testing.T, kubeconfig, name string) {
 }
 
 // setAccess sets the access mode of the storage location.
-func setAccess(t *testing.T, mode velerov1.BackupStorageLocationAccessMode) {
+func setAccess(t *testing.T, mode veleroapi.BackupStorageLocationAccessMode) {
 	t.Helper()
-	location := &velerov1.BackupStorageLocation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: lab.Location},
+	location := &veleroapi.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: lab.LocationName},
 	}
 	must(
 		t,

@@ -54,7 +54,7 @@ const (
 // TestFinalizeLeavesWorkAlone asks to finalize a restore that a live server
 // works on: it must be refused, and nothing be written.
 func TestFinalizeLeavesWorkAlone(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	before := heldRestore(t, "at-work")
 	for {
 		code, printed := runVeltui(t, "finalize", "restore/at-work", "--yes", "--reason", "end-to-end test")
@@ -62,16 +62,16 @@ func TestFinalizeLeavesWorkAlone(t *testing.T) {
 			t.Fatalf("veltui finalize ended with %d, want %d (refused):\n%s", code, exitRefused, printed)
 		}
 		now := liveJob(t, "Restore", "at-work")
-		written := now.Last().Object.GetResourceVersion() != before.Last().Object.GetResourceVersion()
-		if written && now.State().Progress.Done != before.State().Progress.Done {
+		written := now.LastEvent().Object.GetResourceVersion() != before.LastEvent().Object.GetResourceVersion()
+		if written && now.LastState().Progress.Done != before.LastState().Progress.Done {
 			before = now // Velero was not at the gate yet
 			continue
 		}
 		if written {
 			t.Errorf(
 				"the restore was written to: version %s, was %s",
-				now.Last().Object.GetResourceVersion(),
-				before.Last().Object.GetResourceVersion(),
+				now.LastEvent().Object.GetResourceVersion(),
+				before.LastEvent().Object.GetResourceVersion(),
 			)
 		}
 		break
@@ -185,7 +185,7 @@ var finalizing = map[string]string{"Completed": "Finalizing", "PartiallyFailed":
 func wantFinalizedAsSeen(t *testing.T, kind, name, phase string) {
 	t.Helper()
 	wantFinalized(t, kind, name, phase)
-	h := recorder.Job(kind, name)
+	h := recorder.JobHistory(kind, name)
 	before := []string{"", "InProgress"}
 	if kind == "Backup" {
 		before = backupPhases(t, "InProgress")
@@ -200,10 +200,10 @@ func wantFinalized(t *testing.T, kind, name, phase string) {
 	t.Helper()
 	h := ended(t, kind, name)
 	wantEnd(t, h, phase)
-	if to := h.Last().Object.GetAnnotations()["veltui.io/finalized-to"]; to != finalizing[phase] {
+	if to := h.LastEvent().Object.GetAnnotations()["veltui.io/finalized-to"]; to != finalizing[phase] {
 		t.Errorf("veltui moved it to %q, want %q", to, finalizing[phase])
 	}
-	if h.Text("completionTimestamp") == "" {
+	if h.StatusText("completionTimestamp") == "" {
 		t.Error("it has no completion time: it was not Velero that ended it")
 	}
 	attempts := map[string]bool{}
@@ -215,7 +215,7 @@ func wantFinalized(t *testing.T, kind, name, phase string) {
 	if len(attempts) != 1 {
 		t.Errorf("veltui wrote %d times: %v", len(attempts), attempts)
 	}
-	if phase == "PartiallyFailed" && h.Status("errors") == 0 {
+	if phase == "PartiallyFailed" && h.StatusNumber("errors") == 0 {
 		t.Error("the errors that the lost patch carried are gone")
 	}
 	code, printed := runVeltui(t, "explain", kind+"/"+name)

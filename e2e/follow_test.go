@@ -180,7 +180,7 @@ func (f *follower) of(uid string) ([]told, <-chan struct{}, error) {
 // await waits until the newest word on a job satisfies done, and returns all
 // that was told of it.
 func (f *follower) await(ctx context.Context, h lab.History, what string, done func(told) bool) ([]told, error) {
-	object := h.Last().Object
+	object := h.LastEvent().Object
 	for {
 		docs, more, err := f.of(string(object.GetUID()))
 		if len(docs) > 0 && done(docs[len(docs)-1]) {
@@ -215,7 +215,7 @@ func ask(t *testing.T, h lab.History, what string, done func(told) bool) told {
 	t.Helper()
 	path, err := veltui()
 	must(t, err)
-	object := h.Last().Object
+	object := h.LastEvent().Object
 	ctx := patient(t)
 	for {
 		cmd := exec.CommandContext(
@@ -278,7 +278,7 @@ func wantVerdict(t *testing.T, h lab.History, verdicts ...string) []string {
 			facts = append(facts, f.Text)
 		}
 	}
-	t.Logf("%s is %s: %s", h.Last().Object.GetName(), d.verdict(), strings.Join(facts, "; "))
+	t.Logf("%s is %s: %s", h.LastEvent().Object.GetName(), d.verdict(), strings.Join(facts, "; "))
 	if d.Fraction != nil && *d.Fraction >= 1 {
 		t.Error("the bar is full although the job has not ended")
 	}
@@ -289,21 +289,21 @@ func wantVerdict(t *testing.T, h lab.History, verdicts ...string) []string {
 // the raw watch recorded of it.
 func wantTold(t *testing.T, h lab.History) []told {
 	t.Helper()
-	end := h.State()
+	end := h.LastState()
 	docs, err := veltuiTells.await(patient(t), h, "it ended as "+end.Phase, func(d told) bool {
-		return d.Phase == end.Phase && d.CompletedAt != nil == (h.Text("completionTimestamp") != "")
+		return d.Phase == end.Phase && d.CompletedAt != nil == (h.StatusText("completionTimestamp") != "")
 	})
 	must(t, err)
 	wantSameStates(t, h, docs)
 	wantForward(t, docs)
 	last := docs[len(docs)-1]
-	if last.Warnings != h.Status("warnings") || last.Errors != h.Status("errors") {
+	if last.Warnings != h.StatusNumber("warnings") || last.Errors != h.StatusNumber("errors") {
 		t.Errorf(
 			"veltui told %d warnings and %d errors, Velero wrote %d and %d",
 			last.Warnings,
 			last.Errors,
-			h.Status("warnings"),
-			h.Status("errors"),
+			h.StatusNumber("warnings"),
+			h.StatusNumber("errors"),
 		)
 	}
 	if v := last.verdict(); v != "" {
@@ -319,7 +319,7 @@ func wantTold(t *testing.T, h lab.History) []told {
 // Velero wrote, in the same order, and no other.
 func wantSameStates(t *testing.T, h lab.History, docs []told) {
 	t.Helper()
-	want := h.States()
+	want := h.DistinctStates()
 	var got []lab.State
 	for _, d := range docs {
 		if s := d.state(); len(got) == 0 || !got[len(got)-1].Equal(s) {
@@ -327,7 +327,7 @@ func wantSameStates(t *testing.T, h lab.History, docs []told) {
 		}
 	}
 	if !slices.EqualFunc(got, want, lab.State.Equal) {
-		t.Errorf("veltui told\n%s\nVelero wrote\n%s", lab.Describe(got), lab.Describe(want))
+		t.Errorf("veltui told\n%s\nVelero wrote\n%s", lab.DescribeStates(got), lab.DescribeStates(want))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestReadyToStartIsNotGivenUp asks to give up a backup that is ready to start
@@ -15,9 +15,9 @@ import (
 // Left alone, the backup and the one behind it run.
 func TestReadyToStartIsNotGivenUp(t *testing.T) {
 	needs(t, serverVersion(t).QueuesBackups(), "queue of backups")
-	must(t, theLab.VeleroWith(patient(t)))
-	of := func(namespace string) velerov1.BackupSpec {
-		return velerov1.BackupSpec{IncludedNamespaces: []string{namespace}}
+	must(t, theLab.EnsureVelero(patient(t)))
+	of := func(namespace string) veleroapi.BackupSpec {
+		return veleroapi.BackupSpec{IncludedNamespaces: []string{namespace}}
 	}
 	lift := deny(t, "backups", "ready", "InProgress")
 	createBackup(t, "ready", of("ops"), nil)

@@ -21,9 +21,9 @@ func TestLogs(t *testing.T) {
 	d := doomedBackup(name, "ops")
 	hold, err := theLab.HoldUploads(ctx, d.heldUp())
 	must(t, err)
-	t.Cleanup(hold.Release)
+	t.Cleanup(hold.ReleaseAll)
 	d.create(t)
-	must(t, hold.Await(ctx, d.heldUp()))
+	must(t, hold.AwaitUpload(ctx, d.heldUp()))
 
 	if code, printed := runVeltui(
 		t,
@@ -54,12 +54,12 @@ func TestLogs(t *testing.T) {
 	follow.Stdout, follow.Stderr = &live, &notes
 	must(t, follow.Start())
 	time.Sleep(2 * time.Second) // so that it follows when the rest comes
-	hold.Release()
+	hold.ReleaseAll()
 	wantEnd(t, ended(t, "Backup", name), "Completed")
 	if err := follow.Wait(); err != nil || !strings.Contains(notes.String(), "has ended") {
 		t.Errorf("the log that is followed ends with %v: %s", err, &notes)
 	}
-	must(t, hold.Remove(ctx))
+	must(t, hold.RemoveHold(ctx))
 
 	code, stored := runVeltui(t, "logs", "backup/"+name)
 	if code != 0 || !strings.Contains(stored, "Setting up backup temp file") {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // doomed is a job whose last patch is going to be lost (Velero issue 7207).
@@ -39,7 +39,7 @@ func (d doomed) results() string {
 
 func doomedRestore(name string) doomed {
 	return doomed{"Restore", name, func(t *testing.T) {
-		createRestore(t, name, velerov1.RestoreSpec{
+		createRestore(t, name, veleroapi.RestoreSpec{
 			BackupName:         full,
 			IncludedNamespaces: []string{"media"},
 			IncludedResources:  []string{"configmaps"},
@@ -50,7 +50,7 @@ func doomedRestore(name string) doomed {
 
 func doomedBackup(name string, namespaces ...string) doomed {
 	return doomed{"Backup", name, func(t *testing.T) {
-		createBackup(t, name, velerov1.BackupSpec{IncludedNamespaces: namespaces}, nil)
+		createBackup(t, name, veleroapi.BackupSpec{IncludedNamespaces: namespaces}, nil)
 	}}
 }
 
@@ -66,22 +66,22 @@ func lose(t *testing.T, absence func(logged int), jobs ...doomed) {
 	}
 	hold, err := theLab.HoldUploads(ctx, keys...)
 	must(t, err)
-	t.Cleanup(hold.Release)
+	t.Cleanup(hold.ReleaseAll)
 	for _, d := range jobs {
 		d.create(t)
-		must(t, hold.Await(ctx, d.heldUp()))
+		must(t, hold.AwaitUpload(ctx, d.heldUp()))
 		await(t, d.kind, d.name, "have done all", func(h lab.History) bool {
-			p := h.State().Progress
+			p := h.LastState().Progress
 			return p != nil && p.Done == p.Total
 		})
 	}
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
 	must(t, theLab.KillAPIServer())
-	hold.Release()
+	hold.ReleaseAll()
 	absence(logged)
 	must(t, theLab.StartAPIServer(ctx))
-	must(t, hold.Remove(ctx))
+	must(t, hold.RemoveHold(ctx))
 	must(t, bothFollow(ctx, "after-"+jobs[0].name))
 }
 
@@ -96,17 +96,17 @@ func awaitGivingUp(t *testing.T, logged int, d doomed) {
 // done, its results stored and the server alive.
 func wantUnsaid(t *testing.T, d doomed) {
 	t.Helper()
-	now := liveJob(t, d.kind, d.name).State()
+	now := liveJob(t, d.kind, d.name).LastState()
 	if now.Phase != "InProgress" {
 		t.Fatalf("%s is %s, want InProgress", d, now)
 	}
 	if now.Progress == nil || now.Progress.Done != now.Progress.Total {
 		t.Errorf("%s is %s, want all done", d, now)
 	}
-	if !theLab.StoredExists(d.results()) {
+	if !theLab.ObjectExists(d.results()) {
 		t.Errorf("the results of %s are not stored, although all the work was done", d)
 	}
-	if !theLab.VeleroRunning() {
+	if !theLab.IsVeleroRunning() {
 		t.Error("the server ended")
 	}
 }
@@ -126,7 +126,7 @@ func TestFinalPatchLost(t *testing.T) {
 	if two {
 		together = append(together, unsaved)
 	}
-	must(t, theLab.VeleroWith(patient(t), "--resource-timeout=5s"))
+	must(t, theLab.EnsureVelero(patient(t), "--resource-timeout=5s"))
 	fullBackup(t)
 	c := openConsole(t)
 	lose(t, func(logged int) {
@@ -177,7 +177,7 @@ func TestFinalPatchLost(t *testing.T) {
 	first.settles(t, "Completed")
 	settled()
 
-	must(t, theLab.AwaitSync(patient(t)))
+	must(t, theLab.AwaitBackupSync(patient(t)))
 	wantRestoreBehaves(t, away.name, "Completed")
 	wantBackupBehaves(t, brownout.name, "Completed")
 	if two {
@@ -198,7 +198,7 @@ func restartWithoutMark(t *testing.T, d doomed) {
 	if serverVersion(t).QueuesBackups() {
 		flags = []string{"--concurrent-backups=2"}
 	}
-	must(t, theLab.VeleroWith(ctx, flags...))
+	must(t, theLab.EnsureVelero(ctx, flags...))
 	must(t, theLab.AwaitLog(ctx, logged, "failed to patch restore", d.name))
 	lift()
 	wantUnsaid(t, d)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -50,7 +50,7 @@ func run(m *testing.M) (code int) {
 	var err error
 	if theLab, err = lab.Start(
 		ctx,
-		lab.Options{Seed: seed.Join(seed.New(seedNumber), seed.Rules()), Step: step},
+		lab.Options{Seed: seed.JoinSets(seed.New(seedNumber), seed.NewRuleSet()), OnStep: step},
 	); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -88,7 +88,7 @@ func prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if recorder, err = lab.Record(theLab.Config(), out); err != nil {
+	if recorder, err = lab.StartRecorder(theLab.RESTConfig(), out); err != nil {
 		return err
 	}
 	home, err := os.MkdirTemp(theLab.Dir(), "home-")
@@ -108,15 +108,15 @@ func prepare(ctx context.Context) error {
 func bothFollow(ctx context.Context, name string) error {
 	meta := metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}
 	for _, object := range []client.Object{
-		&velerov1.Backup{ObjectMeta: meta, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}},
-		&velerov1.Restore{ObjectMeta: meta, Spec: velerov1.RestoreSpec{BackupName: name}, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation}},
+		&veleroapi.Backup{ObjectMeta: meta, Status: veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFailedValidation}},
+		&veleroapi.Restore{ObjectMeta: meta, Spec: veleroapi.RestoreSpec{BackupName: name}, Status: veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailedValidation}},
 	} {
 		if err := theLab.Client.Create(ctx, object); err != nil {
 			return fmt.Errorf("looking whether all follow: %w", err)
 		}
 	}
 	for _, kind := range []string{"Backup", "Restore"} {
-		h, err := recorder.Await(ctx, kind, name, "be seen", func(h lab.History) bool { return len(h) > 0 })
+		h, err := recorder.AwaitJob(ctx, kind, name, "be seen", func(h lab.History) bool { return len(h) > 0 })
 		if err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func keepLogs(dir string) {
 // that asks for it makes it.
 func fullBackup(t *testing.T) lab.History {
 	t.Helper()
-	if h := recorder.Job("Backup", full); len(h) > 0 {
+	if h := recorder.JobHistory("Backup", full); len(h) > 0 {
 		return h
 	}
-	return backup(t, full, velerov1.BackupSpec{}, nil)
+	return backup(t, full, veleroapi.BackupSpec{}, nil)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,14 +19,14 @@ import (
 // harm. veltui shows all there is, and names what is wrong.
 func TestMalformedObjects(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.EnsureVelero(ctx))
 	const tenant = "tenant"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}))
 	location := velero("BackupStorageLocation", tenant, "malformed", map[string]any{
 		"provider": "aws", "validationFrequency": "1d", "objectStorage": map[string]any{"bucket": "tenant"},
 	})
 	malformed := velero("Backup", lab.Namespace, "malformed", map[string]any{
-		"ttl": "30d", "includedNamespaces": []any{"media"}, "storageLocation": lab.Location,
+		"ttl": "30d", "includedNamespaces": []any{"media"}, "storageLocation": lab.LocationName,
 	})
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
@@ -34,7 +34,7 @@ func TestMalformedObjects(t *testing.T) {
 		must(t, theLab.Client.Create(ctx, object))
 	}
 	must(t, theLab.AwaitLog(ctx, logged, "failed to list *v1.Backup", "30d"))
-	createBackup(t, "beside", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
+	createBackup(t, "beside", veleroapi.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
 
 	code, printed := runVeltui(t, "get", "backup")
 	if code != 0 || !holdsAll(printed, []string{"beside", "malformed"}) {
@@ -51,7 +51,7 @@ func TestMalformedObjects(t *testing.T) {
 		older(10*time.Minute, func(kind, _ string) bool { return kind == "Backup" || kind == "Restore" }),
 	)
 	explain(t, at, "backup/beside").wantWords(t, "MalformedSpec", "malformed", "ttl", "30d")
-	if phase := liveJob(t, "Backup", "beside").State().Phase; phase != "" {
+	if phase := liveJob(t, "Backup", "beside").LastState().Phase; phase != "" {
 		t.Errorf("Velero took it up (%s), although it cannot list Backups", phase)
 	}
 
@@ -65,7 +65,7 @@ func TestMalformedObjects(t *testing.T) {
 // velero is an object of a kind of Velero's, as it is sent.
 func velero(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": velerov1.SchemeGroupVersion.String(), "kind": kind,
+		"apiVersion": veleroapi.GroupVersion.String(), "kind": kind,
 		"metadata": map[string]any{"namespace": namespace, "name": name}, "spec": spec,
 	}}
 }

@@ -28,7 +28,7 @@ func TestServersLog(t *testing.T) {
 		t,
 		theLab.Client.List(ctx, &pods, client.InNamespace(lab.Namespace), client.MatchingLabels{"deploy": "velero"}),
 	)
-	clients, err := kubernetes.NewForConfig(theLab.Config())
+	clients, err := kubernetes.NewForConfig(theLab.RESTConfig())
 	must(t, err)
 	read := func(options corev1.PodLogOptions) string {
 		t.Helper()

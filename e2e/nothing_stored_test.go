@@ -5,21 +5,20 @@ package e2e
 import (
 	"context"
 	"fmt"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"maps"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 const veleroKeys = "/registry/velero.io/"
@@ -45,7 +44,7 @@ func writersOf(ctx context.Context, key string) string {
 	parts := strings.Split(strings.TrimPrefix(key, veleroKeys), "/") // plural, namespace, name
 	o := &unstructured.Unstructured{}
 	kind, err := theLab.Client.RESTMapper().
-		KindFor(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Resource: parts[0]})
+		KindFor(schema.GroupVersionResource{Group: veleroapi.GroupVersion.Group, Resource: parts[0]})
 	if err == nil {
 		o.SetGroupVersionKind(kind)
 		err = theLab.Client.Get(ctx, client.ObjectKey{Namespace: parts[1], Name: parts[2]}, o)
@@ -67,7 +66,7 @@ func watchKeys(ctx context.Context, before map[string]string) (stop func() (othe
 	ctx, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	read := func(ctx context.Context) {
-		now, err := theLab.EtcdKeys(ctx)
+		now, err := theLab.EtcdKeyRevisions(ctx)
 		if err != nil {
 			return
 		}
@@ -98,7 +97,7 @@ func watchKeys(ctx context.Context, before map[string]string) (stop func() (othe
 // TestDryRunStoresNothing reads every key of etcd before and after dry runs beside a running Velero.
 func TestDryRunStoresNothing(t *testing.T) {
 	fullBackup(t)
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	rights := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "stored-velero"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
@@ -107,9 +106,9 @@ func TestDryRunStoresNothing(t *testing.T) {
 		},
 	} // the lab's server pod has no other
 	must(t, theLab.Client.Create(patient(t), rights))
-	defer func() { must(t, theLab.Remove(patient(t), rights)) }()
+	defer func() { must(t, theLab.DeleteAndWait(patient(t), rights)) }()
 	keys := func() map[string]string {
-		all, err := theLab.EtcdKeys(patient(t))
+		all, err := theLab.EtcdKeyRevisions(patient(t))
 		must(t, err)
 		return all
 	}

@@ -55,7 +55,7 @@ var naming = []*regexp.Regexp{
 func (p *plot) restored(h lab.History, to string, items int) truth {
 	t := p.T
 	r := truth{
-		phase:    h.State().Phase,
+		phase:    h.LastState().Phase,
 		errors:   map[string]bool{},
 		warnings: map[string]bool{},
 		pending:  map[string]bool{},

@@ -4,10 +4,10 @@ package e2e
 
 import (
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
 	"strings"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // obstacle is something in the way of a restore, or something that only looks so.
@@ -23,7 +23,7 @@ type obstacle struct {
 	plant   string // objects, a line each, as YAML; $NS is the target's namespace
 	// also plants what is not easily written; what it makes with make goes away after the row.
 	also func(*plot)
-	spec func(*velerov1.RestoreSpec)
+	spec func(*veleroapi.RestoreSpec)
 
 	// What the real Velero is to make of it: the objects with errors, of which it refuses some if that is not zero;
 	// those with warnings, where they are what matters; and claims that stay Pending.
@@ -85,17 +85,17 @@ func quota(hard string, more ...string) string {
 	) + `}}`
 }
 
-func updates(s *velerov1.RestoreSpec) { s.ExistingResourcePolicy = velerov1.PolicyTypeUpdate }
+func updates(s *veleroapi.RestoreSpec) { s.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate }
 
-func namespaceOnly(s *velerov1.RestoreSpec) { s.IncludeClusterResources = new(bool) }
+func namespaceOnly(s *veleroapi.RestoreSpec) { s.IncludeClusterResources = new(bool) }
 
 // modifies has a restore use a resource modifier of these rules, none if they are empty.
-func modifies(rules string) (func(*plot), func(*velerov1.RestoreSpec)) {
+func modifies(rules string) (func(*plot), func(*veleroapi.RestoreSpec)) {
 	return func(p *plot) {
 			if rules != "" {
 				p.config(p.namespace, nil, map[string]string{"rules": "version: v1\nresourceModifierRules:\n" + rules})
 			}
-		}, func(s *velerov1.RestoreSpec) {
+		}, func(s *veleroapi.RestoreSpec) {
 			name := ""
 			for _, to := range s.NamespaceMapping {
 				name = to
@@ -437,14 +437,14 @@ var obstacles = []obstacle{
 		from:   obCarried,
 		errors: "db",
 		cause:  "NodeAgentMissing",
-		spec:   func(s *velerov1.RestoreSpec) { s.IncludedResources = []string{"pods"} },
+		spec:   func(s *veleroapi.RestoreSpec) { s.IncludedResources = []string{"pods"} },
 	},
 	{
 		name:    "native snapshot, no location",
 		from:    obCarried,
 		errors:  "disk",
 		pending: "disk",
-		spec:    func(s *velerov1.RestoreSpec) { s.ExcludedResources = []string{"pods"} },
+		spec:    func(s *veleroapi.RestoreSpec) { s.ExcludedResources = []string{"pods"} },
 	},
 	{name: "API service down, elsewhere", also: func(p *plot) { p.breakService() }},
 	{

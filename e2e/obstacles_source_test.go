@@ -3,21 +3,20 @@
 package e2e
 
 import (
-	"maps"
-	"os"
-	"slices"
-	"strings"
-	"testing"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	crdv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"maps"
+	"os"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+	"slices"
+	"strings"
+	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // The namespaces that are backed up, each in a backup of its name.
@@ -262,12 +261,12 @@ func plantObstacles(t *testing.T) {
 		backup(
 			t,
 			obMain,
-			velerov1.BackupSpec{IncludedNamespaces: []string{obMain}, IncludeClusterResources: &yes},
+			veleroapi.BackupSpec{IncludedNamespaces: []string{obMain}, IncludeClusterResources: &yes},
 			nil,
 		),
 		"Completed",
 	)
-	wantEnd(t, backup(t, obSecured, velerov1.BackupSpec{IncludedNamespaces: []string{obSecured}}, nil), "Completed")
+	wantEnd(t, backup(t, obSecured, veleroapi.BackupSpec{IncludedNamespaces: []string{obSecured}}, nil), "Completed")
 	plantCarried(t, obCarried)
 
 	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ob-else"}})
@@ -281,7 +280,7 @@ func plantObstacles(t *testing.T) {
 		if plural == "obplains" || plural == "obgoings" {
 			continue
 		}
-		must(t, theLab.Remove(ctx, obKind(plural, "v1")))
+		must(t, theLab.DeleteAndWait(ctx, obKind(plural, "v1")))
 		if change != nil {
 			k := obKind(plural, "v1")
 			change(k)
@@ -293,7 +292,7 @@ func plantObstacles(t *testing.T) {
 		func(a, b string) int { return strings.Compare(a[:2], b[:2]) },
 	) // claims before volumes
 	for _, name := range names {
-		must(t, theLab.Remove(ctx, all[name]))
+		must(t, theLab.DeleteAndWait(ctx, all[name]))
 		for _, o := range objectsOf(t, obAfter[name], obMain) {
 			make(o)
 		}
@@ -373,9 +372,9 @@ func plantCarried(t *testing.T, from string) {
 		corev1.PersistentVolumeReclaimRetain,
 		&none,
 	)
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	location := from + "-location"
-	b := &velerov1.Backup{}
+	b := &veleroapi.Backup{}
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: from}, b))
 	b.Status.VolumeSnapshotsAttempted, b.Status.VolumeSnapshotsCompleted, b.Spec.VolumeSnapshotLocations = 1, 1, []string{
 		location,
@@ -419,20 +418,20 @@ func plantCarried(t *testing.T, from string) {
 	)
 	must(
 		t,
-		theLab.Client.Create(ctx, &velerov1.PodVolumeBackup{
+		theLab.Client.Create(ctx, &veleroapi.PodVolumeBackup{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: lab.Namespace,
 				Name:      from,
-				Labels:    map[string]string{velerov1.BackupNameLabel: from},
+				Labels:    map[string]string{veleroapi.BackupNameLabel: from},
 			},
-			Spec: velerov1.PodVolumeBackupSpec{
+			Spec: veleroapi.PodVolumeBackupSpec{
 				Node:                  "n",
 				Pod:                   corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "db"},
 				Volume:                "data",
 				BackupStorageLocation: b.Spec.StorageLocation,
 				UploaderType:          "kopia",
 			},
-			Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
+			Status: veleroapi.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
 		}),
 	)
 }

@@ -6,19 +6,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
-
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestObstacles plants one obstacle after the other, asks veltui without and with a dry run, and then has the real
@@ -95,7 +94,7 @@ func judge(t *testing.T, namespace string, o obstacle) judged {
 				) == nil
 		})
 	}
-	p.spec = velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}
+	p.spec = veleroapi.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}
 	if from == obMain {
 		p.spec.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "ob", Operator: metav1.LabelSelectorOpIn, Values: append(strings.Fields(o.groups), "base")}}}

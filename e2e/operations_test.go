@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 const (
@@ -22,9 +22,9 @@ const acted = 4
 const checksOften = "--item-operation-sync-frequency=1s"
 
 func TestOperationsOfABackup(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t), checksOften))
-	spec := velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}
-	createBackup(t, "operations", spec, lab.Annotations{lab.Operation: "1s", lab.OperationHold: "backup-operations"})
+	must(t, theLab.EnsureVelero(patient(t), checksOften))
+	spec := veleroapi.BackupSpec{IncludedNamespaces: []string{"ops"}}
+	createBackup(t, "operations", spec, lab.Annotations{lab.OperationAnnotation: "1s", lab.OperationHoldAnnotation: "backup-operations"})
 	h := await(t, "Backup", "operations", "wait for its operations", lab.InPhase(waiting))
 	wantOperations(t, h, 0, 0)
 	must(t, theLab.OpenGate("backup-operations"))
@@ -36,7 +36,7 @@ func TestOperationsOfABackup(t *testing.T) {
 }
 
 func TestOperationsOfARestore(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t), checksOften))
+	must(t, theLab.EnsureVelero(patient(t), checksOften))
 	fullBackup(t)
 	for _, tt := range []struct {
 		name        string
@@ -47,13 +47,13 @@ func TestOperationsOfARestore(t *testing.T) {
 	}{
 		{"operations-end", lab.Annotations{}, []string{"", "InProgress", waiting, "Finalizing", "Completed"}, acted, 0},
 		{
-			"operations-fail", lab.Annotations{lab.OperationError: "the disk is full"},
+			"operations-fail", lab.Annotations{lab.OperationErrorAnnotation: "the disk is full"},
 			[]string{"", "InProgress", waiting, waitingMore, "FinalizingPartiallyFailed", "PartiallyFailed"}, 0, acted,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.annotations[lab.Operation], tt.annotations[lab.OperationHold] = "1s", tt.name
-			createRestore(t, tt.name, velerov1.RestoreSpec{
+			tt.annotations[lab.OperationAnnotation], tt.annotations[lab.OperationHoldAnnotation] = "1s", tt.name
+			createRestore(t, tt.name, veleroapi.RestoreSpec{
 				BackupName:         full,
 				IncludedNamespaces: []string{"ops"},
 				IncludedResources:  []string{"configmaps", "widgets.lab.veltui.io"},
@@ -80,14 +80,14 @@ func TestOperationsOfARestore(t *testing.T) {
 func wantOperations(t *testing.T, h lab.History, completed, failed int) {
 	t.Helper()
 	prefix := "restoreItemOperations"
-	if h.Last().Object.GetKind() == "Backup" {
+	if h.LastEvent().Object.GetKind() == "Backup" {
 		prefix = "backupItemOperations"
 	}
-	if a, c, f := h.Status(
+	if a, c, f := h.StatusNumber(
 		prefix+"Attempted",
-	), h.Status(
+	), h.StatusNumber(
 		prefix+"Completed",
-	), h.Status(
+	), h.StatusNumber(
 		prefix+"Failed",
 	); a != acted || c != completed ||
 		f != failed {

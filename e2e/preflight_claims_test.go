@@ -4,17 +4,17 @@ package e2e
 
 import (
 	"context"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // staticClaim makes a claim and the volume that it is bound to.
@@ -81,27 +81,27 @@ func claimPhase(t *testing.T, namespace, name string) (phase string) {
 
 // TestPreflightClaims holds what veltui says of claims that name a volume to what becomes of them.
 func TestPreflightClaims(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	ctx, none := patient(t), ""
 	const from = "pr-claims"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
 	hostPath := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}
 	staticClaim(t, from, "kept", hostPath, corev1.PersistentVolumeReclaimRetain, &none)
 	staticClaim(t, from, "made", hostPath, corev1.PersistentVolumeReclaimDelete, &none)
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	no := false
 	removeKept := func(namespaces ...string) {
 		for _, namespace := range namespaces {
-			must(t, theLab.Remove(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(namespace, "kept")}))
-			must(t, theLab.AwaitGone(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(namespace, "kept")}))
+			must(t, theLab.DeleteAndWait(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(namespace, "kept")}))
+			must(t, theLab.AwaitDeleted(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(namespace, "kept")}))
 		}
 	}
-	updating := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
+	updating := veleroapi.RestoreSpec{ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}
 	for _, c := range []struct {
 		name   string
 		before func()
 		to     string
-		spec   velerov1.RestoreSpec
+		spec   veleroapi.RestoreSpec
 		args   []string
 		code   int
 		found  string // of the claims
@@ -109,7 +109,7 @@ func TestPreflightClaims(t *testing.T) {
 		made   string
 	}{
 		{name: "mapped", to: "pr-mapped", code: exitRefused, found: "obstacle ClaimsNeverBind kept", kept: "Pending"},
-		{name: "alone", to: "pr-alone", spec: velerov1.RestoreSpec{IncludeClusterResources: &no}, args: []string{"--include-cluster-resources=false"}, code: exitRefused, found: "obstacle ClaimsNeverBind kept made", kept: "Pending", made: "Pending"},
+		{name: "alone", to: "pr-alone", spec: veleroapi.RestoreSpec{IncludeClusterResources: &no}, args: []string{"--include-cluster-resources=false"}, code: exitRefused, found: "obstacle ClaimsNeverBind kept made", kept: "Pending", made: "Pending"},
 		{name: "taken", to: "pr-taken", spec: updating, args: []string{"--existing-resource-policy=update"}, found: "doubt ClaimsNeverBind kept", kept: "Bound"},
 		{name: "released", before: func() { removeKept("pr-taken", from) }, to: "pr-released", code: exitRefused, found: "obstacle ClaimsNeverBind kept", kept: "Pending"},
 		{name: "free", before: func() {

@@ -7,13 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -23,9 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"os"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func nameOf(namespace, name string) metav1.ObjectMeta {
@@ -34,28 +33,28 @@ func nameOf(namespace, name string) metav1.ObjectMeta {
 
 // TestPreflightRefused: Velero refuses these restores, and veltui says so before.
 func TestPreflightRefused(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	ctx := patient(t)
 	const from = "pr-refused"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	const rules = "version: v1\nresourceModifierRules:\n- conditions: {groupResource: configmaps}\n  mergePatches:\n  - patchData: '{}'\n"
 	for name, text := range map[string]string{"pr-modifier": rules, "pr-modifier-bad": "version: v3\n", "pr-policy": "version: v1\n", "pr-policy-volumes": "version: v1\nvolumePolicies:\n- action: {type: skip}\n"} {
 		config := &corev1.ConfigMap{ObjectMeta: nameOf(lab.Namespace, name), Data: map[string]string{"rules": text}}
 		must(t, theLab.Client.Create(ctx, config))
-		defer func() { must(t, theLab.Remove(ctx, config)) }()
+		defer func() { must(t, theLab.DeleteAndWait(ctx, config)) }()
 	}
 	ref := func(name string) *corev1.TypedLocalObjectReference {
 		return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: name}
 	}
-	hook := func(container string) velerov1.RestoreSpec {
-		return velerov1.RestoreSpec{
-			Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{
+	hook := func(container string) veleroapi.RestoreSpec {
+		return veleroapi.RestoreSpec{
+			Hooks: veleroapi.RestoreHooks{Resources: []veleroapi.RestoreResourceHookSpec{
 				{
 					Name: "h",
-					PostHooks: []velerov1.RestoreResourceHook{
+					PostHooks: []veleroapi.RestoreResourceHook{
 						{
-							Init: &velerov1.InitRestoreHook{
+							Init: &veleroapi.InitRestoreHook{
 								InitContainers: []runtime.RawExtension{{Raw: []byte(container)}},
 							},
 						},
@@ -66,15 +65,15 @@ func TestPreflightRefused(t *testing.T) {
 	}
 	reads := slices.Contains([]string{"v1.18.3"}, theLab.Version)
 	for name, c := range map[string]struct {
-		spec    velerov1.RestoreSpec
+		spec    veleroapi.RestoreSpec
 		refused bool
 	}{
-		"modifier":         {velerov1.RestoreSpec{ResourceModifier: ref("pr-modifier")}, false},
-		"modifier-missing": {velerov1.RestoreSpec{ResourceModifier: ref("pr-nosuch")}, true},
-		"modifier-bad":     {velerov1.RestoreSpec{ResourceModifier: ref("pr-modifier-bad")}, true},
-		"policy-missing":   {velerov1.RestoreSpec{ResourcePolicy: ref("pr-nosuch")}, true},
-		"policy-volumes":   {velerov1.RestoreSpec{ResourcePolicy: ref("pr-policy-volumes")}, true},
-		"existing":         {velerov1.RestoreSpec{ExistingResourcePolicy: "recreate"}, true},
+		"modifier":         {veleroapi.RestoreSpec{ResourceModifier: ref("pr-modifier")}, false},
+		"modifier-missing": {veleroapi.RestoreSpec{ResourceModifier: ref("pr-nosuch")}, true},
+		"modifier-bad":     {veleroapi.RestoreSpec{ResourceModifier: ref("pr-modifier-bad")}, true},
+		"policy-missing":   {veleroapi.RestoreSpec{ResourcePolicy: ref("pr-nosuch")}, true},
+		"policy-volumes":   {veleroapi.RestoreSpec{ResourcePolicy: ref("pr-policy-volumes")}, true},
+		"existing":         {veleroapi.RestoreSpec{ExistingResourcePolicy: "recreate"}, true},
 		"hook-no-image":    {hook(`{"name":"a","command":["x"]}`), true},
 		"hook":             {hook(`{"name":"a","image":"i","command":["x"]}`), false},
 	} {
@@ -108,7 +107,7 @@ func TestPreflightRefused(t *testing.T) {
 // store replaces what Velero stored beside a backup.
 func store(t *testing.T, backup, what string, content any) {
 	t.Helper()
-	file, err := os.Create(theLab.StoredPath("backups/" + backup + "/" + backup + "-" + what + ".json.gz"))
+	file, err := os.Create(theLab.ObjectPath("backups/" + backup + "/" + backup + "-" + what + ".json.gz"))
 	must(t, err)
 	zip := gzip.NewWriter(file)
 	must(t, json.NewEncoder(zip).Encode(content))
@@ -118,7 +117,7 @@ func store(t *testing.T, backup, what string, content any) {
 
 // TestPreflightCarriers: what brings the data back is missing.
 func TestPreflightCarriers(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	ctx, none := patient(t), ""
 	const from = "pr-carriers"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
@@ -138,9 +137,9 @@ func TestPreflightCarriers(t *testing.T) {
 		corev1.PersistentVolumeReclaimRetain,
 		&none,
 	)
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	// As if the pod's volume had been copied, and the disk been in a native snapshot.
-	bound := &velerov1.Backup{}
+	bound := &veleroapi.Backup{}
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: from}, bound))
 	bound.Status.VolumeSnapshotsAttempted, bound.Status.VolumeSnapshotsCompleted, bound.Spec.VolumeSnapshotLocations = 1, 1, []string{
 		"pr-location",
@@ -182,20 +181,20 @@ func TestPreflightCarriers(t *testing.T) {
 			},
 		},
 	)
-	copied := &velerov1.PodVolumeBackup{
+	copied := &veleroapi.PodVolumeBackup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: lab.Namespace,
 			Name:      from,
-			Labels:    map[string]string{velerov1.BackupNameLabel: from},
+			Labels:    map[string]string{veleroapi.BackupNameLabel: from},
 		},
-		Spec: velerov1.PodVolumeBackupSpec{
+		Spec: veleroapi.PodVolumeBackupSpec{
 			Node:                  "n",
 			Pod:                   corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "db"},
 			Volume:                "data",
 			BackupStorageLocation: bound.Spec.StorageLocation,
 			UploaderType:          "kopia",
 		},
-		Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
+		Status: veleroapi.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
 	}
 	must(t, theLab.Client.Create(ctx, copied))
 
@@ -214,7 +213,7 @@ func TestPreflightCarriers(t *testing.T) {
 		restore(
 			t,
 			from,
-			velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-carried"}},
+			veleroapi.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-carried"}},
 			nil,
 		),
 		"PartiallyFailed",
@@ -261,7 +260,7 @@ func TestPreflightHangs(t *testing.T) {
 	}
 	must(t, theLab.KillVelero(ctx)) // it asks for the cluster's kinds at its start
 	must(t, theLab.StartVelero(ctx))
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	for _, c := range []struct {
 		kind       *crdv1.CustomResourceDefinition
 		says       string
@@ -280,7 +279,7 @@ func TestPreflightHangs(t *testing.T) {
 	} {
 		change(c.kind, c.harm)
 		resource, name := c.kind.Name, "pr-hangs-"+c.kind.Spec.Names.Plural
-		spec := velerov1.RestoreSpec{
+		spec := veleroapi.RestoreSpec{
 			BackupName:        from,
 			NamespaceMapping:  map[string]string{from: name},
 			IncludedResources: []string{resource, "configmaps"},
@@ -307,9 +306,9 @@ func TestPreflightHangs(t *testing.T) {
 		createRestore(t, name, spec, nil)
 		must(t, theLab.AwaitLog(ctx, at, "waiting informer cache sync"))
 		time.Sleep(8 * time.Second)
-		live := &velerov1.Restore{}
+		live := &veleroapi.Restore{}
 		must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, live))
-		if live.Status.Phase != velerov1.RestorePhaseInProgress ||
+		if live.Status.Phase != veleroapi.RestorePhaseInProgress ||
 			live.Status.Progress != nil && live.Status.Progress.ItemsRestored > 0 {
 			t.Errorf("%s: Velero does not hang: %+v: %s", name, live.Status, stored(t, name, "results"))
 		}
@@ -321,7 +320,7 @@ func TestPreflightHangs(t *testing.T) {
 // TestPreflightCrash: a claim without a class crashes Velero's server at the end of the restore.
 func TestPreflightCrash(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.EnsureVelero(ctx))
 	const from = "pr-crash"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
 	staticClaim(
@@ -332,7 +331,7 @@ func TestPreflightCrash(t *testing.T) {
 		corev1.PersistentVolumeReclaimDelete,
 		nil,
 	)
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	// As if a pod's volume had been copied.
 	store(
 		t,
@@ -367,12 +366,12 @@ func TestPreflightCrash(t *testing.T) {
 	createRestore(
 		t,
 		from,
-		velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-crashed"}},
+		veleroapi.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-crashed"}},
 		nil,
 	)
 	must(t, theLab.AwaitLog(ctx, at, "nil pointer dereference"))
 	must(t, theLab.KillVelero(ctx))
-	crashing := &velerov1.Restore{ObjectMeta: nameOf(lab.Namespace, from)}
+	crashing := &veleroapi.Restore{ObjectMeta: nameOf(lab.Namespace, from)}
 	must(
 		t,
 		theLab.Client.Patch(
@@ -388,7 +387,7 @@ func TestPreflightCrash(t *testing.T) {
 // TestPreflightCounts has what a count by kinds misses: scopes of a quota, Velero's own container, the class
 // of old, and a volume that was kept and comes back as a new one.
 func TestPreflightCounts(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	ctx := patient(t)
 	const from, to, gone = "pr-counts", "pr-counted", "pr-gone"
 	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
@@ -447,7 +446,7 @@ func TestPreflightCounts(t *testing.T) {
 	}
 	make(kept)
 	must(t, theLab.AwaitClaim(ctx, kept))
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	store(t, from, "volumeinfo", []map[string]any{
 		{
 			"backupMethod": "PodVolumeBackup",
@@ -468,19 +467,19 @@ func TestPreflightCounts(t *testing.T) {
 		},
 	})
 	make(
-		&velerov1.PodVolumeBackup{
+		&veleroapi.PodVolumeBackup{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: lab.Namespace,
 				Name:      from,
-				Labels:    map[string]string{velerov1.BackupNameLabel: from},
+				Labels:    map[string]string{veleroapi.BackupNameLabel: from},
 			},
-			Spec: velerov1.PodVolumeBackupSpec{
+			Spec: veleroapi.PodVolumeBackupSpec{
 				Node:         "n",
 				Pod:          corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "copied"},
 				Volume:       "data",
 				UploaderType: "kopia",
 			},
-			Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
+			Status: veleroapi.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
 		},
 	)
 	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: to}})
@@ -522,7 +521,7 @@ func TestPreflightCounts(t *testing.T) {
 	}
 	make(there)
 	make(changes)
-	defer func() { must(t, theLab.Remove(ctx, there)); must(t, theLab.Remove(ctx, changes)) }()
+	defer func() { must(t, theLab.DeleteAndWait(ctx, there)); must(t, theLab.DeleteAndWait(ctx, changes)) }()
 
 	d, found := preflight(t, exitRefused, "backup/"+from, "--namespace-mappings", from+":"+to)
 	want := []string{
@@ -549,7 +548,7 @@ func TestPreflightCounts(t *testing.T) {
 	}
 	wantEnd(
 		t,
-		restore(t, from, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil),
+		restore(t, from, veleroapi.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil),
 		"PartiallyFailed",
 	)
 	// No node-agent is asked for a pod that Kubernetes refuses.

@@ -5,12 +5,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	crdv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,8 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 type preflighted struct {
@@ -148,13 +147,13 @@ func TestPreflight(t *testing.T) {
 		must(t, theLab.StartVelero(ctx, slices.Concat(unthrottled, flags)...))
 	}
 	restart()
-	wantEnd(t, backup(t, "preflight", velerov1.BackupSpec{IncludedNamespaces: []string{"pf-source"}}, nil), "Completed")
+	wantEnd(t, backup(t, "preflight", veleroapi.BackupSpec{IncludedNamespaces: []string{"pf-source"}}, nil), "Completed")
 	for _, kind := range kinds {
-		must(t, theLab.Remove(ctx, kind))
+		must(t, theLab.DeleteAndWait(ctx, kind))
 	}
 	must(t, theLab.Client.Create(ctx, customKind("gizmos", "Gizmo", "v2")))
 	restart("--terminating-resource-timeout=2s")
-	must(t, theLab.Remove(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-source", Name: "front"}}))
+	must(t, theLab.DeleteAndWait(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-source", Name: "front"}}))
 
 	const there = "pf-there"
 	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
@@ -212,7 +211,7 @@ func TestPreflight(t *testing.T) {
 	h := restore(
 		t,
 		"preflight-planted",
-		velerov1.RestoreSpec{
+		veleroapi.RestoreSpec{
 			BackupName:              "preflight",
 			NamespaceMapping:        map[string]string{"pf-source": there},
 			IncludeClusterResources: &no,
@@ -233,7 +232,7 @@ func TestPreflight(t *testing.T) {
 		// Kubernetes makes the second itself in every namespace.
 		"warnings": {existsLine(t, "ConfigMap", "a"), existsLine(t, "ConfigMap", "kube-root-ca.crt")},
 	})
-	if total := h.State().Progress; total == nil || total.Total != d.Items {
+	if total := h.LastState().Progress; total == nil || total.Total != d.Items {
 		t.Errorf("Velero ended with %v items, preflight said %d", total, d.Items)
 	}
 
@@ -253,7 +252,7 @@ func TestPreflight(t *testing.T) {
 	h = restore(
 		t,
 		"preflight-clean",
-		velerov1.RestoreSpec{
+		veleroapi.RestoreSpec{
 			BackupName:       "preflight",
 			NamespaceMapping: map[string]string{"pf-source": "pf-clean"},
 			ExcludedResources: []string{
@@ -313,7 +312,7 @@ func plantMore(t *testing.T) {
 			},
 		}}
 		make(config)
-		defer func() { must(t, theLab.Remove(ctx, config)) }()
+		defer func() { must(t, theLab.DeleteAndWait(ctx, config)) }()
 	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: going, Finalizers: []string{"pf.example.com/stays"}}}
 	make(space)
@@ -344,7 +343,7 @@ func plantMore(t *testing.T) {
 			restore(
 				t,
 				c.name,
-				velerov1.RestoreSpec{
+				veleroapi.RestoreSpec{
 					BackupName:        "preflight",
 					NamespaceMapping:  map[string]string{"pf-source": c.space},
 					IncludedResources: c.kinds,
@@ -360,7 +359,7 @@ func plantMore(t *testing.T) {
 	if n := strings.Count(stored(t, "preflight-going", "results"), "namespace "+going); n != 4 {
 		t.Errorf("Velero waited %d times", n)
 	}
-	backup := &velerov1.Backup{}
+	backup := &veleroapi.Backup{}
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "preflight"}, backup))
 	lasts := backup.Status.Expiration
 	expire := func(at *metav1.Time) {

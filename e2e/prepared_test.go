@@ -4,18 +4,17 @@ package e2e
 
 import (
 	"encoding/json"
-	"reflect"
-	"strings"
-	"testing"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"reflect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"testing"
 
 	"github.com/veltui/veltui/internal/restore/modifier"
 	made "github.com/veltui/veltui/internal/restore/prepare"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // preparedObjects are restored besides comparedObjects.
@@ -43,7 +42,7 @@ resourceModifierRules:
 // TestPrepared holds what comes of items against what Velero creates: both in the same cluster, where the prepared
 // object is created in a dry run.
 func TestPrepared(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t), unthrottled...))
+	must(t, theLab.EnsureVelero(patient(t), unthrottled...))
 	ctx := patient(t)
 	for _, name := range []string{"prep-source", "prep-target"} {
 		must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
@@ -55,9 +54,9 @@ func TestPrepared(t *testing.T) {
 		Data:       map[string]string{"m": preparedModifier},
 	}
 	must(t, theLab.Client.Create(ctx, config))
-	t.Cleanup(func() { _ = theLab.Remove(patient(t), config) })
+	t.Cleanup(func() { _ = theLab.DeleteAndWait(patient(t), config) })
 	off := false
-	r := &made.Rules{Name: "prepared", CSI: &off, Modifier: rules, Restore: velerov1.RestoreSpec{
+	r := &made.Rules{RestoreName: "prepared", CSIEnabled: &off, Modifier: rules, Restore: veleroapi.RestoreSpec{
 		BackupName:              "prepared",
 		IncludedNamespaces:      []string{"*"},
 		NamespaceMapping:        map[string]string{"prep-source": "prep-target"},
@@ -76,7 +75,7 @@ func TestPrepared(t *testing.T) {
 		backup(
 			t,
 			"prepared",
-			velerov1.BackupSpec{IncludedNamespaces: []string{"prep-source"}, IncludeClusterResources: &off},
+			veleroapi.BackupSpec{IncludedNamespaces: []string{"prep-source"}, IncludeClusterResources: &off},
 			nil,
 		),
 		"Completed",
@@ -85,7 +84,7 @@ func TestPrepared(t *testing.T) {
 	for _, o := range objects {
 		must(t, theLab.Client.Get(ctx, client.ObjectKeyFromObject(o), o))
 		if o.GetKind() == "Service" {
-			must(t, theLab.Remove(ctx, o.DeepCopy()))
+			must(t, theLab.DeleteAndWait(ctx, o.DeepCopy()))
 		}
 	}
 	fails, reported := map[string]string{}, map[string][]string{}
@@ -94,12 +93,12 @@ func TestPrepared(t *testing.T) {
 		mapping, err := theLab.Client.RESTMapper().RESTMapping(o.GroupVersionKind().GroupKind())
 		must(t, err)
 		sent := o.DeepCopy()
-		c := r.Item(mapping.Resource.GroupResource().String(), sent)
-		if c.Skip != "" || c.Unsure != "" || c.Perhaps != "" {
+		c := r.PrepareItem(mapping.Resource.GroupResource().String(), sent)
+		if c.SkipReason != "" || c.UnsureReason != "" || c.MaybeSkippedReason != "" {
 			t.Errorf("%s %s: %+v", o.GetKind(), o.GetName(), c)
 		}
-		if c.Fails != "" {
-			fails[o.GetName()] = c.Fails
+		if c.Failure != "" {
+			fails[o.GetName()] = c.Failure
 			continue
 		}
 		if c.Errors != nil {
@@ -149,7 +148,7 @@ func TestPrepared(t *testing.T) {
 // stripped is an object without what each gets of its own.
 func stripped(o *unstructured.Unstructured) map[string]any {
 	o = o.DeepCopy()
-	made.Reset(o)
+	made.ResetMetadata(o)
 	for _, path := range []string{"metadata.managedFields", "spec.clusterIP", "spec.clusterIPs", "spec.selector.matchLabels.batch!kubernetes!io/controller-uid",
 		"spec.template.metadata.labels.batch!kubernetes!io/controller-uid", "spec.template.metadata.labels.controller-uid",
 		"data.token", "data.ca!crt", "data.namespace", "metadata.annotations.kubernetes!io/service-account!uid", "metadata.annotations.deployment!kubernetes!io/revision"} {

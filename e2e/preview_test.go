@@ -4,26 +4,25 @@ package e2e
 
 import (
 	"encoding/json"
+	corev1 "k8s.io/api/core/v1"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"sigs.k8s.io/yaml"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // typedRestore is a restore as a person types it into the form: what goes into
@@ -149,14 +148,14 @@ var typedRestores = []typedRestore{
 // command the Restore that the form saves.
 func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 	wantVelerosFlags(t)
-	must(t, theLab.VeleroWith(patient(t), unthrottled...))
+	must(t, theLab.EnsureVelero(patient(t), unthrottled...))
 	yes := true
 	wantEnd(
 		t,
 		backup(
 			t,
 			"typed",
-			velerov1.BackupSpec{IncludedNamespaces: []string{seed.Orders, seed.Stock}, IncludeClusterResources: &yes},
+			veleroapi.BackupSpec{IncludedNamespaces: []string{seed.OrdersNamespace, seed.StockNamespace}, IncludeClusterResources: &yes},
 			nil,
 		),
 		"Completed",
@@ -168,7 +167,7 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			name := "form-" + r.name
 			maps.DeleteFunc(r.fields, func(flag, _ string) bool { // what the command of this version lacks
-				f, _ := restorespec.Find(flag)
+				f, _ := restorespec.FindFlag(flag)
 				return !f.HasFlag(serverVersion(t))
 			})
 			c.types(t, ":preview typed\r")
@@ -179,10 +178,10 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 				c.awaits(
 					t,
 					"what stands in the way",
-					func() bool { return !strings.Contains(c.Screen(), ", checking") },
+					func() bool { return !strings.Contains(c.ScreenText(), ", checking") },
 				)
-				if strings.Contains(strings.Replace(c.Screen(), "Not checked: admission", "", 1), "Not checked") {
-					t.Errorf("not all was looked at:\n%s", c.Screen())
+				if strings.Contains(strings.Replace(c.ScreenText(), "Unchecked: admission", "", 1), "Unchecked") {
+					t.Errorf("not all was looked at:\n%s", c.ScreenText())
 				}
 			}
 			file := filepath.Join(dir, name+".yaml")
@@ -192,10 +191,10 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 			c.sees(t, "Saved to")
 			data, err := os.ReadFile(file)
 			must(t, err)
-			var saved velerov1.Restore
+			var saved veleroapi.Restore
 			must(t, yaml.UnmarshalStrict(data, &saved))
 			draft := restorespec.Draft{Restore: saved}
-			words, unsaid := draft.Words()
+			words, unsaid := draft.CommandWords()
 			if len(unsaid) > 0 {
 				t.Errorf("the command cannot say %q", unsaid)
 			}
@@ -225,11 +224,11 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 			c.leavesForm(t)
 			c.sees(t, "[1 Active]")
 			h := ended(t, "Restore", name)
-			if phase := h.State().Phase; phase != "Completed" && phase != "PartiallyFailed" {
+			if phase := h.LastState().Phase; phase != "Completed" && phase != "PartiallyFailed" {
 				t.Fatalf("it ended as %s", phase)
 			}
 			truth := map[string]int{}
-			if h.State().Progress != nil && h.State().Progress.Total > 0 {
+			if h.LastState().Progress != nil && h.LastState().Progress.Total > 0 {
 				truth = restoredCounts(t, name)
 				if restored := restoredItems(t, name); !slices.Equal(names, restored) {
 					t.Errorf("veltui names\n%q\nVelero restored\n%q", names, restored)
@@ -253,33 +252,33 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 
 // foreseen are the items that veltui's index of a backup says a restore restores now,
 // as restoredItems writes them.
-func foreseen(t *testing.T, backup string, spec velerov1.RestoreSpec) []string {
+func foreseen(t *testing.T, backup string, spec veleroapi.RestoreSpec) []string {
 	t.Helper()
-	file, err := os.Open(theLab.StoredPath("backups/" + backup + "/" + backup + ".tar.gz"))
+	file, err := os.Open(theLab.ObjectPath("backups/" + backup + "/" + backup + ".tar.gz"))
 	must(t, err)
 	defer func() { _ = file.Close() }()
 	index, err := collector.Read(patient(t), file, collector.Limits{})
 	must(t, err)
-	reader, err := live.New(live.Options{Config: theLab.Config(), Clock: time.Now})
+	reader, err := live.New(live.Options{Config: theLab.RESTConfig(), Clock: time.Now})
 	must(t, err)
-	served, err := reader.Served(patient(t))
+	served, err := reader.FetchServedKinds(patient(t))
 	must(t, err)
 	var there corev1.NamespaceList
 	must(t, theLab.Client.List(patient(t), &there))
-	question := collector.RestoreSpec{Restore: spec, Existing: collector.Namespaces{Known: true}}
+	question := collector.RestoreInput{Restore: spec, ExistingNamespaces: collector.TargetNamespaces{IsComplete: true}}
 	for _, n := range there.Items {
-		question.Existing.Names = append(question.Existing.Names, n.Name)
+		question.ExistingNamespaces.Names = append(question.ExistingNamespaces.Names, n.Name)
 	}
-	fates, err := index.Fates(patient(t), question, collector.LiveDiscovery(served.Lists))
+	fates, err := index.DetermineFates(patient(t), question, collector.LiveDiscovery(served.ResourceLists))
 	must(t, err)
 	var all []string
-	must(t, fates.Each(func(i collector.Item) {
+	must(t, fates.EachItem(func(i collector.Item) {
 		switch {
 		case i.Fate != collector.ToRestore:
 		case i.Resource == live.Namespaces:
-			all = append(all, i.Resource+" "+i.Target)
+			all = append(all, i.Resource+" "+i.TargetNamespace)
 		case i.Namespace != "":
-			all = append(all, i.Resource+" "+i.Target+"/"+i.Name)
+			all = append(all, i.Resource+" "+i.TargetNamespace+"/"+i.Name)
 		default:
 			all = append(all, i.Resource+" "+i.Name)
 		}
@@ -293,7 +292,7 @@ func wantVelerosFlags(t *testing.T) {
 	t.Helper()
 	help, err := theLab.VeleroCLI(patient(t), "restore", "create", "--help")
 	must(t, err)
-	for _, f := range restorespec.Fields() {
+	for _, f := range restorespec.FlagSpecs() {
 		if has := strings.Contains(help, " --"+f.Flag+" "); has != f.HasFlag(serverVersion(t)) {
 			t.Errorf("--%s: Velero's command has it: %v, veltui says %v", f.Flag, has, !has)
 		}
@@ -303,16 +302,16 @@ func wantVelerosFlags(t *testing.T) {
 // starts starts the restore that stands in the form.
 func (c *console) starts(t *testing.T, name string) {
 	t.Helper()
-	c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.Screen(), ", checking") })
+	c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.ScreenText(), ", checking") })
 	c.types(t, "\x0f") // ctrl+o
 	c.sees(t, "The API server was not asked", "again starts without it")
 	c.types(t, "\x0f")
 	c.sees(t, "Start restore "+lab.Namespace+"/"+name, "preflight found", "enter type the name")
 	c.types(t, "\r")
 	c.sees(t, " and press enter:")
-	want := regexp.MustCompile(`Type (\S+) and press enter:`).FindStringSubmatch(c.Screen())
+	want := regexp.MustCompile(`Type (\S+) and press enter:`).FindStringSubmatch(c.ScreenText())
 	if len(want) == 0 || !strings.HasSuffix(want[1], "/"+name) {
-		t.Fatalf("it asks for another name:\n%s", c.Screen())
+		t.Fatalf("it asks for another name:\n%s", c.ScreenText())
 	}
 	c.typesKeys(t, want[1]+"\r")
 	c.sees(t, "Done.", "Velero has taken it up", "enter close")
@@ -331,8 +330,8 @@ func (c *console) leavesForm(t *testing.T) {
 func (c *console) fill(t *testing.T, name string, fields map[string]string) {
 	t.Helper()
 	const down, up, clear = "\x1b[B", "\x1b[A", "\x15"
-	all := restorespec.Fields()
-	start := slices.IndexFunc(all, func(f restorespec.Field) bool { return f.Flag == "include-namespaces" })
+	all := restorespec.FlagSpecs()
+	start := slices.IndexFunc(all, func(f restorespec.FlagSpec) bool { return f.Flag == "include-namespaces" })
 	var keys strings.Builder
 	keys.WriteString(strings.Repeat(up, start+1) + clear + name)
 	for _, f := range all {
@@ -350,9 +349,9 @@ func (c *console) preview(t *testing.T, name string) map[string]int {
 	t.Helper()
 	var screen string
 	c.awaits(t, "the preview of "+name, func() bool {
-		screen = c.Screen()
+		screen = c.ScreenText()
 		return strings.Contains(screen, "name: "+name) && !strings.Contains(screen, "orking it out") &&
-			(strings.Contains(screen, "Total") || strings.Contains(screen, "Nothing would be restored"))
+			(strings.Contains(screen, "Total") || strings.Contains(screen, "nothing would be restored"))
 	})
 	counts := map[string]int{}
 	table := false
@@ -384,16 +383,16 @@ func (c *console) preview(t *testing.T, name string) map[string]int {
 
 // wantVelerosOwn has Velero's own command print, and not create, the Restore of a
 // command, and compares it with the one that the form saved.
-func wantVelerosOwn(t *testing.T, words []string, saved velerov1.Restore) {
+func wantVelerosOwn(t *testing.T, words []string, saved veleroapi.Restore) {
 	t.Helper()
 	out, err := theLab.VeleroCLI(patient(t), append(slices.Clone(words), "-o", "yaml")...)
 	must(t, err)
-	var theirs velerov1.Restore
+	var theirs veleroapi.Restore
 	must(t, yaml.Unmarshal([]byte(out), &theirs))
 	if slices.Equal(theirs.Spec.IncludedNamespaces, []string{"*"}) && saved.Spec.IncludedNamespaces == nil {
 		theirs.Spec.IncludedNamespaces = nil // its default, which is the same
 	}
-	fields := func(r velerov1.Restore) map[string]any {
+	fields := func(r veleroapi.Restore) map[string]any {
 		d := restorespec.Draft{Restore: r}
 		data, err := d.YAML("")
 		must(t, err)

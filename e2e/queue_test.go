@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // queued is a job that waits in Velero's line.
-func queued(h lab.History) bool { return h.State().Phase == "Queued" && h.Status("queuePosition") > 0 }
+func queued(h lab.History) bool {
+	return h.LastState().Phase == "Queued" && h.StatusNumber("queuePosition") > 0
+}
 
 // ran are the phases of a backup that runs to its end.
 var ran = []string{"InProgress", "Finalizing", "Completed"}
@@ -21,11 +23,11 @@ var ran = []string{"InProgress", "Finalizing", "Completed"}
 // overlaps in a namespace, one because no more may run at a time.
 func TestBackupsQueue(t *testing.T) {
 	needs(t, serverVersion(t).QueuesBackups(), "queue of backups")
-	must(t, theLab.VeleroWith(patient(t), "--concurrent-backups=2"))
-	of := func(namespaces ...string) velerov1.BackupSpec {
-		return velerov1.BackupSpec{IncludedNamespaces: namespaces}
+	must(t, theLab.EnsureVelero(patient(t), "--concurrent-backups=2"))
+	of := func(namespaces ...string) veleroapi.BackupSpec {
+		return veleroapi.BackupSpec{IncludedNamespaces: namespaces}
 	}
-	hold := lab.Annotations{lab.Hold: "queue"}
+	hold := lab.Annotations{lab.HoldAnnotation: "queue"}
 	running := lab.InPhase("InProgress")
 
 	createBackup(t, "queue-shop", of("shop", "media"), hold)
@@ -56,5 +58,5 @@ func wantReason(t *testing.T, h lab.History, position int, words ...string) {
 		return d.Queue != nil && d.Queue.Position == position && d.verdict() == "waiting" &&
 			!slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(d.Queue.Reason, w) })
 	})
-	t.Logf("%s waits at %d: %s", h.Last().Object.GetName(), position, d.Queue.Reason)
+	t.Logf("%s waits at %d: %s", h.LastEvent().Object.GetName(), position, d.Queue.Reason)
 }

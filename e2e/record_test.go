@@ -36,7 +36,7 @@ func keep() error {
 		return nil
 	}
 	for _, k := range kept {
-		h := recorder.Job(k.kind, k.name)
+		h := recorder.JobHistory(k.kind, k.name)
 		if len(h) == 0 {
 			continue // not every run makes every job
 		}
@@ -54,7 +54,7 @@ func write(dir string, h lab.History) error {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	encoder.SetEscapeHTML(false)
-	if end := slices.IndexFunc(h, func(e lab.Event) bool { return lab.Ended(lab.History{e}) }); end >= 0 {
+	if end := slices.IndexFunc(h, func(e lab.Event) bool { return lab.HasEnded(lab.History{e}) }); end >= 0 {
 		h = h[:end+1] // and not that it was deleted
 	}
 	for _, e := range h {
@@ -63,15 +63,15 @@ func write(dir string, h lab.History) error {
 		}
 	}
 	total := 0
-	if p := h.State().Progress; p != nil {
+	if p := h.LastState().Progress; p != nil {
 		total = p.Total
 	}
 	expected, err := json.MarshalIndent(map[string]any{
-		"phase":      h.State().Phase,
+		"phase":      h.LastState().Phase,
 		"totalItems": total,
-		"totalsSeen": append([]int{}, h.Totals()...),
-		"warnings":   h.Status("warnings"),
-		"errors":     h.Status("errors"),
+		"totalsSeen": append([]int{}, h.ItemTotals()...),
+		"warnings":   h.StatusNumber("warnings"),
+		"errors":     h.StatusNumber("errors"),
 	}, "", " ")
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func wantReport(t *testing.T, subject string) {
 	must(t, err)
 	_, asJSON := runVeltui(t, "report", subject, "-o", "json")
 	_, name, _ := strings.Cut(subject, "/")
-	for _, words := range []string{"# Report on restore " + name, "verdict `stuck`", "Started: 2", "Proof: ", "## Evidence", "gave up", "## What is left to do", "## What was done", "Nobody changed", "## Limits of what it waits for", "Velero gave up writing the status:"} {
+	for _, words := range []string{"# Report on restore " + name, "verdict `stuck`", "Started: 2", "Proof: ", "## Facts", "gave up", "## What is left to do", "## What was done", "Nobody changed", "## Limits of what it waits for", "Velero gave up writing the status:"} {
 		if !strings.Contains(string(text), words) {
 			t.Errorf("the report does not say %q:\n%s", words, text)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +20,7 @@ var restored = []string{"", "InProgress", "Finalizing", "Completed"}
 // to maps every namespace of the seed to one that ends in suffix.
 func to(suffix string) map[string]string {
 	mapping := map[string]string{}
-	for _, namespace := range seed.Namespaces() {
+	for _, namespace := range seed.NamespaceNames() {
 		mapping[namespace] = namespace + "-" + suffix
 	}
 	return mapping
@@ -32,26 +32,26 @@ func to(suffix string) map[string]string {
 var unthrottled = []string{"--client-qps=1000", "--client-burst=1000"}
 
 func TestRestores(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t), unthrottled...))
+	must(t, theLab.EnsureVelero(patient(t), unthrottled...))
 	yes, no := true, false
 	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web", "team": "red"}}
 	for _, tt := range []struct {
 		name string
-		spec velerov1.RestoreSpec
+		spec veleroapi.RestoreSpec
 		// least is how many items there are at least by the seed.
 		least int
 	}{
-		{"mapped", velerov1.RestoreSpec{IncludedNamespaces: seed.Namespaces(), NamespaceMapping: to("mapped")}, 1700},
-		{"resources", velerov1.RestoreSpec{
+		{"mapped", veleroapi.RestoreSpec{IncludedNamespaces: seed.NamespaceNames(), NamespaceMapping: to("mapped")}, 1700},
+		{"resources", veleroapi.RestoreSpec{
 			IncludedNamespaces: []string{"shop"}, IncludedResources: []string{"configmaps", "secrets"}, NamespaceMapping: to("resources"),
 		}, 700},
-		{"selector", velerov1.RestoreSpec{IncludedNamespaces: []string{"shop"}, LabelSelector: web, NamespaceMapping: to("selector")}, 30},
-		{"or-selectors", velerov1.RestoreSpec{
+		{"selector", veleroapi.RestoreSpec{IncludedNamespaces: []string{"shop"}, LabelSelector: web, NamespaceMapping: to("selector")}, 30},
+		{"or-selectors", veleroapi.RestoreSpec{
 			IncludedNamespaces: []string{"billing"}, NamespaceMapping: to("or"),
 			OrLabelSelectors: []*metav1.LabelSelector{web, {MatchLabels: map[string]string{"app": "db"}}},
 		}, 30},
-		{"cluster-on", velerov1.RestoreSpec{IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &yes, NamespaceMapping: to("on")}, 200},
-		{"cluster-off", velerov1.RestoreSpec{IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &no, NamespaceMapping: to("off")}, 200},
+		{"cluster-on", veleroapi.RestoreSpec{IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &yes, NamespaceMapping: to("on")}, 200},
+		{"cluster-off", veleroapi.RestoreSpec{IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &no, NamespaceMapping: to("off")}, 200},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fullBackup(t)
@@ -74,12 +74,12 @@ func TestRestores(t *testing.T) {
 // fewer items than before, and restored at least so many.
 func wantWhole(t *testing.T, h lab.History, least int) {
 	t.Helper()
-	last := h.State().Progress
+	last := h.LastState().Progress
 	if last == nil || last.Done != last.Total || last.Done < least {
 		t.Fatalf("final progress %v, want at least %d items, all done", last, least)
 	}
 	done := 0
-	for _, s := range h.States() {
+	for _, s := range h.DistinctStates() {
 		if s.Progress == nil {
 			continue
 		}
@@ -100,7 +100,7 @@ func TestRestoreAgainstQuota(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("5")}},
 	}))
-	h := restore(t, "quota", velerov1.RestoreSpec{
+	h := restore(t, "quota", veleroapi.RestoreSpec{
 		BackupName: full, IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"configmaps"},
 		NamespaceMapping: map[string]string{"ops": target},
 	}, nil)
@@ -108,7 +108,7 @@ func TestRestoreAgainstQuota(t *testing.T) {
 	wantTold(t, h)
 	wantPhases(t, h, []string{"", "InProgress", "FinalizingPartiallyFailed", "PartiallyFailed"})
 	wantWhole(t, h, 90) // what failed counts as restored
-	if errors := h.Status("errors"); errors < 80 {
+	if errors := h.StatusNumber("errors"); errors < 80 {
 		t.Errorf("%d errors, want one for each of the 90 ConfigMaps that the quota refuses", errors)
 	}
 	wantResults(t, h, "quota", target)
@@ -125,19 +125,19 @@ func TestFailedValidation(t *testing.T) {
 	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	for _, tt := range []struct {
 		name string
-		spec velerov1.RestoreSpec
+		spec veleroapi.RestoreSpec
 	}{
-		{"invalid", velerov1.RestoreSpec{IncludedNamespaces: both, ExcludedNamespaces: both}},
-		{"invalid-nodes", velerov1.RestoreSpec{IncludedResources: []string{"configmaps", "nodes"}}},
-		{"invalid-resources", velerov1.RestoreSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"pods"}}},
-		{"invalid-stars", velerov1.RestoreSpec{IncludedResources: []string{"*", "pods"}}},
-		{"invalid-exclude", velerov1.RestoreSpec{ExcludedNamespaces: []string{"*"}}},
-		{"invalid-selectors", velerov1.RestoreSpec{LabelSelector: web, OrLabelSelectors: []*metav1.LabelSelector{web}}},
+		{"invalid", veleroapi.RestoreSpec{IncludedNamespaces: both, ExcludedNamespaces: both}},
+		{"invalid-nodes", veleroapi.RestoreSpec{IncludedResources: []string{"configmaps", "nodes"}}},
+		{"invalid-resources", veleroapi.RestoreSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"pods"}}},
+		{"invalid-stars", veleroapi.RestoreSpec{IncludedResources: []string{"*", "pods"}}},
+		{"invalid-exclude", veleroapi.RestoreSpec{ExcludedNamespaces: []string{"*"}}},
+		{"invalid-selectors", veleroapi.RestoreSpec{LabelSelector: web, OrLabelSelectors: []*metav1.LabelSelector{web}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.spec.BackupName = full
 			_, err := estimateSpec(t, tt.spec)
-			if err == nil || !strings.Contains(err.Error(), "fails Velero's validation") {
+			if err == nil || !strings.Contains(err.Error(), "Velero refuses this restore: ") {
 				t.Errorf("veltui estimate said %v, want that Velero would refuse it", err)
 			}
 			h := restore(t, tt.name, tt.spec, nil)
@@ -147,7 +147,7 @@ func TestFailedValidation(t *testing.T) {
 		})
 	}
 	t.Run("backup", func(t *testing.T) {
-		h := backup(t, "invalid", velerov1.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
+		h := backup(t, "invalid", veleroapi.BackupSpec{IncludedNamespaces: both, ExcludedNamespaces: both}, nil)
 		wantEnd(t, h, "FailedValidation")
 		wantTold(t, h)
 		wantPhases(t, h, backupPhases(t, "FailedValidation"))
@@ -158,21 +158,21 @@ func TestFailedValidation(t *testing.T) {
 // Velero has one worker, and says nothing of those that wait for it.
 func TestRestoresWaitForTheWorker(t *testing.T) {
 	fullBackup(t)
-	spec := func(suffix string) velerov1.RestoreSpec {
-		return velerov1.RestoreSpec{
+	spec := func(suffix string) veleroapi.RestoreSpec {
+		return veleroapi.RestoreSpec{
 			BackupName:         full,
 			IncludedNamespaces: []string{"media"},
 			IncludedResources:  []string{"configmaps"},
 			NamespaceMapping:   to(suffix),
 		}
 	}
-	createRestore(t, "worker-1", spec("w1"), lab.Annotations{lab.Hold: "worker"})
+	createRestore(t, "worker-1", spec("w1"), lab.Annotations{lab.HoldAnnotation: "worker"})
 	await(
 		t,
 		"Restore",
 		"worker-1",
 		"be held with some items done",
-		func(h lab.History) bool { return h.State().Progress != nil },
+		func(h lab.History) bool { return h.LastState().Progress != nil },
 	)
 	createRestore(t, "worker-2", spec("w2"), nil)
 	createRestore(t, "worker-3", spec("w3"), nil)
@@ -197,7 +197,7 @@ func TestRestoresWaitForTheWorker(t *testing.T) {
 		wantTold(t, h)
 		wantPhases(t, h, restored)
 	}
-	if began, freed := second.Since("InProgress"), first.Since("Finalizing"); began.Before(freed) {
+	if began, freed := second.FirstInPhase("InProgress"), first.FirstInPhase("Finalizing"); began.Before(freed) {
 		t.Errorf("the second restore began %s before the first had left the worker", freed.Sub(began))
 	}
 }

@@ -49,7 +49,7 @@ func stored(t *testing.T, restore, what string) string {
 // unzipped is the text of a file in the object store.
 func unzipped(t *testing.T, path string) string {
 	t.Helper()
-	file, err := os.Open(theLab.StoredPath(path))
+	file, err := os.Open(theLab.ObjectPath(path))
 	must(t, err)
 	defer func() { _ = file.Close() }()
 	zipped, err := gzip.NewReader(file)

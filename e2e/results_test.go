@@ -48,9 +48,9 @@ func wantResults(t *testing.T, h lab.History, name, namespace string) {
 			t.Errorf("the resource is not taken out of %q", m.Example)
 		}
 	}
-	if counts["error"] != h.Status("errors") || counts["warning"] != h.Status("warnings") ||
+	if counts["error"] != h.StatusNumber("errors") || counts["warning"] != h.StatusNumber("warnings") ||
 		counts["error"] != len(real["errors"].Namespaces[namespace]) {
-		t.Errorf("veltui counts %v, Velero %d errors and %d warnings", counts, h.Status("errors"), h.Status("warnings"))
+		t.Errorf("veltui counts %v, Velero %d errors and %d warnings", counts, h.StatusNumber("errors"), h.StatusNumber("warnings"))
 	}
 	for _, message := range real["errors"].Namespaces[namespace] {
 		id, _, _ := strings.Cut(strings.TrimPrefix(message, "error restoring "), ": ")
@@ -89,8 +89,8 @@ func wantPages(t *testing.T, h lab.History, name, namespace string) {
 	c.types(t, "e")
 	c.sees(
 		t,
-		fmt.Sprintf("%d errors", h.Status("errors")),
-		fmt.Sprintf("errors, namespace %s (%d)", namespace, h.Status("errors")),
+		fmt.Sprintf("%d errors", h.StatusNumber("errors")),
+		fmt.Sprintf("errors, namespace %s (%d)", namespace, h.StatusNumber("errors")),
 		"exceeded quota",
 		"more",
 	)

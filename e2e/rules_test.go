@@ -13,7 +13,7 @@ import (
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
 	rules "github.com/veltui/veltui/internal/velero"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -199,7 +199,7 @@ func TestRules(t *testing.T) {
 	backupOfRules(t)
 	forget(t)
 	// A server looks for new kinds when it starts, so this one knows no crates.
-	must(t, theLab.VeleroWith(patient(t), rulesServer...))
+	must(t, theLab.EnsureVelero(patient(t), rulesServer...))
 	first := withoutCrates
 	if serverVersion(t).Before(rules.Version{1, 18, 3}) {
 		first = slices.DeleteFunc(slices.Clone(first), func(r rule) bool { return r.name == "policy" })
@@ -215,12 +215,12 @@ func TestRules(t *testing.T) {
 // resources, a node and its mirror pod among them.
 func backupOfRules(t *testing.T) {
 	t.Helper()
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	ctx, yes := patient(t), true
 	const node = "rules-node"
 	mirror := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   seed.Orders,
+			Namespace:   seed.OrdersNamespace,
 			Name:        "mirror-0",
 			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "mirrored"},
 		},
@@ -233,8 +233,8 @@ func backupOfRules(t *testing.T) {
 	for _, object := range []client.Object{of, mirror} {
 		must(t, theLab.Client.Create(ctx, object))
 	}
-	h := backup(t, "rules", velerov1.BackupSpec{
-		IncludedNamespaces: []string{seed.Orders, seed.Stock, seed.Archive}, IncludeClusterResources: &yes,
+	h := backup(t, "rules", veleroapi.BackupSpec{
+		IncludedNamespaces: []string{seed.OrdersNamespace, seed.StockNamespace, seed.ArchiveNamespace}, IncludeClusterResources: &yes,
 	}, nil)
 	wantEnd(t, h, "Completed")
 	wantTold(t, h)
@@ -250,9 +250,9 @@ func forget(t *testing.T) {
 	ctx := patient(t)
 	for _, object := range []client.Object{
 		&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "crates.lab.veltui.io"}},
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: seed.Archive}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: seed.ArchiveNamespace}},
 	} {
-		must(t, theLab.Remove(ctx, object))
+		must(t, theLab.DeleteAndWait(ctx, object))
 	}
 }
 
@@ -271,10 +271,10 @@ func createPolicy(t *testing.T) {
 func restoreByRules(t *testing.T, holder string, wave []rule) {
 	t.Helper()
 	rules := slices.Clone(wave)
-	createRestore(t, holder, velerov1.RestoreSpec{
-		BackupName: "rules", IncludedNamespaces: []string{seed.Orders}, IncludedResources: []string{"configmaps"},
-		NamespaceMapping: map[string]string{seed.Orders: "orders-held"},
-	}, lab.Annotations{lab.Hold: holder})
+	createRestore(t, holder, veleroapi.RestoreSpec{
+		BackupName: "rules", IncludedNamespaces: []string{seed.OrdersNamespace}, IncludedResources: []string{"configmaps"},
+		NamespaceMapping: map[string]string{seed.OrdersNamespace: "orders-held"},
+	}, lab.Annotations{lab.HoldAnnotation: holder})
 	await(t, "Restore", holder, "have the worker", lab.InPhase("InProgress"))
 	for i := range rules {
 		rules[i].name = "rule-" + rules[i].name
@@ -287,7 +287,7 @@ func restoreByRules(t *testing.T, holder string, wave []rule) {
 	}
 	estimates := estimateAll(t, rules)
 	for _, r := range rules {
-		if h := recorder.Job("Restore", r.name); h.State().Phase != "" {
+		if h := recorder.JobHistory("Restore", r.name); h.LastState().Phase != "" {
 			t.Errorf("restore %s began before it was estimated: %s", r.name, h.Summary())
 		}
 	}
@@ -344,11 +344,11 @@ func (r rule) compare(t *testing.T, e estimated, h lab.History) {
 		"%d items; %s; %.1f s; assumed: %q",
 		e.Items,
 		h.Summary(),
-		h.Last().At.Sub(h.Since("InProgress")).Seconds(),
+		h.LastEvent().At.Sub(h.FirstInPhase("InProgress")).Seconds(),
 		e.Assumptions,
 	)
-	if phase := h.State().Phase; phase != "Completed" && phase != "PartiallyFailed" {
-		t.Fatalf("ended as %s: %s", phase, h.Text("failureReason"))
+	if phase := h.LastState().Phase; phase != "Completed" && phase != "PartiallyFailed" {
+		t.Fatalf("ended as %s: %s", phase, h.StatusText("failureReason"))
 	}
 	wantTold(t, h)
 	if stated := slices.ContainsFunc(
@@ -359,7 +359,7 @@ func (r rule) compare(t *testing.T, e estimated, h lab.History) {
 		t.Errorf("assumptions %q, want one with the words %q", e.Assumptions, r.assumes)
 	}
 	total := 0
-	if p := h.State().Progress; p != nil {
+	if p := h.LastState().Progress; p != nil {
 		total = p.Total
 	}
 	if r.empty != (total == 0) {

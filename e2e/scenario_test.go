@@ -11,7 +11,7 @@ import (
 
 	"github.com/veltui/veltui/e2e/lab"
 	rules "github.com/veltui/veltui/internal/velero"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // serverVersion is the version of Velero that the lab runs. What differs between
@@ -50,7 +50,7 @@ func notStarted(t *testing.T) func(lab.History) bool {
 	if serverVersion(t).QueuesBackups() {
 		return queued
 	}
-	return func(h lab.History) bool { return len(h) > 0 && h.State().Phase == "" }
+	return func(h lab.History) bool { return len(h) > 0 && h.LastState().Phase == "" }
 }
 
 // existsLine are words of the warning about something that is in the cluster already,
@@ -94,23 +94,23 @@ func must(t *testing.T, err error) {
 
 // createBackup and createRestore create a job; backup and restore also wait
 // until it has ended, and return what was recorded.
-func createBackup(t *testing.T, name string, spec velerov1.BackupSpec, a lab.Annotations) {
+func createBackup(t *testing.T, name string, spec veleroapi.BackupSpec, a lab.Annotations) {
 	t.Helper()
 	must(t, theLab.CreateBackup(patient(t), name, spec, a))
 }
 
-func createRestore(t *testing.T, name string, spec velerov1.RestoreSpec, a lab.Annotations) {
+func createRestore(t *testing.T, name string, spec veleroapi.RestoreSpec, a lab.Annotations) {
 	t.Helper()
 	must(t, theLab.CreateRestore(patient(t), name, spec, a))
 }
 
-func backup(t *testing.T, name string, spec velerov1.BackupSpec, a lab.Annotations) lab.History {
+func backup(t *testing.T, name string, spec veleroapi.BackupSpec, a lab.Annotations) lab.History {
 	t.Helper()
 	createBackup(t, name, spec, a)
 	return ended(t, "Backup", name)
 }
 
-func restore(t *testing.T, name string, spec velerov1.RestoreSpec, a lab.Annotations) lab.History {
+func restore(t *testing.T, name string, spec veleroapi.RestoreSpec, a lab.Annotations) lab.History {
 	t.Helper()
 	createRestore(t, name, spec, a)
 	return ended(t, "Restore", name)
@@ -119,13 +119,13 @@ func restore(t *testing.T, name string, spec velerov1.RestoreSpec, a lab.Annotat
 // ended waits until a job has ended.
 func ended(t *testing.T, kind, name string) lab.History {
 	t.Helper()
-	return await(t, kind, name, "end", lab.Ended)
+	return await(t, kind, name, "end", lab.HasEnded)
 }
 
 // await waits until what was recorded of a job satisfies done.
 func await(t *testing.T, kind, name, what string, done func(lab.History) bool) lab.History {
 	t.Helper()
-	h, err := recorder.Await(patient(t), kind, name, what, done)
+	h, err := recorder.AwaitJob(patient(t), kind, name, what, done)
 	must(t, err)
 	return h
 }
@@ -135,13 +135,13 @@ func wantEnd(t *testing.T, h lab.History, phase string) {
 	t.Helper()
 	t.Logf(
 		"%s %s: %s; totals %v; %.1f s",
-		h.Last().Object.GetKind(),
-		h.Last().Object.GetName(),
+		h.LastEvent().Object.GetKind(),
+		h.LastEvent().Object.GetName(),
 		h.Summary(),
-		h.Totals(),
-		h.Last().At.Sub(h[0].At).Seconds(),
+		h.ItemTotals(),
+		h.LastEvent().At.Sub(h[0].At).Seconds(),
 	)
-	if got := h.State().Phase; got != phase {
+	if got := h.LastState().Phase; got != phase {
 		t.Errorf("ended as %s, want %s", got, phase)
 	}
 }
@@ -161,7 +161,7 @@ func wantPhases(t *testing.T, h lab.History, want []string, maybe ...string) {
 // live reads a job as it is now.
 func liveJob(t *testing.T, kind, name string) lab.History {
 	t.Helper()
-	h, err := theLab.Live(patient(t), kind, name)
+	h, err := theLab.ReadJob(patient(t), kind, name)
 	must(t, err)
 	return h
 }

@@ -30,7 +30,7 @@ var (
 // TestSelections restores random selections of the full backup: what came back is what was selected and what was
 // announced, and the ConfigMap is gone. E2E_SELECTIONS is how many.
 func TestSelections(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t), unthrottled...))
+	must(t, theLab.EnsureVelero(patient(t), unthrottled...))
 	fullBackup(t)
 	count := 5
 	if n, err := strconv.Atoi(os.Getenv("E2E_SELECTIONS")); err == nil {

@@ -12,8 +12,7 @@ import (
 
 	"github.com/veltui/veltui/e2e/lab"
 	rules "github.com/veltui/veltui/internal/velero"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +36,7 @@ func TestVolumesWaitForASlot(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
 	must(t, theLab.StartNodeAgent(ctx, oneAtATime))
-	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	must(t, theLab.EnsureVelero(ctx, "--features=EnableCSI"))
 	moveVolumes(t, holder, 1)
 	awaitUploads(t, holder, "Accepted")
 	runMover(t, in(t, holder, "Accepted"))
@@ -111,8 +110,8 @@ func podVolumeWaits(t *testing.T) {
 	}))
 	must(t, theLab.RunPod(ctx, name, "files"))
 	yes := true
-	createBackup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}, DefaultVolumesToFsBackup: &yes}, nil)
-	var list velerov1.PodVolumeBackupList
+	createBackup(t, name, veleroapi.BackupSpec{IncludedNamespaces: []string{name}, DefaultVolumesToFsBackup: &yes}, nil)
+	var list veleroapi.PodVolumeBackupList
 	for len(list.Items) == 0 {
 		must(
 			t,
@@ -120,7 +119,7 @@ func podVolumeWaits(t *testing.T) {
 				ctx,
 				&list,
 				client.InNamespace(lab.Namespace),
-				client.MatchingLabels{velerov1.BackupNameLabel: name},
+				client.MatchingLabels{veleroapi.BackupNameLabel: name},
 			),
 		)
 		time.Sleep(50 * time.Millisecond)
@@ -136,7 +135,7 @@ func podVolumeWaits(t *testing.T) {
 		wantRefused(t, at, "Backup", name, "--cancel-volumes")
 	}
 	must(t, theLab.Client.Get(ctx, client.ObjectKeyFromObject(volume), volume))
-	if volume.Spec.Cancel || volume.Status.Phase != "" && volume.Status.Phase != velerov1.PodVolumeBackupPhaseNew {
+	if volume.Spec.Cancel || volume.Status.Phase != "" && volume.Status.Phase != veleroapi.PodVolumeBackupPhaseNew {
 		t.Errorf("the pod volume backup is %q, cancel %v; want it new", volume.Status.Phase, volume.Spec.Cancel)
 	}
 	must(
@@ -196,7 +195,7 @@ func cancelGone(t *testing.T) {
 			t.Errorf("%s has cancel %v", u.Name, u.Spec.Cancel)
 		}
 	}
-	must(t, theLab.StopNodeAgent(ctx))
+	must(t, theLab.RemoveNodeAgent(ctx))
 	for _, u := range uploads(t, waiter) {
 		must(t, theLab.Client.Patch(ctx, &u, client.RawPatch("application/merge-patch+json", []byte(canceled))))
 	}
@@ -212,7 +211,7 @@ func TestCancelOneOfThree(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
 	must(t, theLab.StartNodeAgent(ctx, `{"loadConcurrency":{"globalConfig":3}}`))
-	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	must(t, theLab.EnsureVelero(ctx, "--features=EnableCSI"))
 	const name = "one-of-three"
 	moveVolumes(t, name, 3)
 	awaitUploads(t, name, "Accepted", "Accepted", "Accepted")
@@ -262,7 +261,7 @@ func TestCancelOneOfThree(t *testing.T) {
 		ends(t, u)
 	}
 	awaitUploads(t, name, "Canceling", "Completed", "Completed")
-	must(t, theLab.StopNodeAgent(ctx))
+	must(t, theLab.RemoveNodeAgent(ctx))
 	must(t, theLab.Client.Patch(ctx, &gone, client.RawPatch("application/merge-patch+json", []byte(canceled))))
 	wantEnd(t, ended(t, "Backup", name), "PartiallyFailed")
 	if code := <-settled; code != 0 {
@@ -293,7 +292,7 @@ func moveVolumes(t *testing.T, name string, claims int) {
 	for i := range claims {
 		must(t, theLab.CreateClaim(patient(t), name, fmt.Sprintf("data-%d", i)))
 	}
-	createBackup(t, name, velerov1.BackupSpec{
+	createBackup(t, name, veleroapi.BackupSpec{
 		IncludedNamespaces: []string{
 			name,
 		},
@@ -304,16 +303,16 @@ func moveVolumes(t *testing.T, name string, claims int) {
 }
 
 // uploads are the DataUploads of a backup.
-func uploads(t *testing.T, backup string) []velerov2alpha1.DataUpload {
+func uploads(t *testing.T, backup string) []veleroapi.DataUpload {
 	t.Helper()
-	var list velerov2alpha1.DataUploadList
+	var list veleroapi.DataUploadList
 	must(
 		t,
 		theLab.Client.List(
 			patient(t),
 			&list,
 			client.InNamespace(lab.Namespace),
-			client.MatchingLabels{velerov1.BackupNameLabel: backup},
+			client.MatchingLabels{veleroapi.BackupNameLabel: backup},
 		),
 	)
 	return list.Items
@@ -341,10 +340,10 @@ func awaitUploads(t *testing.T, backup string, want ...string) {
 }
 
 // in is the DataUpload of a backup that is in a phase.
-func in(t *testing.T, backup string, phase velerov2alpha1.DataUploadPhase) velerov2alpha1.DataUpload {
+func in(t *testing.T, backup string, phase veleroapi.DataUploadPhase) veleroapi.DataUpload {
 	t.Helper()
 	all := uploads(t, backup)
-	i := slices.IndexFunc(all, func(u velerov2alpha1.DataUpload) bool { return u.Status.Phase == phase })
+	i := slices.IndexFunc(all, func(u veleroapi.DataUpload) bool { return u.Status.Phase == phase })
 	if i < 0 {
 		t.Fatalf("no data upload of %s is %s", backup, phase)
 	}
@@ -371,14 +370,14 @@ func wantNotCancelled(t *testing.T, backup string) {
 }
 
 // runMover runs the mover pod of a DataUpload once the node-agent has made it.
-func runMover(t *testing.T, u velerov2alpha1.DataUpload) {
+func runMover(t *testing.T, u veleroapi.DataUpload) {
 	t.Helper()
 	must(t, theLab.AwaitPod(patient(t), lab.Namespace, u.Name))
 	must(t, theLab.RunPod(patient(t), lab.Namespace, u.Name))
 }
 
 // says makes the event by which a mover pod reports to the node-agent.
-func says(t *testing.T, u velerov2alpha1.DataUpload, reason, message string) {
+func says(t *testing.T, u veleroapi.DataUpload, reason, message string) {
 	t.Helper()
 	must(t, theLab.Client.Create(patient(t), &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, GenerateName: u.Name + "-"},
@@ -397,7 +396,7 @@ func says(t *testing.T, u velerov2alpha1.DataUpload, reason, message string) {
 
 // moves reports as a mover pod does that it has moved some bytes of a gibibyte,
 // and waits until the node-agent has written so.
-func moves(t *testing.T, u velerov2alpha1.DataUpload, bytes int64) {
+func moves(t *testing.T, u veleroapi.DataUpload, bytes int64) {
 	t.Helper()
 	says(t, u, "Data-Path-Started", "")
 	says(t, u, "Data-Path-Progress", fmt.Sprintf(`{"doneBytes":%d,"totalBytes":%d}`, bytes, 1<<30))
@@ -408,7 +407,7 @@ func moves(t *testing.T, u velerov2alpha1.DataUpload, bytes int64) {
 }
 
 // ends is a mover pod that has uploaded all.
-func ends(t *testing.T, u velerov2alpha1.DataUpload) {
+func ends(t *testing.T, u veleroapi.DataUpload) {
 	t.Helper()
 	result, err := json.Marshal(
 		map[string]any{

@@ -8,21 +8,21 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // heldRestore creates a restore that waits at its gate with some items done.
 func heldRestore(t *testing.T, name string) lab.History {
 	t.Helper()
 	fullBackup(t)
-	createRestore(t, name, velerov1.RestoreSpec{
+	createRestore(t, name, veleroapi.RestoreSpec{
 		BackupName:         full,
 		IncludedNamespaces: []string{"media"},
 		IncludedResources:  []string{"configmaps", "secrets"},
 		NamespaceMapping:   to(name),
-	}, lab.Annotations{lab.Hold: name})
+	}, lab.Annotations{lab.HoldAnnotation: name})
 	return await(t, "Restore", name, "be held with some items done", func(h lab.History) bool {
-		p := h.State().Progress
+		p := h.LastState().Progress
 		return p != nil && p.Done > 0 && p.Done < p.Total
 	})
 }
@@ -30,7 +30,7 @@ func heldRestore(t *testing.T, name string) lab.History {
 // TestServerKilledMidRestore kills the server while it restores. The CR stays
 // as it was, and nobody works on it, until a new server marks it as Failed.
 func TestServerKilledMidRestore(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	h := heldRestore(t, "killed")
 	must(t, theLab.KillVelero(patient(t)))
 	facts := wantVerdict(t, h, "waiting", "orphaned")
@@ -44,13 +44,13 @@ func TestServerKilledMidRestore(t *testing.T) {
 	wantPhases(t, h, []string{"", "InProgress", "Failed"})
 	docs := wantTold(t, h)
 	const reason = `found a restore with status "InProgress" during the server starting, mark it as "Failed"`
-	if got := h.Text("failureReason"); got != reason {
+	if got := h.StatusText("failureReason"); got != reason {
 		t.Errorf("failureReason %q, want %q", got, reason)
 	}
 	if got := docs[len(docs)-1].FailureReason; got != reason {
 		t.Errorf("veltui told the reason %q, want %q", got, reason)
 	}
-	if p := h.State().Progress; p.Done >= p.Total {
+	if p := h.LastState().Progress; p.Done >= p.Total {
 		t.Errorf("progress %v, want it left where the server was killed", p)
 	}
 }

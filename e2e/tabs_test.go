@@ -5,17 +5,16 @@ package e2e
 import (
 	"context"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/e2e/lab"
 	rules "github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestSchedulesStorageAndDeletions compares the tabs of what is no job, and the
@@ -23,26 +22,26 @@ import (
 // backup a minute, refuses a wrong expression, and its deletion controller
 // answers requests with errors.
 func TestSchedulesStorageAndDeletions(t *testing.T) {
-	must(t, theLab.VeleroWith(patient(t)))
+	must(t, theLab.EnsureVelero(patient(t)))
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name} }
 	// It ran two minutes ago, so that its first run is due at once.
 	ago := metav1.NewTime(time.Now().Add(-2 * time.Minute).Truncate(time.Second))
-	made := &velerov1.Schedule{
+	made := &veleroapi.Schedule{
 		ObjectMeta: meta("each-minute"),
-		Spec: velerov1.ScheduleSpec{
+		Spec: veleroapi.ScheduleSpec{
 			Schedule: "* * * * *",
-			Template: velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
+			Template: veleroapi.BackupSpec{IncludedNamespaces: []string{"ops"}},
 		},
-		Status: velerov1.ScheduleStatus{LastBackup: &ago},
+		Status: veleroapi.ScheduleStatus{LastBackup: &ago},
 	}
-	wrong := &velerov1.Schedule{ObjectMeta: meta("wrong"), Spec: velerov1.ScheduleSpec{Schedule: "0 3 * * SO"}}
-	paused := &velerov1.Schedule{
+	wrong := &veleroapi.Schedule{ObjectMeta: meta("wrong"), Spec: veleroapi.ScheduleSpec{Schedule: "0 3 * * SO"}}
+	paused := &veleroapi.Schedule{
 		ObjectMeta: meta("paused-one"),
-		Spec:       velerov1.ScheduleSpec{Schedule: "* * * * *", Paused: true},
+		Spec:       veleroapi.ScheduleSpec{Schedule: "* * * * *", Paused: true},
 	}
-	orphan := &velerov1.DeleteBackupRequest{
+	orphan := &veleroapi.DeleteBackupRequest{
 		ObjectMeta: meta("of-nobody"),
-		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "nobody"},
+		Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: "nobody"},
 	}
 	for _, object := range []client.Object{made, wrong, paused, orphan} {
 		must(t, theLab.Client.Create(patient(t), object))
@@ -77,7 +76,7 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	c.sees(t, "schedule each-minute", "next run", first)
 	back("4 Sched")
 	second := awaitRun(t, made, made.Status.LastBackup.Time)
-	if after := made.Status.LastBackup.Sub(next); after < 0 || after > rules.ScheduleCheck+5*time.Second {
+	if after := made.Status.LastBackup.Sub(next); after < 0 || after > rules.ScheduleCheckPeriod+time.Minute {
 		t.Errorf("the next run was told for %s; Velero made %s at %s", next, second, made.Status.LastBackup)
 	}
 	c.types(t, "\r")
@@ -88,44 +87,44 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 
 	must(t, theLab.Client.Delete(patient(t), made)) // so that what the location holds stays
 	ended(t, "Backup", second)
-	var backups velerov1.BackupList
+	var backups veleroapi.BackupList
 	must(t, theLab.Client.List(patient(t), &backups, client.InNamespace(lab.Namespace)))
 	held := len(
 		slices.DeleteFunc(
 			backups.Items,
-			func(b velerov1.Backup) bool { return b.Spec.StorageLocation != lab.Location },
+			func(b veleroapi.Backup) bool { return b.Spec.StorageLocation != lab.LocationName },
 		),
 	)
 	c.types(t, "5")
-	c.seesRow(t, lab.Location, "Available", "ReadWrite", fmt.Sprint(held))
+	c.seesRow(t, lab.LocationName, "Available", "ReadWrite", fmt.Sprint(held))
 	c.types(t, "\r")
-	c.sees(t, "storage location "+lab.Location, "validated every", "5s", "newest", second)
+	c.sees(t, "storage location "+lab.LocationName, "validated every", "5s", "newest", second)
 	back("5 Storage")
 	c.quits(t)
 }
 
 // awaitRun waits for a run of a schedule after a moment, and reads the schedule
 // anew. Velero checks once a minute.
-func awaitRun(t *testing.T, s *velerov1.Schedule, after time.Time) (name string) {
+func awaitRun(t *testing.T, s *veleroapi.Schedule, after time.Time) (name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*rules.ScheduleCheck)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*rules.ScheduleCheckPeriod)
 	defer cancel()
 	for {
 		must(t, theLab.Client.Get(ctx, client.ObjectKeyFromObject(s), s))
 		if last := s.Status.LastBackup; last != nil && last.After(after) {
-			var backups velerov1.BackupList
+			var backups veleroapi.BackupList
 			must(
 				t,
 				theLab.Client.List(
 					ctx,
 					&backups,
 					client.InNamespace(lab.Namespace),
-					client.MatchingLabels{velerov1.ScheduleNameLabel: s.Name},
+					client.MatchingLabels{veleroapi.ScheduleNameLabel: s.Name},
 				),
 			)
 			newest := slices.MaxFunc(
 				backups.Items,
-				func(a, b velerov1.Backup) int { return strings.Compare(a.Name, b.Name) },
+				func(a, b veleroapi.Backup) int { return strings.Compare(a.Name, b.Name) },
 			)
 			return newest.Name
 		}

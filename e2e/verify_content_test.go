@@ -5,12 +5,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,8 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // contentObjects are what TestVerifyComparesContents backs up; %s are names.
@@ -46,7 +45,7 @@ var contentObjects = map[string]string{
 	"token":          `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {annotations: {kubernetes.io/service-account.name: default}}}`,
 }
 
-// object is one of contentObjects, as "kind/name", in a namespace.
+// contentObject returns one of contentObjects, as "kind/name", in a namespace.
 func contentObject(t *testing.T, which, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	kind, name, _ := strings.Cut(which, "/")
@@ -224,10 +223,10 @@ func TestVerifyComparesContents(t *testing.T) {
 		err := theLab.Client.List(ctx, &sets, client.InNamespace(from))
 		return len(sets.Items) == 7, err
 	}))
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	time.Sleep(11 * time.Second) // the volume is older than the restore, with certainty
 	waited := startWaiting(t, "restore/"+to, 0, "verified: nothing of ")
-	h := restore(t, to, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil)
+	h := restore(t, to, veleroapi.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil)
 	wantEnd(t, h, "Completed")
 	waited()
 	time.Sleep(2 * time.Second) // controllers work on what came back
@@ -254,7 +253,7 @@ func TestVerifyComparesContents(t *testing.T) {
 	}
 	again := func(which, with string) {
 		t.Helper()
-		must(t, theLab.Remove(ctx, o(which)))
+		must(t, theLab.DeleteAndWait(ctx, o(which)))
 		made := o(which)
 		if with != "" {
 			must(t, yaml.Unmarshal([]byte(with), &made.Object))
@@ -389,7 +388,7 @@ func TestVerifyComparesContents(t *testing.T) {
 		}
 	}
 	if !strings.Contains(printed, "\nother content\n") ||
-		!strings.Contains(printed, "configmaps content-2/changed (from content): differs in data.level") {
+		!strings.Contains(printed, "configmaps content-2/changed from content: differs in data.level") {
 		t.Error(printed)
 	}
 	t.Log(printed)
@@ -401,10 +400,10 @@ func TestVerifyComparesContents(t *testing.T) {
 func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
 	fullBackup(t)
 	yes := true
-	spec := velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"media"}, IncludeClusterResources: &yes,
-		ExcludedResources: []string{"persistentvolumes"}, ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
+	spec := veleroapi.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"media"}, IncludeClusterResources: &yes,
+		ExcludedResources: []string{"persistentvolumes"}, ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}
 	restore(t, "twice-update", spec, nil)
-	spec.ExistingResourcePolicy = velerov1.PolicyTypeNone
+	spec.ExistingResourcePolicy = veleroapi.PolicyTypeNone
 	restore(t, "twice-none", spec, nil)
 	d, found := verified(t, exitError, "restore/twice-none")
 	for what, how := range found {
@@ -447,7 +446,7 @@ resourceModifierRules:
 	must(t, theLab.Client.Create(ctx, mods))
 	wantEnd(
 		t,
-		restore(t, "verify-modified", velerov1.RestoreSpec{
+		restore(t, "verify-modified", veleroapi.RestoreSpec{
 			BackupName:         full,
 			IncludedNamespaces: []string{"media"},
 			IncludedResources:  []string{"configmaps", "deployments"},
@@ -476,7 +475,7 @@ resourceModifierRules:
 	if _, found := verified(t, 0, "restore/verify-modified", "--compare"); len(found) > 0 || modified == 0 {
 		t.Errorf("%d modified: %v", modified, found)
 	}
-	must(t, theLab.Remove(ctx, mods))
+	must(t, theLab.DeleteAndWait(ctx, mods))
 	_, found := verified(t, 1, "restore/verify-modified", "--compare")
 	for what, how := range found {
 		if !strings.HasPrefix(how, "NotCompared data.added the resource modifier verify-mods may change it") {

@@ -5,15 +5,15 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
-	"testing"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestVerifyFindsWhatDidNotComeBack restores a namespace with all its kinds into one
@@ -51,7 +51,7 @@ func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
 	h := restore(
 		t,
 		"verified",
-		velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &no,
+		veleroapi.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &no,
 			NamespaceMapping: map[string]string{"ops": target}},
 		nil,
 	)
@@ -109,7 +109,7 @@ func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
 func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
-	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	must(t, theLab.EnsureVelero(ctx, "--features=EnableCSI"))
 	const from, to = "verify-volumes", "verify-volumes-2"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
 	must(t, theLab.CreateClaim(ctx, from, "snapped"))
@@ -142,11 +142,11 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	}
 	must(t, theLab.Client.Create(ctx, unsaved))
 	must(t, theLab.AwaitClaim(ctx, unsaved))
-	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	wantEnd(t, backup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	h := restore(
 		t,
 		to,
-		velerov1.RestoreSpec{
+		veleroapi.RestoreSpec{
 			BackupName:         from,
 			IncludedNamespaces: []string{from},
 			NamespaceMapping:   map[string]string{from: to},

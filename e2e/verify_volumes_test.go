@@ -5,19 +5,18 @@ package e2e
 import (
 	"cmp"
 	"context"
-	"slices"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // claimPlant is a claim of TestVerifyFindsLostVolumes, and the volume that it is bound to; both are of class.
@@ -82,8 +81,8 @@ func claimOf(namespace, name string) *corev1.PersistentVolumeClaim {
 
 func removeClaim(t *testing.T, namespace, name string) {
 	t.Helper()
-	must(t, theLab.Remove(patient(t), claimOf(namespace, name)))
-	must(t, theLab.AwaitGone(patient(t), claimOf(namespace, name)))
+	must(t, theLab.DeleteAndWait(patient(t), claimOf(namespace, name)))
+	must(t, theLab.AwaitDeleted(patient(t), claimOf(namespace, name)))
 }
 
 // merge patches an object.
@@ -110,7 +109,7 @@ func removeVolume(t *testing.T, name string) {
 			),
 		),
 	)
-	must(t, theLab.AwaitGone(patient(t), volumeOf(name)))
+	must(t, theLab.AwaitDeleted(patient(t), volumeOf(name)))
 }
 
 // lostVolumes adds the volumes to what was found that have no data, or of which nothing is known.
@@ -128,7 +127,7 @@ func lostVolumes(d verification, found map[string]string) map[string]string {
 func TestVerifyFindsLostVolumes(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
-	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	must(t, theLab.EnsureVelero(ctx, "--features=EnableCSI"))
 	const ns, gone = "vols", "vols-gone"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
 	plants := []claimPlant{
@@ -161,13 +160,13 @@ func TestVerifyFindsLostVolumes(t *testing.T) {
 	}
 	t.Cleanup(func() { // volumes have no namespace, and are shared with other tests
 		for _, p := range plants {
-			_ = theLab.Remove(context.Background(), claimOf(ns, p.name))
+			_ = theLab.DeleteAndWait(context.Background(), claimOf(ns, p.name))
 			for _, volume := range []string{ns + "-" + p.name, ns + "-" + p.name + "-2"} {
 				_ = theLab.Client.Delete(context.Background(), volumeOf(volume))
 			}
 		}
 	})
-	wantEnd(t, backup(t, ns, velerov1.BackupSpec{IncludedNamespaces: []string{ns}}, nil), "Completed")
+	wantEnd(t, backup(t, ns, veleroapi.BackupSpec{IncludedNamespaces: []string{ns}}, nil), "Completed")
 
 	for _, name := range snapped {
 		removeClaim(t, ns, name)
@@ -190,7 +189,7 @@ func TestVerifyFindsLostVolumes(t *testing.T) {
 		}
 	}
 	time.Sleep(11 * time.Second) // the volumes are older than the restore, with certainty
-	wantEnd(t, restore(t, ns, velerov1.RestoreSpec{BackupName: ns}, nil), "Completed")
+	wantEnd(t, restore(t, ns, veleroapi.RestoreSpec{BackupName: ns}, nil), "Completed")
 	for _, name := range append([]string{"fine", "made", "lost", "misbound", "rebound", "shrunk", "modes", "gone"}, snapped...) {
 		must(t, theLab.AwaitClaim(ctx, claimOf(ns, name)))
 	}
@@ -256,9 +255,9 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx)) // for claims that get a volume
 	must(t, theLab.StartNodeAgent(ctx, oneAtATime))
-	t.Cleanup(func() { must(t, theLab.StopNodeAgent(context.Background())) })
+	t.Cleanup(func() { must(t, theLab.RemoveNodeAgent(context.Background())) })
 	must(t, theLab.CrashNodeAgent(ctx, 1)) // what it would write is written here
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.EnsureVelero(ctx))
 	const from, to = "pod-volumes", "pod-volumes-2"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
 	pod := func(namespace, name, cpu string) *corev1.Pod {
@@ -284,7 +283,7 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 			}},
 		}
 	}
-	ends := map[string]velerov1.PodVolumeRestorePhase{
+	ends := map[string]veleroapi.PodVolumeRestorePhase{
 		"copied":   "Completed",
 		"failed":   "Failed",
 		"canceled": "Canceled",
@@ -304,20 +303,20 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 		must(t, theLab.RunPod(ctx, from, name))
 	}
 	yes := true
-	createBackup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}, DefaultVolumesToFsBackup: &yes}, nil)
+	createBackup(t, from, veleroapi.BackupSpec{IncludedNamespaces: []string{from}, DefaultVolumesToFsBackup: &yes}, nil)
 	awaitTrue(t, "the copies to be made", func() bool {
-		var all velerov1.PodVolumeBackupList
+		var all veleroapi.PodVolumeBackupList
 		must(
 			t,
 			theLab.Client.List(
 				ctx,
 				&all,
 				client.InNamespace(lab.Namespace),
-				client.MatchingLabels{velerov1.BackupNameLabel: from},
+				client.MatchingLabels{veleroapi.BackupNameLabel: from},
 			),
 		)
 		for i := range all.Items {
-			if all.Items[i].Status.Phase != velerov1.PodVolumeBackupPhaseCompleted {
+			if all.Items[i].Status.Phase != veleroapi.PodVolumeBackupPhaseCompleted {
 				merge(
 					t,
 					&all.Items[i],
@@ -346,20 +345,20 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 	)
 	must(t, theLab.CreatePod(ctx, pod(to, "existed", "2")))
 	time.Sleep(11 * time.Second) // it is older than the restore, with certainty
-	createRestore(t, from, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil)
+	createRestore(t, from, veleroapi.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil)
 	t.Cleanup(func() { // so that it does not fill the first screen of later tests
-		_ = theLab.Client.Delete(context.Background(), &velerov1.Restore{ObjectMeta: nameOf(lab.Namespace, from)})
+		_ = theLab.Client.Delete(context.Background(), &veleroapi.Restore{ObjectMeta: nameOf(lab.Namespace, from)})
 	})
 	done := map[string]bool{}
 	awaitTrue(t, "the copies to be restored", func() bool {
-		var all velerov1.PodVolumeRestoreList
+		var all veleroapi.PodVolumeRestoreList
 		must(
 			t,
 			theLab.Client.List(
 				ctx,
 				&all,
 				client.InNamespace(lab.Namespace),
-				client.MatchingLabels{velerov1.RestoreNameLabel: from},
+				client.MatchingLabels{veleroapi.RestoreNameLabel: from},
 			),
 		)
 		for i := range all.Items {

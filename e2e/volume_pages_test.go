@@ -5,10 +5,9 @@ package e2e
 import (
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/e2e/lab"
 	rules "github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestVolumesAndOperationsPages opens the pages of backups that a real Velero
@@ -20,7 +19,7 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.StartSnapshots(ctx))
 	must(t, theLab.StartNodeAgent(ctx, oneAtATime))
-	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	must(t, theLab.EnsureVelero(ctx, "--features=EnableCSI"))
 	const moved = "pages-moved"
 	moveVolumes(t, moved, 1)
 	awaitUploads(t, moved, "Accepted")
@@ -36,10 +35,10 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 		"Data mover     velero",
 		"Spec of "+upload.Name,
 		"sourcePVC: data-0",
-		upload.Labels[velerov1.AsyncOperationIDLabel],
+		upload.Labels[veleroapi.AsyncOperationIDLabel],
 	)
 	c.types(t, "\r6")
-	c.sees(t, "1 operation, 0 completed, 1 going on", moved+"/data-0", "persistentvolumeclaims", "in 23h")
+	c.sees(t, "Item operations: 0 of 1 completed, 0 failed, 1 open", moved+"/data-0", "persistentvolumeclaims", "in 23h")
 	c.types(t, "\r")
 	c.sees(t, "velero.io/csi-pvc-backupper", "Moves          dataupload/"+upload.Name, "itemOperationTimeout")
 	c.types(t, "\r8")
@@ -59,7 +58,7 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	c.types(t, "\r\x1b")
 
 	const skipped = "pages-skipped"
-	wantEnd(t, backup(t, skipped, velerov1.BackupSpec{IncludedNamespaces: []string{"media"}}, nil), "Completed")
+	wantEnd(t, backup(t, skipped, veleroapi.BackupSpec{IncludedNamespaces: []string{"media"}}, nil), "Completed")
 	c.types(t, "\x1b")
 	c.opens(t, "3", skipped, "5")
 	c.sees(t, "media/web-data-0002", "skipped", "volumeSnapshot: no applicable volumesnapshotter found")
@@ -69,17 +68,17 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	createBackup(
 		t,
 		acting,
-		velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
-		lab.Annotations{lab.Operation: "1s", lab.OperationHold: acting},
+		veleroapi.BackupSpec{IncludedNamespaces: []string{"ops"}},
+		lab.Annotations{lab.OperationAnnotation: "1s", lab.OperationHoldAnnotation: acting},
 	)
 	await(t, "Backup", acting, "wait for its operations", lab.InPhase(waiting))
 	c.types(t, "\x1b")
 	c.opens(t, "1", acting, "6")
-	c.sees(t, "4 operations, 0 completed, 4 going on", "InProgress", "veltui asks again every 30s")
+	c.sees(t, "Item operations: 0 of 4 completed, 0 failed, 4 open", "InProgress", "veltui asks again every 30s")
 	must(t, theLab.OpenGate(acting))
 	wantEnd(t, ended(t, "Backup", acting), "Completed")
-	c.sees(t, "4 operations, 4 completed")
-	c.awaits(t, "all of them Completed", func() bool { return !holdsAll(c.Screen(), []string{"InProgress"}) })
+	c.sees(t, "Item operations: 4 of 4 completed, 0 failed")
+	c.awaits(t, "all of them Completed", func() bool { return !holdsAll(c.ScreenText(), []string{"InProgress"}) })
 	c.quits(t)
 }
 

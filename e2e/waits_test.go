@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +19,7 @@ import (
 // is well.
 func TestLongHook(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.EnsureVelero(ctx))
 	const name = "hooked"
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "db-0", Annotations: map[string]string{
@@ -33,7 +33,7 @@ func TestLongHook(t *testing.T) {
 	must(t, theLab.RunPod(ctx, pod.Namespace, pod.Name))
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
-	createBackup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}}, nil)
+	createBackup(t, name, veleroapi.BackupSpec{IncludedNamespaces: []string{name}}, nil)
 	must(t, theLab.AwaitLog(ctx, logged, "running exec hook", lab.Namespace+"/"+name))
 
 	for _, by := range []time.Duration{20 * time.Minute, 110 * time.Minute} {
@@ -44,7 +44,7 @@ func TestLongHook(t *testing.T) {
 	must(t, theLab.OpenGate(name))
 	h := ended(t, "Backup", name)
 	wantEnd(t, h, "Completed")
-	status, _, err := unstructured.NestedMap(h.Last().Object.Object, "status", "hookStatus")
+	status, _, err := unstructured.NestedMap(h.LastEvent().Object.Object, "status", "hookStatus")
 	must(t, err)
 	if status["hooksAttempted"] != int64(1) || status["hooksFailed"] != nil {
 		t.Errorf("hooks %v, want 1 attempted and none failed", status)
@@ -56,7 +56,7 @@ func TestLongHook(t *testing.T) {
 // others do.
 func TestTerminatingNamespace(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx, "--resource-timeout=2m", "--terminating-resource-timeout=40m"))
+	must(t, theLab.EnsureVelero(ctx, "--resource-timeout=2m", "--terminating-resource-timeout=40m"))
 	fullBackup(t)
 	const name = "terminating"
 	keeper := &corev1.ConfigMap{
@@ -68,7 +68,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	must(t, theLab.Client.Delete(ctx, namespace))
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
-	createRestore(t, name, velerov1.RestoreSpec{
+	createRestore(t, name, veleroapi.RestoreSpec{
 		BackupName:         full,
 		IncludedNamespaces: []string{"media"},
 		IncludedResources:  []string{"configmaps"},
@@ -97,22 +97,22 @@ func TestTerminatingNamespace(t *testing.T) {
 // PartiallyFailed without finalizing it, as soon as it looks.
 func TestLocationBecomesReadOnly(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
+	must(t, theLab.EnsureVelero(ctx))
 	const name = "only-read"
 	createBackup(
 		t,
 		name,
-		velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
-		lab.Annotations{lab.Operation: "1s", lab.OperationHold: name},
+		veleroapi.BackupSpec{IncludedNamespaces: []string{"ops"}},
+		lab.Annotations{lab.OperationAnnotation: "1s", lab.OperationHoldAnnotation: name},
 	)
 	await(t, "Backup", name, "wait for its operations", lab.InPhase(waiting))
 	must(t, theLab.PauseVelero())
-	setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
+	setAccess(t, veleroapi.BackupStorageLocationAccessModeReadOnly)
 	at := shifted(t, name, older(10*time.Minute, func(kind, n string) bool { return n == name }))
-	explain(t, at, "backup/"+name).wantWords(t, "storage location "+lab.Location, "read-only")
+	explain(t, at, "backup/"+name).wantWords(t, "storage location "+lab.LocationName, "read-only")
 	must(t, theLab.ResumeVelero())
 	h := ended(t, "Backup", name)
-	setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
+	setAccess(t, veleroapi.BackupStorageLocationAccessModeReadWrite)
 	wantEnd(t, h, "PartiallyFailed")
 	wantPhases(t, h, backupPhases(t, "InProgress", waiting, "PartiallyFailed"))
 	wantTold(t, h)

@@ -4,15 +4,14 @@ package e2e
 
 import (
 	"encoding/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // runChange runs a command that writes, and reads what it says came of it.
@@ -32,19 +31,19 @@ func runChange(t *testing.T, wantCode int, args ...string) (state, sent, message
 // left out, and a backup made now has what the schedule's own have.
 func TestPauseAndBackUpNow(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.VeleroWith(ctx))
-	s := &velerov1.Schedule{
+	must(t, theLab.EnsureVelero(ctx))
+	s := &veleroapi.Schedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "acted", Labels: map[string]string{"team": "a"}},
-		Spec: velerov1.ScheduleSpec{
+		Spec: veleroapi.ScheduleSpec{
 			Schedule: "@every 2s",
-			Template: velerov1.BackupSpec{IncludedNamespaces: []string{"orders"}, StorageLocation: lab.Location},
+			Template: veleroapi.BackupSpec{IncludedNamespaces: []string{"orders"}, StorageLocation: lab.LocationName},
 		},
 	}
 	must(t, theLab.Client.Create(ctx, s))
-	defer func() { must(t, theLab.Remove(ctx, s)) }()
-	of := client.MatchingLabels{velerov1.ScheduleNameLabel: s.Name}
+	defer func() { must(t, theLab.DeleteAndWait(ctx, s)) }()
+	of := client.MatchingLabels{veleroapi.ScheduleNameLabel: s.Name}
 	count := func() int {
-		var made velerov1.BackupList
+		var made veleroapi.BackupList
 		must(t, theLab.Client.List(ctx, &made, client.InNamespace(lab.Namespace), of))
 		return len(made.Items)
 	}
@@ -91,18 +90,18 @@ func TestPauseAndBackUpNow(t *testing.T) {
 		t.Fatalf("%s, %s: %s", state, sent, message)
 	}
 	wantEnd(t, ended(t, "Backup", now), "Completed")
-	var mine, theirs velerov1.Backup
+	var mine, theirs veleroapi.Backup
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: now}, &mine))
 	_, err := theLab.VeleroCLI(ctx, "backup", "create", "acted-velero", "--from-schedule", s.Name)
 	must(t, err)
 	wantEnd(t, ended(t, "Backup", "acted-velero"), "Completed")
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "acted-velero"}, &theirs))
-	spec := func(b velerov1.Backup) string {
+	spec := func(b veleroapi.Backup) string {
 		data, err := json.Marshal(b.Spec)
 		must(t, err)
 		return string(data)
 	}
-	if spec(mine) != spec(theirs) || mine.Labels["team"] != "a" || mine.Labels[velerov1.ScheduleNameLabel] != s.Name {
+	if spec(mine) != spec(theirs) || mine.Labels["team"] != "a" || mine.Labels[veleroapi.ScheduleNameLabel] != s.Name {
 		t.Errorf("veltui made\n%s %v\nVelero's command\n%s %v", spec(mine), mine.Labels, spec(theirs), theirs.Labels)
 	}
 	if state, _, message := runChange(
@@ -196,7 +195,7 @@ func TestRestoreCreateRefuses(t *testing.T) {
 		if err := theLab.Client.Get(
 			patient(t),
 			client.ObjectKey{Namespace: lab.Namespace, Name: name},
-			&velerov1.Restore{},
+			&veleroapi.Restore{},
 		); err == nil {
 			t.Errorf("%s was created", name)
 		}

@@ -17,20 +17,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Class says what can be done about an error.
+// Class tells what can be done about an error.
 type Class int
 
 const (
-	Permanent Class = iota // the same request gets the same answer again
-	Retriable              // time may mend it
-	// Unauthorized: the API server does not take the credentials; new ones may help once.
+	Permanent Class = iota // the same request would get the same answer
+	Retriable              // a later attempt may succeed
+	// Unauthorized means that the API server rejects the credentials; new ones may help once.
 	Unauthorized
-	// Conflict: the object is not what the request took it for. The caller must look at it again before it decides.
+	// Conflict means that the object is not as the request expects it. The caller must read the object again before it
+	// decides.
 	Conflict
 )
 
-// Classify sorts an error of a request to the API server. It does not know
-// whether the caller's own context has ended; that is for the caller to see.
+// Classify returns the class of an error of a request to the API server. It does not know whether the caller's own
+// context has ended; the caller must check that.
 func Classify(err error) Class {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return Permanent
@@ -39,7 +40,7 @@ func Classify(err error) Class {
 	if errors.As(err, &status) {
 		return classifyStatus(err, int(status.Status().Code))
 	}
-	if errors.Is(err, context.DeadlineExceeded) || fromTransport(err) || fromEtcd(err) {
+	if errors.Is(err, context.DeadlineExceeded) || isTransportError(err) || isLeaderChangeError(err) {
 		return Retriable
 	}
 	return Permanent
@@ -55,7 +56,7 @@ func classifyStatus(err error, code int) Class {
 		apierrors.IsServerTimeout(err),
 		apierrors.IsTimeout(err),
 		code == http.StatusRequestTimeout,
-		fromEtcd(err):
+		isLeaderChangeError(err):
 		return Retriable
 	case code == http.StatusNotImplemented:
 		return Permanent
@@ -65,9 +66,9 @@ func classifyStatus(err error, code int) Class {
 	return Permanent
 }
 
-// fromTransport tells an error of the way to the server from one in our own
-// program, such as an object that cannot be encoded.
-func fromTransport(err error) bool {
+// isTransportError reports whether an error comes from the connection to the server rather than from our own program,
+// such as an object that cannot be encoded.
+func isTransportError(err error) bool {
 	var (
 		network     net.Error
 		operation   *net.OpError
@@ -82,11 +83,11 @@ func fromTransport(err error) bool {
 		errors.Is(err, net.ErrClosed), errors.As(err, &operation):
 		return true
 	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &certificate), errors.As(err, &authority):
-		return true // A server whose certificate is being renewed
+		return true // the server's certificate may be being renewed
 	case errors.As(err, &network) && network.Timeout():
 		return true
 	}
-	// net/http has no types for these.
+	// net/http has no types for these errors.
 	text := err.Error()
 	for _, sign := range []string{"http2: client connection lost", "http2: server sent GOAWAY",
 		"http2: client conn not usable", "http: server closed idle connection", "TLS handshake timeout",
@@ -98,8 +99,9 @@ func fromTransport(err error) bool {
 	return false
 }
 
-// fromEtcd tells errors of an etcd that changes its leader, which the API server passes on in words.
-func fromEtcd(err error) bool {
+// isLeaderChangeError reports whether an error comes from an etcd that changes its leader. The API server passes such
+// errors on as text.
+func isLeaderChangeError(err error) bool {
 	text := err.Error()
 	for _, sign := range []string{"etcdserver: leader changed", "etcdserver: no leader",
 		"etcdserver: request timed out", "etcdserver: not healthy", "etcdserver: too many requests"} {
@@ -110,18 +112,19 @@ func fromEtcd(err error) bool {
 	return false
 }
 
-// Excludes reports whether err is an answer which proves that the API server did not carry out the request: a
-// Kubernetes Status with a code that excludes a write. A time-out (408) and a server's error (5xx) do not, nor does an
-// answer that is no Status, whatever its code: it comes from something in between, and the request may have passed it.
-func Excludes(err error) bool {
+// ProvesRejected reports whether err is an answer which proves that the API server did not carry out the request: a
+// Kubernetes Status with a code that excludes a write. A timeout (408) and a server error (5xx) prove nothing, nor
+// does an answer that is not a Status, whatever its code: it comes from a proxy in between, which may have passed the
+// request on.
+func ProvesRejected(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return false
 	}
-	return slices.Contains(excluding, int(status.Status().Code))
+	return slices.Contains(rejectingCodes, int(status.Status().Code))
 }
 
-var excluding = []int{
+var rejectingCodes = []int{
 	http.StatusBadRequest,
 	http.StatusUnauthorized,
 	http.StatusForbidden,
@@ -134,19 +137,19 @@ var excluding = []int{
 	http.StatusTooManyRequests,
 }
 
-// Unsent reports whether err means that no connection to the server was made. A
-// caller who can see connections must check that none was used before.
-func Unsent(err error) bool {
+// IsUnsent reports whether err means that no connection to the server was made. A caller that traces connections must
+// check that none was used before.
+func IsUnsent(err error) bool {
 	var operation *net.OpError
 	var certificate *tls.CertificateVerificationError
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &operation) && operation.Op == "dial" ||
 		errors.As(err, &certificate) ||
-		// how client-go reports a failed credential plugin
+		// client-go reports a failed credential plugin this way
 		err != nil && strings.Contains(err.Error(), "getting credentials: ")
 }
 
-// MaxRetryAfter is the longest delay that a server may ask for. It says so for everybody, or
-// says anything at all, and must not keep us away for long after it is back.
+// MaxRetryAfter is the longest Retry-After that is respected. A server may send one value to everybody, or any value
+// at all, and must not keep us away for long after it is back.
 const MaxRetryAfter = 5 * time.Second
 
 func retryAfter(err error) time.Duration {

@@ -1,15 +1,15 @@
-// Package retry repeats a request to the API server until it lands or its deadline is over.
+// Package retry repeats a request to the API server until it lands or its deadline has passed.
 //
-// The names are those of Velero's design for retrying status patches (vmware-tanzu/velero pull request 8068).
-// The cap bounds the step, a deadline the whole; attempts go on at the cap until a last one at the deadline,
-// and only errors that time can mend are tried again. So an outage that is shorter than the deadline is
-// always survived, and the request lands within one step of the API server's return. Velero's own helper
-// stops at its cap: with "10 minutes" its last attempt is made 39 seconds after the first (velero issue 7207,
-// kubernetes issue 131122).
+// The names are those of Velero's design for retrying status patches (vmware-tanzu/velero pull request 8068). The cap
+// limits one delay, the deadline all of them; attempts continue at the cap until a last one at the deadline, and only
+// after errors that a later attempt may not meet. So a request always survives an outage that is shorter than the
+// deadline, and lands within one delay of the API server's return. Velero's own helper stops at its cap: with "10
+// minutes" its last attempt is made 39 seconds after the first (velero issue 7207, kubernetes issue 131122).
 //
-// [CapBackoff] is the schedule. [RetryOnRetriableMaxBackOff] and [RetryOnErrorMaxBackOff] repeat any request: the first
-// what its caller calls retriable, the second what [Classify] does. [PatchResourceWithRetries] repeats a guarded write,
-// and reads back what became of a request before it sends the next: only [Excludes] and [Unsent] rule out that a write
-// was carried out. Velero's functions of these names take the longest time and the objects; here [Options] has the
-// schedule and the deadline, and a [GuardedPatch] the request, its guards and what reads it back.
+// [CapBackoff] is the schedule. [RetryOnRetriableMaxBackOff] and [RetryOnErrorMaxBackOff] repeat any request: the
+// first after errors that its caller calls retriable, the second after those that [Classify] does.
+// [PatchResourceWithRetries] repeats a guarded write, and reads back the outcome of a request before it sends the
+// next: only [ProvesRejected] and [IsUnsent] rule out that a write was carried out. Velero's functions of the same
+// names take the longest time and the objects; here [Options] has the schedule and the deadline, and a [GuardedPatch]
+// the request, its guards and the way to read it back.
 package retry

@@ -123,9 +123,9 @@ func TestScheduleProperties(t *testing.T) {
 			}
 			var slept []time.Duration
 			var sleptUntil []time.Time
-			o.Report = func(a Attempt) {
+			o.OnAttempt = func(a Attempt) {
 				if !a.Last {
-					slept, sleptUntil = append(slept, a.Next), append(sleptUntil, time.Now().Add(a.Next))
+					slept, sleptUntil = append(slept, a.Delay), append(sleptUntil, time.Now().Add(a.Delay))
 				}
 			}
 			err := RetryOnErrorMaxBackOff(t.Context(), o, server.request)
@@ -145,7 +145,7 @@ func wrong(
 	deadline time.Time,
 	err error,
 ) string {
-	b := o.Backoff.complete()
+	b := o.Backoff.withDefaults()
 	for i, until := range sleptUntil {
 		d := slept[i]
 		if until.After(deadline) {

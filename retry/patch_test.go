@@ -43,11 +43,11 @@ func (p *scriptedPatch) ReadBack(context.Context) (bool, error) {
 	return false, err
 }
 
-func (p *scriptedPatch) Confirm(context.Context) error { return p.next("confirm", &p.confirms) }
+func (p *scriptedPatch) CheckBeforeSend(context.Context) error { return p.next("confirm", &p.confirms) }
 
 func (p *scriptedPatch) Send(context.Context) error {
 	err := p.next("send", &p.sends)
-	if err != nil && !Excludes(err) && !Unsent(err) {
+	if err != nil && !ProvesRejected(err) && !IsUnsent(err) {
 		p.unsettled = true
 	}
 	return err
@@ -169,8 +169,8 @@ func TestCapBackoff(t *testing.T) {
 	} {
 		b := CapBackoff(c.limit)
 		want := Backoff{First: c.first, Factor: DefaultFactor, Cap: c.want, Jitter: DefaultJitter}
-		if b != want || b.complete() != want {
-			t.Errorf("CapBackoff(%s) is %+v, completed %+v; want %+v", c.limit, b, b.complete(), want)
+		if b != want || b.withDefaults() != want {
+			t.Errorf("CapBackoff(%s) is %+v, completed %+v; want %+v", c.limit, b, b.withDefaults(), want)
 		}
 	}
 }

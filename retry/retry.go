@@ -12,28 +12,27 @@ import (
 
 type Options struct {
 	Backoff Backoff // the schedule; unset fields have their defaults
-	// Deadline is the time from the first attempt to the last, by both clocks; DefaultDeadline if it is zero or less.
+	// Deadline is the time from the first attempt to the last, measured by both clocks; DefaultDeadline if zero or less.
 	Deadline time.Duration
-	// AttemptTimeout bounds one attempt, also the one at the deadline; DefaultAttempt if it is zero or less.
+	// AttemptTimeout limits one attempt, also the one at the deadline; DefaultAttemptTimeout if zero or less.
 	AttemptTimeout time.Duration
-	// Refresh renews the credentials after the API server refused them. It succeeds at most
-	// once; nil means that nothing can be renewed. Its error takes the place of the refusal, so
-	// that one which time does not mend ends the attempts.
-	Refresh func(context.Context) error
-	Report  func(Attempt)  // told of each attempt, after it and before the delay
-	Rand    func() float64 // returns numbers from 0 to below 1; nil stands for those of math/rand
+	// Refresh renews the credentials after the API server refused them, successfully at most once; nil means that
+	// nothing can be renewed. Its error replaces the refusal, so that a permanent error ends the attempts.
+	Refresh   func(context.Context) error
+	OnAttempt func(Attempt)  // called after each attempt, before the delay
+	Rand      func() float64 // returns numbers in [0, 1); nil means math/rand
 }
 
-// Attempt is what happened at one attempt.
+// Attempt is the outcome of one attempt.
 type Attempt struct {
-	Number int           // counts from 1
-	Err    error         // nil if it succeeded
-	Next   time.Duration // the delay before the next attempt; Last means that there is none
-	Last   bool
-	Left   time.Duration // how much of the deadline is left, not below zero
+	Number    int           // counts from 1
+	Err       error         // nil if it succeeded
+	Delay     time.Duration // the delay before the next attempt; none if Last
+	Last      bool
+	Remaining time.Duration // the time left until the deadline, not below zero
 }
 
-// DeadlineError is returned when the deadline is over; it wraps the error of the last attempt.
+// DeadlineError is returned when the deadline has passed; it wraps the error of the last attempt.
 type DeadlineError struct {
 	Attempts int
 	After    time.Duration
@@ -46,33 +45,33 @@ func (e *DeadlineError) Error() string {
 
 func (e *DeadlineError) Unwrap() error { return e.Err }
 
-// RetryOnErrorMaxBackOff calls fn until it succeeds, fails with an error that
-// time does not mend (see [Classify]), or the deadline is over.
+// RetryOnErrorMaxBackOff calls fn until it succeeds, fails with an error that is not Retriable (see [Classify]), or
+// the deadline has passed.
 func RetryOnErrorMaxBackOff(ctx context.Context, o Options, fn func(context.Context) error) error {
 	return RetryOnRetriableMaxBackOff(ctx, o, fn, func(err error) bool { return Classify(err) == Retriable })
 }
 
 // RetryOnRetriableMaxBackOff calls fn until it succeeds, fails with an error that is not retriable, or the deadline
-// is over: then it returns a [DeadlineError]. When ctx ends it returns the context's cause, joined with the last
-// error if there was one; it starts no attempt after that.
+// has passed: then it returns a [DeadlineError]. When ctx ends, it starts no further attempt and returns the
+// context's cause, joined with the last error if there was one.
 //
-// An Unauthorized answer is tried once more after Options.Refresh. A Retry-After of the server lengthens a delay up
-// to [MaxRetryAfter], but never past the deadline. Once a server that was away answers, if only with an error, the
-// schedule begins anew: what it lacks then it mostly has within seconds.
+// After an Unauthorized answer, it tries once more after Options.Refresh. A Retry-After of the server lengthens a
+// delay up to [MaxRetryAfter], but never past the deadline. Once a server that was away answers, if only with an
+// error, the schedule starts again: such a server is mostly ready within seconds.
 func RetryOnRetriableMaxBackOff(
 	ctx context.Context,
 	o Options,
 	fn func(context.Context) error,
 	retriable func(error) bool,
 ) error {
-	r := o.start()
+	r := o.newRun()
 	for {
 		if ctx.Err() != nil {
-			return r.interrupted(ctx)
+			return r.interruptedError(ctx)
 		}
-		err := r.attempt(ctx, fn)
+		err := r.makeAttempt(ctx, fn)
 		if err == nil {
-			r.report(Attempt{Last: true})
+			r.reportAttempt(Attempt{Last: true})
 			return nil
 		}
 		if Classify(err) == Unauthorized && r.Refresh != nil && !r.refreshed && ctx.Err() == nil {
@@ -80,49 +79,49 @@ func RetryOnRetriableMaxBackOff(
 				err = failed
 			} else {
 				r.refreshed = true
-				r.report(Attempt{Err: err})
+				r.reportAttempt(Attempt{Err: err})
 				continue
 			}
 		}
 		switch {
 		case ctx.Err() != nil:
-			r.report(Attempt{Err: err, Last: true})
-			return r.interrupted(ctx)
+			r.reportAttempt(Attempt{Err: err, Last: true})
+			return r.interruptedError(ctx)
 		case !retriable(err):
-			r.report(Attempt{Err: err, Last: true})
+			r.reportAttempt(Attempt{Err: err, Last: true})
 			return err
 		}
-		left := r.left()
+		left := r.timeLeft()
 		if left <= 0 {
-			r.report(Attempt{Err: err, Last: true})
-			return &DeadlineError{Attempts: r.number, After: time.Since(r.began), Err: err}
+			r.reportAttempt(Attempt{Err: err, Last: true})
+			return &DeadlineError{Attempts: r.number, After: time.Since(r.startTime), Err: err}
 		}
-		delay := min(max(r.step(err), retryAfter(err)), left)
-		r.report(Attempt{Err: err, Next: delay})
-		if !Sleep(ctx, delay) {
-			return r.interrupted(ctx)
+		delay := min(max(r.nextDelay(err), retryAfter(err)), left)
+		r.reportAttempt(Attempt{Err: err, Delay: delay})
+		if !SleepContext(ctx, delay) {
+			return r.interruptedError(ctx)
 		}
 		if Elapsed(r.deadline, time.Now()) > r.AttemptTimeout {
-			// The machine slept: what was due then is not made up for now.
-			return &DeadlineError{Attempts: r.number, After: time.Since(r.began), Err: err}
+			// The machine slept: the missed attempts are not made up for.
+			return &DeadlineError{Attempts: r.number, After: time.Since(r.startTime), Err: err}
 		}
 	}
 }
 
-type run struct {
+type retryRun struct {
 	Options
-	next      float64 // the next delay in nanoseconds, without jitter
-	began     time.Time
-	deadline  time.Time
-	number    int
-	last      error
-	refreshed bool
-	away      bool // the attempt before got no answer
+	backoffNanos float64 // the next delay in nanoseconds, without jitter
+	startTime    time.Time
+	deadline     time.Time
+	number       int
+	lastErr      error
+	refreshed    bool
+	unanswered   bool // true if the last attempt got no answer
 }
 
-func (o Options) start() *run {
-	o.Backoff = o.Backoff.complete()
-	r := &run{Options: o, next: float64(o.Backoff.First)}
+func (o Options) newRun() *retryRun {
+	o.Backoff = o.Backoff.withDefaults()
+	r := &retryRun{Options: o, backoffNanos: float64(o.Backoff.First)}
 	if r.Rand == nil {
 		r.Rand = rand.Float64
 	}
@@ -130,48 +129,48 @@ func (o Options) start() *run {
 		r.Deadline = DefaultDeadline
 	}
 	if r.AttemptTimeout <= 0 {
-		r.AttemptTimeout = DefaultAttempt
+		r.AttemptTimeout = DefaultAttemptTimeout
 	}
-	r.began = time.Now()
-	r.deadline = r.began.Add(r.Deadline)
+	r.startTime = time.Now()
+	r.deadline = r.startTime.Add(r.Deadline)
 	return r
 }
 
-func (r *run) attempt(ctx context.Context, fn func(context.Context) error) error {
+func (r *retryRun) makeAttempt(ctx context.Context, fn func(context.Context) error) error {
 	r.number++
 	ctx, cancel := context.WithTimeout(ctx, r.AttemptTimeout)
 	defer cancel()
-	r.last = fn(ctx)
-	return r.last
+	r.lastErr = fn(ctx)
+	return r.lastErr
 }
 
-// step returns the delay after an error. Only a schedule that has reached its cap begins
-// anew, so that a server that comes and goes is not asked more often.
-func (r *run) step(err error) time.Duration {
+// nextDelay returns the delay after an error. Only a schedule that has reached its cap starts again, so that an
+// unstable server is not asked more often.
+func (r *retryRun) nextDelay(err error) time.Duration {
 	var status apierrors.APIStatus
 	answered := errors.As(err, &status)
 	b := r.Backoff
-	if answered && r.away && r.next >= float64(b.Cap) {
-		r.next = float64(b.First)
+	if answered && r.unanswered && r.backoffNanos >= float64(b.Cap) {
+		r.backoffNanos = float64(b.First)
 	}
-	r.away = !answered
-	delay := r.next * (1 - b.Jitter*r.Rand())
-	r.next = min(r.next*b.Factor, float64(b.Cap))
+	r.unanswered = !answered
+	delay := r.backoffNanos * (1 - b.Jitter*r.Rand())
+	r.backoffNanos = min(r.backoffNanos*b.Factor, float64(b.Cap))
 	return time.Duration(delay)
 }
 
-func (r *run) left() time.Duration { return max(0, -Elapsed(r.deadline, time.Now())) }
+func (r *retryRun) timeLeft() time.Duration { return max(0, -Elapsed(r.deadline, time.Now())) }
 
-func (r *run) report(a Attempt) {
-	if r.Report == nil {
+func (r *retryRun) reportAttempt(a Attempt) {
+	if r.OnAttempt == nil {
 		return
 	}
-	a.Number, a.Left = r.number, r.left()
-	r.Report(a)
+	a.Number, a.Remaining = r.number, r.timeLeft()
+	r.OnAttempt(a)
 }
 
-// Sleep waits for d, and reports false if ctx has ended before.
-func Sleep(ctx context.Context, d time.Duration) bool {
+// SleepContext waits for d. It is false if ctx ended before.
+func SleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -188,34 +187,34 @@ func Elapsed(since, now time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-func (r *run) interrupted(ctx context.Context) error {
+func (r *retryRun) interruptedError(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if r.last == nil || errors.Is(r.last, cause) {
+	if r.lastErr == nil || errors.Is(r.lastErr, cause) {
 		return cause
 	}
-	return errors.Join(cause, r.last)
+	return errors.Join(cause, r.lastErr)
 }
 
-// The defaults of a Backoff.
+// These are the defaults of Backoff and Options.
 const (
-	DefaultFirst    = 250 * time.Millisecond
-	DefaultFactor   = 2
-	DefaultCap      = 8 * time.Second
-	DefaultJitter   = 0.1
-	DefaultDeadline = 10 * time.Minute
-	DefaultAttempt  = 15 * time.Second
+	DefaultFirst          = 250 * time.Millisecond
+	DefaultFactor         = 2
+	DefaultCap            = 8 * time.Second
+	DefaultJitter         = 0.1
+	DefaultDeadline       = 10 * time.Minute
+	DefaultAttemptTimeout = 15 * time.Second
 )
 
 // Backoff is a schedule of delays between attempts.
 type Backoff struct {
 	First  time.Duration // the delay after the first attempt
-	Factor float64       // by what each delay is longer than the one before
-	Cap    time.Duration // bounds each delay; at the cap it goes on with that delay
-	Jitter float64       // the part of a delay, from 0 to 1, by which chance makes it shorter
+	Factor float64       // the factor by which each delay grows
+	Cap    time.Duration // the longest delay, which repeats once reached
+	Jitter float64       // the largest random part, from 0 to 1, by which a delay is shortened
 }
 
-// CapBackoff returns the default schedule with a cap of its own, [DefaultCap] if that is zero or less. The cap bounds a
-// delay: in Velero's helper of this name (pkg/client/retry.go, 1.18.3) it also ends the attempts.
+// CapBackoff returns the default schedule with the given cap, [DefaultCap] if that is zero or less. The cap limits a
+// delay: in Velero's helper of the same name (pkg/client/retry.go, 1.18.3) it also ends the attempts.
 func CapBackoff(cap time.Duration) Backoff {
 	if cap <= 0 {
 		cap = DefaultCap
@@ -223,8 +222,8 @@ func CapBackoff(cap time.Duration) Backoff {
 	return Backoff{First: min(DefaultFirst, cap), Factor: DefaultFactor, Cap: cap, Jitter: DefaultJitter}
 }
 
-// complete puts the values of CapBackoff where nothing usable is set.
-func (b Backoff) complete() Backoff {
+// withDefaults returns the schedule with unusable values replaced by those of CapBackoff.
+func (b Backoff) withDefaults() Backoff {
 	defaults := CapBackoff(b.Cap)
 	b.Cap = defaults.Cap
 	if b.First <= 0 {

@@ -40,9 +40,9 @@ func (o *outage) request(context.Context) error {
 // delays returns where the delays between attempts are recorded.
 func delays(o *Options) *[]time.Duration {
 	var found []time.Duration
-	o.Report = func(a Attempt) {
+	o.OnAttempt = func(a Attempt) {
 		if !a.Last {
-			found = append(found, a.Next)
+			found = append(found, a.Delay)
 		}
 	}
 	return &found
@@ -109,7 +109,7 @@ func TestClassify(t *testing.T) {
 		if got := Classify(c.err); got != c.want {
 			t.Errorf("%s: class %d, want %d", c.name, got, c.want)
 		}
-		if got := !Excludes(c.err) && !Unsent(c.err); c.err != nil && got != c.ambiguous {
+		if got := !ProvesRejected(c.err) && !IsUnsent(c.err); c.err != nil && got != c.ambiguous {
 			t.Errorf("%s: ambiguous %v, want %v", c.name, got, c.ambiguous)
 		}
 	}
@@ -189,19 +189,19 @@ func TestReportOfAttempts(t *testing.T) {
 		server := &outage{back: time.Now().Add(time.Second), err: syscall.ECONNREFUSED}
 		var got []Attempt
 		o := Options{
-			Deadline: time.Minute,
-			Rand:     func() float64 { return 0 },
-			Report:   func(a Attempt) { got = append(got, a) },
+			Deadline:  time.Minute,
+			Rand:      func() float64 { return 0 },
+			OnAttempt: func(a Attempt) { got = append(got, a) },
 		}
 		if err := RetryOnErrorMaxBackOff(t.Context(), o, server.request); err != nil {
 			t.Fatal(err)
 		}
 		ms := time.Millisecond
 		want := []Attempt{
-			{Number: 1, Err: syscall.ECONNREFUSED, Next: 250 * ms, Left: time.Minute},
-			{Number: 2, Err: syscall.ECONNREFUSED, Next: 500 * ms, Left: time.Minute - 250*ms},
-			{Number: 3, Err: syscall.ECONNREFUSED, Next: 1000 * ms, Left: time.Minute - 750*ms},
-			{Number: 4, Last: true, Left: time.Minute - 1750*ms},
+			{Number: 1, Err: syscall.ECONNREFUSED, Delay: 250 * ms, Remaining: time.Minute},
+			{Number: 2, Err: syscall.ECONNREFUSED, Delay: 500 * ms, Remaining: time.Minute - 250*ms},
+			{Number: 3, Err: syscall.ECONNREFUSED, Delay: 1000 * ms, Remaining: time.Minute - 750*ms},
+			{Number: 4, Last: true, Remaining: time.Minute - 1750*ms},
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("reported\n%+v, want\n%+v", got, want)
@@ -214,9 +214,9 @@ func TestCancelledWhileWaitingStartsNothingMore(t *testing.T) {
 		cause := errors.New("ctrl-c")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		calls := 0
-		o := Options{Report: func(a Attempt) {
+		o := Options{OnAttempt: func(a Attempt) {
 			if a.Number == 3 {
-				time.AfterFunc(a.Next/2, func() { cancel(cause) })
+				time.AfterFunc(a.Delay/2, func() { cancel(cause) })
 			}
 		}}
 		err := RetryOnErrorMaxBackOff(ctx, o, func(context.Context) error { calls++; return syscall.ECONNREFUSED })

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
@@ -29,32 +29,32 @@ func TestStatesDifferWithoutColor(t *testing.T) {
 		"crm",
 		"nightly",
 		50*time.Minute,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
-			Progress: &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 200}},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
+			Progress: &veleroapi.RestoreProgress{ItemsRestored: 140, TotalItems: 200}},
 		42*time.Minute,
 	)
-	rows := map[string]assess.Judged{}
+	rows := map[string]assess.JudgedJob{}
 	for _, state := range []diagnosis.State{diagnosis.Progressing, diagnosis.Waiting, diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Unknown} {
-		rows[string(state)] = assess.Judged{
+		rows[string(state)] = assess.JudgedJob{
 			Job:   quiet,
 			State: state,
 			ETA:   assess.TimeLeft{Known: true, Left: time.Minute},
 		}
 	}
-	for _, phase := range []velerov1.BackupPhase{velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation} {
-		rows[string(phase)] = assess.Judged{Job: ended("crm", phase, 88, time.Minute, time.Hour, 0, 0)}
+	for _, phase := range []veleroapi.BackupPhase{veleroapi.BackupPhaseCompleted, veleroapi.BackupPhasePartiallyFailed, veleroapi.BackupPhaseFailed, veleroapi.BackupPhaseFailedValidation} {
+		rows[string(phase)] = assess.JudgedJob{Job: ended("crm", phase, 88, time.Minute, time.Hour, 0, 0)}
 	}
-	for _, glyphs := range []*draw.Glyphs{&draw.Unicode, &draw.ASCII} {
+	for _, glyphs := range []*draw.Glyphs{&draw.UnicodeGlyphs, &draw.ASCIIGlyphs} {
 		for _, width := range []int{40, 80, 120, 200} {
 			c := draw.Canvas{Width: width, Height: 24, Theme: theme, Glyphs: glyphs, Now: noon}
-			widths := view.FitColumns(columnsFor(nil, false, columnOrder(nil)), width)
+			widths := view.FitColumns(fitJobColumns(nil, false, columnOrder(nil)), width)
 			seen := map[string][2]string{}
 			for name, j := range rows {
 				for _, selected := range []bool{false, true} {
 					for _, marked := range []bool{false, true} {
-						row := jobRow(c, view.JobRow{Judged: j, Now: noon}, widths, columnOrder(nil), selected)
+						row := renderJobRow(c, view.JobRow{JudgedJob: j, Now: noon}, widths, columnOrder(nil), selected)
 						if marked {
-							row = ansi.Cut(row, 0, markCell) + glyphs.Marked + ansi.Cut(row, markCell+1, width)
+							row = ansi.Cut(row, 0, markOffset) + glyphs.Marked + ansi.Cut(row, markOffset+1, width)
 						}
 						what := fmt.Sprintf("%s, selected %t, marked %t", name, selected, marked)
 						before, twice := seen[ansi.Strip(row)]
@@ -143,19 +143,19 @@ func TestFooterNamesWhatMayBeDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := draw.Canvas{Width: 80, Height: 24, Theme: theme, Glyphs: &draw.Unicode}
+	c := draw.Canvas{Width: 80, Height: 24, Theme: theme, Glyphs: &draw.UnicodeGlyphs}
 	for why, want := range map[string]string{"": " f finalize", "you may not": " "} {
-		b := keys.Binding{Label: "f", What: "finalize", Short: true, Writes: true, WhyNot: func() string { return why }}
-		if got := ansi.Strip(keys.Footer(c, []keys.Binding{b})); got != want {
+		b := keys.Binding{Label: "f", Description: "finalize", InFooter: true, Writes: true, Unavailable: func() string { return why }}
+		if got := ansi.Strip(keys.RenderFooter(c, []keys.Binding{b})); got != want {
 			t.Errorf("%q: %q, want %q", why, got, want)
 		}
 	}
 	var all []keys.Binding
 	for _, name := range []string{"quit", "help", "command", "search", "back", "logs", "save"} {
-		all = append(all, keys.Binding{Name: name, Label: name[:1], What: name, Brief: name, Short: true})
+		all = append(all, keys.Binding{Name: name, Label: name[:1], Description: name, FooterText: name, InFooter: true})
 	}
 	if got, want := ansi.Strip(
-		keys.Footer(c, all),
+		keys.RenderFooter(c, all),
 	), " s save  l logs  b back  s search  c command  h help  q quit"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

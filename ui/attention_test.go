@@ -9,15 +9,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // ackStore keeps what was acknowledged.
 type ackStore struct{ keys map[string]bool }
 
-func (m *ackStore) Keys(context.Context) (map[string]bool, error) {
+func (m *ackStore) LoadKeys(context.Context) (map[string]bool, error) {
 	keys := map[string]bool{}
 	for key := range m.keys {
 		keys[key] = true
@@ -59,13 +59,13 @@ func TestAttentionFrames(t *testing.T) {
 func TestAttentionOpensThePage(t *testing.T) {
 	m := screen(t, installation(), 200, 60)
 	rows := 0
-	for i, r := range m.dashboard.active.rows {
+	for i, r := range m.dashboard.activeTab.rows {
 		f, ok := r.item.(*clusterFinding)
 		if !ok {
 			continue
 		}
 		rows++
-		m.dashboard.active.cursor = i
+		m.dashboard.activeTab.cursor = i
 		press(t, m, "enter")
 		want := f.Name
 		if f.Kind == "deletion" {
@@ -84,15 +84,15 @@ func TestAttentionOpensThePage(t *testing.T) {
 // What is acknowledged stands at the end, is not counted, is kept, and comes back once it changes.
 func TestAcknowledge(t *testing.T) {
 	store := &ackStore{keys: map[string]bool{}}
-	m := screen(t, nil, 120, 40, func(o *Options) { o.Clusters[0].Acknowledged = store })
+	m := screen(t, nil, 120, 40, func(o *Options) { o.Clusters[0].Acknowledgements = store })
 	failed := func(ago time.Duration) *job.Job {
-		return ended("hand", velerov1.BackupPhaseFailed, 1, time.Minute, ago, 1, 0)
+		return ended("hand", veleroapi.BackupPhaseFailed, 1, time.Minute, ago, 1, 0)
 	}
 	show(
 		m,
 		snapshotOf(
 			failed(2*time.Hour),
-			ended("web", velerov1.BackupPhasePartiallyFailed, 1, time.Minute, 3*time.Hour, 1, 0),
+			ended("web", veleroapi.BackupPhasePartiallyFailed, 1, time.Minute, 3*time.Hour, 1, 0),
 		),
 	)
 	press(t, m, "down")
@@ -106,8 +106,8 @@ func TestAcknowledge(t *testing.T) {
 	if at := strings.Index(frame, "B hand"); at < strings.Index(frame, "B web") || !hasLine(frame, "· B hand") {
 		t.Errorf("it does not stand at the end:\n%s", frame)
 	}
-	again := screen(t, nil, 120, 40, func(o *Options) { o.Clusters[0].Acknowledged = store })
-	again.Update(again.loadAcknowledged(again.at)())
+	again := screen(t, nil, 120, 40, func(o *Options) { o.Clusters[0].Acknowledgements = store })
+	again.Update(again.loadAcknowledgements(again.currentCluster)())
 	show(again, snapshotOf(failed(2*time.Hour)))
 	if frame := plain(
 		checkFrame(t, again),
@@ -122,11 +122,11 @@ func TestAcknowledge(t *testing.T) {
 		strings.Contains(frame, "acknowledged") {
 		t.Errorf("it failed again, but:\n%s", frame)
 	}
-	if press(t, m, "a"); m.at.acknowledged == nil || len(m.at.acknowledged) != 1 {
-		t.Errorf("acknowledged are %v", m.at.acknowledged)
+	if press(t, m, "a"); m.currentCluster.acknowledgedKeys == nil || len(m.currentCluster.acknowledgedKeys) != 1 {
+		t.Errorf("acknowledged are %v", m.currentCluster.acknowledgedKeys)
 	}
-	if press(t, m, "a"); len(m.at.acknowledged) != 0 {
-		t.Errorf("taken back, but acknowledged are %v", m.at.acknowledged)
+	if press(t, m, "a"); len(m.currentCluster.acknowledgedKeys) != 0 {
+		t.Errorf("taken back, but acknowledged are %v", m.currentCluster.acknowledgedKeys)
 	}
 }
 
@@ -143,7 +143,7 @@ func runAll(cmd tea.Cmd) {
 }
 
 func TestNothingNeedsAttention(t *testing.T) {
-	m := screen(t, snapshotOf(ended("web", velerov1.BackupPhaseCompleted, 1, time.Minute, time.Hour, 0, 0)), 120, 40)
+	m := screen(t, snapshotOf(ended("web", veleroapi.BackupPhaseCompleted, 1, time.Minute, time.Hour, 0, 0)), 120, 40)
 	if frame := plain(checkFrame(t, m)); strings.Contains(frame, "attention") || strings.Contains(frame, "!") {
 		t.Errorf("a healthy cluster:\n%s", frame)
 	}
@@ -156,18 +156,18 @@ func TestNothingNeedsAttention(t *testing.T) {
 func TestRowsCarryTheSignOfTheirFinding(t *testing.T) {
 	m := screen(t, installation(), 200, 60)
 	d, counted := m.dashboard, 0
-	for _, tab := range d.tabs {
-		if tab.other == nil {
+	for _, tab := range d.chosenTabs {
+		if tab.resourceTab == nil {
 			continue
 		}
 		signed := 0
-		d.show(tab)
+		d.showTab(tab)
 		for _, r := range tab.rows {
 			if r.finding != nil {
 				signed++
 			}
 		}
-		n, _ := d.openFindings(tab.setting(), m.clusters...)
+		n, _ := d.countOpenFindings(tab.configName(), m.clusters...)
 		if counted += n; signed != n {
 			t.Errorf("%s: %d rows with the sign, the label counts %d", tab.name, signed, n)
 		}

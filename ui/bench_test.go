@@ -62,8 +62,8 @@ func (f *fakeFinalizer) Apply(
 	dryRun bool,
 	report func(action.Progress),
 ) (action.Outcome, error) {
-	what := "to " + plan.To
-	if plan.To == "" {
+	what := "to " + plan.ToPhase
+	if plan.ToPhase == "" {
 		what = string(plan.Action)
 	}
 	f.mu.Lock()
@@ -82,7 +82,7 @@ func (f *fakeFinalizer) Apply(
 			return word, nil
 		case error:
 			return action.Outcome{
-				State:   action.Unfinished,
+				State:   action.StateUnfinished,
 				Sent:    action.Doubtful,
 				Plan:    plan,
 				Phase:   "InProgress",
@@ -93,14 +93,14 @@ func (f *fakeFinalizer) Apply(
 	switch {
 	case dryRun:
 		return action.Outcome{
-			State:   action.Checked,
+			State:   action.StateChecked,
 			Sent:    action.NotSent,
 			Plan:    plan,
 			Message: "the API server accepts the patch; nothing was written",
 		}, nil
-	case plan.To == "":
+	case plan.ToPhase == "":
 		return action.Outcome{
-			State:   action.Settled,
+			State:   action.StateSettled,
 			Sent:    action.Landed,
 			Plan:    plan,
 			Message: "Velero went on with it: it is Completed now",
@@ -117,13 +117,13 @@ func (f *fakeFinalizer) done() string {
 
 func settled(plan action.Plan) action.Outcome {
 	return action.Outcome{
-		State:   action.Settled,
-		Sent:    action.Landed,
-		Plan:    plan,
-		Phase:   "PartiallyFailed",
-		Message: "it is PartiallyFailed and stayed so for 70s",
-		Log:     "/home/jane/.local/state/veltui/finalize/finalize.jsonl",
-		Copy:    "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml",
+		State:        action.StateSettled,
+		Sent:         action.Landed,
+		Plan:         plan,
+		Phase:        "PartiallyFailed",
+		Message:      "it is PartiallyFailed and stayed so for 70s",
+		AuditLogPath: "/home/jane/.local/state/veltui/finalize/finalize.jsonl",
+		CopyPath:     "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml",
 	}
 }
 
@@ -148,7 +148,7 @@ func gatheredFor(t *testing.T, j *job.Job, change ...func(*action.Evidence)) act
 		t.Fatal(err)
 	}
 	e := action.Evidence{
-		At:     noon,
+		Now:    noon,
 		Job:    j,
 		Object: &unstructured.Unstructured{Object: raw},
 		Server: velero.NewServer(
@@ -163,20 +163,20 @@ func gatheredFor(t *testing.T, j *job.Job, change ...func(*action.Evidence)) act
 			},
 			noon,
 		),
-		Volumes:     action.Yes,
-		MovingKnown: action.Yes,
-		Locations:   action.Yes,
-		MayPatch:    action.Yes,
-		Evidence:    diagnosis.Evidence{HooksSeen: true, Phases: allPhases},
-		By:          "jane",
-		Location: &diagnosis.Location{
+		VolumesListed:        action.Yes,
+		AllOpenVolumesListed: action.Yes,
+		LocationsListed:      action.Yes,
+		MayPatch:             action.Yes,
+		JobEvidence:          diagnosis.JobEvidence{HooksChecked: true, AllowedPhases: allPhases},
+		Username:             "jane",
+		Location: &diagnosis.LocationStatus{
 			Name:          "default",
 			Phase:         "Available",
 			LastValidated: noon.Add(-20 * time.Second),
 		},
-		Counts: &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
+		StoredCounts: &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
-	for _, target := range action.Targets(j.Kind) {
+	for _, target := range action.ArtifactTargets(j.Kind) {
 		e.Artifacts = append(
 			e.Artifacts,
 			action.Artifact{
@@ -263,7 +263,7 @@ func (b *bench) begin(cmd tea.Cmd) {
 // until runs the program until a condition holds.
 func (b *bench) until(what string, holds func() bool) {
 	b.t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(patience)
 	for !holds() {
 		select {
 		case msg := <-b.msgs:
@@ -286,7 +286,9 @@ func (b *bench) reaches(s dialog.Stage) {
 	b.t.Helper()
 	b.until(
 		fmt.Sprintf("stage %d", s),
-		func() bool { return find[*dialogScreen](b.Model) != nil && find[*dialogScreen](b.Model).Stage() == s },
+		func() bool {
+			return findScreen[*dialogScreen](b.Model) != nil && findScreen[*dialogScreen](b.Model).Stage() == s
+		},
 	)
 	b.listen()
 }
@@ -295,7 +297,7 @@ func (b *bench) reaches(s dialog.Stage) {
 func (b *bench) listen() {
 	b.t.Helper()
 	b.pass(2 * time.Second)
-	b.until("the dialog listens", func() bool { return !find[*dialogScreen](b.Model).Deaf() })
+	b.until("the dialog listens", func() bool { return !findScreen[*dialogScreen](b.Model).IgnoresKeys() })
 }
 
 func (b *bench) keys(names ...string) {
@@ -320,7 +322,7 @@ func (b *bench) write(text string) {
 func (b *bench) open() {
 	b.t.Helper()
 	b.keys("f")
-	b.reaches(dialog.Choosing)
+	b.reaches(dialog.StageChoosing)
 }
 
 func (b *bench) confirm() {
@@ -362,21 +364,21 @@ func (b *bench) retrying() {
 	b.fake.script = make(chan any)
 	b.t.Cleanup(func() { close(b.fake.script) })
 	b.confirm()
-	b.tells(0, action.Progress{Step: action.StepLook})
+	b.tells(0, action.Progress{Step: action.StepGather})
 	b.sees("▶ read the evidence again")
 	b.tells(2*time.Second, action.Progress{Step: action.StepDryRun})
 	b.sees("▶ have the API server")
-	b.tells(time.Second, action.Progress{Step: action.StepPatch})
+	b.tells(time.Second, action.Progress{Step: action.StepSend})
 	b.sees("▶ send it")
 	b.tells(
 		20*time.Second,
 		action.Progress{
-			Step: action.StepPatch,
+			Step: action.StepSend,
 			Attempt: &retry.Attempt{
-				Number: 4,
-				Err:    errLost,
-				Next:   10 * time.Second,
-				Left:   9*time.Minute + 12*time.Second,
+				Number:    4,
+				Err:       errLost,
+				Delay:     10 * time.Second,
+				Remaining: 9*time.Minute + 12*time.Second,
 			},
 		},
 	)
@@ -388,10 +390,10 @@ func (b *bench) retrying() {
 func (b *bench) ends(how any) {
 	b.t.Helper()
 	b.fake.script <- how
-	b.reaches(dialog.Ended)
+	b.reaches(dialog.StageResult)
 }
 
 func draftOf(e action.Evidence, r action.Request) action.Plan {
-	p, _ := action.For(action.Finalize, e, r)
+	p, _ := action.PlanFor(action.Finalize, e, r)
 	return p
 }

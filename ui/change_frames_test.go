@@ -10,7 +10,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +21,7 @@ import (
 	inmemory "github.com/veltui/veltui/internal/demo/cluster"
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/dialog"
 )
 
@@ -47,12 +47,12 @@ func engine(t *testing.T, objects ...runtime.Object) *action.Engine {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Put(&unstructured.Unstructured{Object: raw}); err != nil {
+		if err := c.PutObject(&unstructured.Unstructured{Object: raw}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s, err := session.New(session.Options{Context: "prod-east", Load: func() (*rest.Config, error) {
-		return &rest.Config{Host: "https://prod-east.example.test", Transport: inMemory{c.API("t")}}, nil
+	s, err := session.New(session.Options{Context: "prod-east", LoadConfig: func() (*rest.Config, error) {
+		return &rest.Config{Host: "https://prod-east.example.test", Transport: inMemory{c.APIHandler("t")}}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func engine(t *testing.T, objects ...runtime.Object) *action.Engine {
 }
 
 // changing is a dashboard whose schedules can be changed, and from whose backup can be restored.
-func changing(t *testing.T, change ...func(*velerov1.Schedule)) *bench {
+func changing(t *testing.T, change ...func(*veleroapi.Schedule)) *bench {
 	t.Helper()
 	snap := stageful()
 	s := snap.Schedules[0].DeepCopy()
@@ -90,27 +90,27 @@ func changing(t *testing.T, change ...func(*velerov1.Schedule)) *bench {
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 			ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "7f1e0c52-0001"},
 		},
-		&velerov1.Backup{
+		&veleroapi.Backup{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Backup"},
 			ObjectMeta: meta("hourly-web-0900", 21*time.Minute),
-			Spec: velerov1.BackupSpec{
+			Spec: veleroapi.BackupSpec{
 				StorageLocation: "default",
 			},
-			Status: velerov1.BackupStatus{
-				Phase:               velerov1.BackupPhaseCompleted,
+			Status: veleroapi.BackupStatus{
+				Phase:               veleroapi.BackupPhaseCompleted,
 				CompletionTimestamp: ptr(ago(20 * time.Minute)),
 			},
 		},
-		&velerov1.Backup{
+		&veleroapi.Backup{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Backup"},
 			ObjectMeta: meta("nightly-erp", 30*time.Second),
-			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued},
+			Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseQueued},
 		},
-		&velerov1.BackupStorageLocation{
+		&veleroapi.BackupStorageLocation{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "BackupStorageLocation"},
 			ObjectMeta: meta("default", 24*time.Hour),
-			Status: velerov1.BackupStorageLocationStatus{
-				Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+			Status: veleroapi.BackupStorageLocationStatus{
+				Phase:              veleroapi.BackupStorageLocationPhaseAvailable,
 				LastValidationTime: ptr(ago(20 * time.Second)),
 			},
 		},
@@ -141,7 +141,7 @@ func changing(t *testing.T, change ...func(*velerov1.Schedule)) *bench {
 	)
 	preview := shopPreview()
 	preview.Backup = "hourly-web-0900"
-	p := &previewer{answer: preview, saved: map[string]string{}, differs: cluster.Check{
+	p := &previewer{answer: preview, saved: map[string]string{}, differs: cluster.CheckResult{
 		Findings: []preflight.Finding{
 			{
 				Severity: preflight.Obstacle,
@@ -150,11 +150,11 @@ func changing(t *testing.T, change ...func(*velerov1.Schedule)) *bench {
 			},
 			{Severity: preflight.Doubt, Sentence: "14 secrets exist already: Velero skips them."},
 		},
-		DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1402, Rejected: make([]preflight.Rejection, 3)}}}
+		DryRun: &preflight.DryRun{User: "velero", ItemCount: 1402, SentCount: 1402, Rejected: make([]preflight.Rejection, 3)}}}
 	b := newBench(t, 80, 24, func(o *Options) {
 		fake(o).previewer = p
-		fake(o).propose = func(name action.Name, object *unstructured.Unstructured, r action.Request) (action.Plan, error) {
-			return e.Propose(context.Background(), name, object, r)
+		fake(o).propose = func(name action.Kind, object *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+			return e.ProposePlan(context.Background(), name, object, r)
 		}
 	})
 	show(b.Model, snap)
@@ -163,16 +163,16 @@ func changing(t *testing.T, change ...func(*velerov1.Schedule)) *bench {
 
 // TestGoldenChangeFrames are the dialogs of what is no running job.
 func TestGoldenChangeFrames(t *testing.T) {
-	paused := func(s *velerov1.Schedule) { s.Spec.Paused = true }
+	paused := func(s *veleroapi.Schedule) { s.Spec.Paused = true }
 	for _, frame := range []struct {
 		name   string
-		change []func(*velerov1.Schedule)
+		change []func(*veleroapi.Schedule)
 		show   func(b *bench)
 	}{
 		{"backup-now", nil, func(b *bench) { b.keys("4", "b") }},
 		{"pause", nil, func(b *bench) { b.keys("4", "p") }},
-		{"unpause", []func(*velerov1.Schedule){paused}, func(b *bench) { b.keys("4", "p") }},
-		{"unpause-due", []func(*velerov1.Schedule){paused, func(s *velerov1.Schedule) {
+		{"unpause", []func(*veleroapi.Schedule){paused}, func(b *bench) { b.keys("4", "p") }},
+		{"unpause-due", []func(*veleroapi.Schedule){paused, func(s *veleroapi.Schedule) {
 			s.Spec.SkipImmediately, s.Status.LastBackup = ptr(false), ptr(ago(50*time.Hour))
 			s.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
 		}}, func(b *bench) { b.keys("4", "p") }},
@@ -191,7 +191,7 @@ func TestGoldenChangeFrames(t *testing.T) {
 			t.Parallel()
 			b := changing(t, frame.change...)
 			frame.show(b)
-			b.reaches(dialog.Choosing)
+			b.reaches(dialog.StageChoosing)
 			for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
 				b.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 				golden(t, fmt.Sprintf("change-%s-%dx%d", frame.name, size[0], size[1]), plain(checkFrame(t, b.Model)))

@@ -16,8 +16,8 @@ import (
 func TestDeleteKey(t *testing.T) {
 	asked := make(chan string, 1)
 	b := newBench(t, 80, 24, func(o *Options) {
-		fake(o).propose = func(name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
-			if r.FromAnotherCluster {
+		fake(o).propose = func(name action.Kind, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+			if r.AllowOtherCluster {
 				t.Error("the dialog lets another cluster's backup be deleted")
 			}
 			asked <- string(name) + " " + o.GetKind() + "/" + o.GetName()
@@ -28,7 +28,7 @@ func TestDeleteKey(t *testing.T) {
 	if got, want := <-asked, "delete-restore Restore/crm-old"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	b.reaches(dialog.Unseen)
+	b.reaches(dialog.StageEvidenceFailed)
 	b.keys("enter")
 	if done := b.fake.done(); done != "" {
 		t.Errorf("executed %q", done)
@@ -37,13 +37,13 @@ func TestDeleteKey(t *testing.T) {
 	b = newBench(t, 80, 24, func(o *Options) { o.ReadOnly = true })
 	press(t, b.Model, "X")
 	b.shows("X: read-only: nothing may be changed")
-	if find[*dialogScreen](b.Model) != nil {
+	if findScreen[*dialogScreen](b.Model) != nil {
 		t.Error("the dialog opened")
 	}
 	b = newBench(t, 80, 24)
 	press(t, b.Model, "4")
 	press(t, b.Model, "X")
-	if find[*dialogScreen](b.Model) != nil {
+	if findScreen[*dialogScreen](b.Model) != nil {
 		t.Error("the dialog opened on what is no job")
 	}
 }
@@ -54,8 +54,8 @@ func TestDeleteMarked(t *testing.T) {
 	var asked []string
 	var along [][]string
 	b := newBench(t, 120, 40, func(o *Options) {
-		fake(o).propose = func(name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
-			asked, along = append(asked, string(name)+" "+o.GetName()), append(along, r.Marked)
+		fake(o).propose = func(name action.Kind, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+			asked, along = append(asked, string(name)+" "+o.GetName()), append(along, r.MarkedBackups)
 			return action.Plan{}, errors.New("no answer")
 		}
 	})
@@ -69,9 +69,9 @@ func TestDeleteMarked(t *testing.T) {
 		t.Fatalf("marked are %q:\n%s", want, b.frame())
 	}
 	b.keys("X")
-	b.reaches(dialog.Unseen)
+	b.reaches(dialog.StageEvidenceFailed)
 	b.keys("n")
-	b.reaches(dialog.Unseen)
+	b.reaches(dialog.StageEvidenceFailed)
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}
@@ -84,12 +84,12 @@ func TestDeleteMarked(t *testing.T) {
 // A job that was marked and has been made anew is not deleted for the one that was meant.
 func TestDeleteMarkedOfAnotherUID(t *testing.T) {
 	b := newBench(t, 120, 40, func(o *Options) {
-		fake(o).propose = func(action.Name, *unstructured.Unstructured, action.Request) (action.Plan, error) {
+		fake(o).propose = func(action.Kind, *unstructured.Unstructured, action.Request) (action.Plan, error) {
 			return action.Plan{UID: "another", Title: "delete it"}, nil
 		}
 	})
 	b.keys("X")
-	b.reaches(dialog.Unseen)
+	b.reaches(dialog.StageEvidenceFailed)
 	b.shows("it was deleted, and there is a new")
 }
 
@@ -111,20 +111,20 @@ func TestDefaultNamesAreGuarded(t *testing.T) {
 		}, false},
 	} {
 		b := changing(t)
-		cluster := b.at.Inspector.(*fakeCluster)
+		cluster := b.currentCluster.Backend.(*fakeCluster)
 		asked, propose := make(chan bool, 1), cluster.propose
-		cluster.propose = func(name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
-			asked <- r.Unnamed
+		cluster.propose = func(name action.Kind, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+			asked <- r.NameGenerated
 			return propose(name, o, r)
 		}
 		c.show(b)
-		if find[*formScreen](b.Model) != nil {
+		if findScreen[*restoreFormScreen](b.Model) != nil {
 			b.until("it was checked", func() bool {
 				return strings.Contains(b.frame(), "about 40s") && !strings.Contains(b.frame(), "checking")
 			})
 			b.keys("ctrl+o", "ctrl+o") // the first says that the API server was not asked
 		}
-		b.reaches(dialog.Choosing)
+		b.reaches(dialog.StageChoosing)
 		if got := <-asked; got != c.want {
 			t.Errorf("%s: unnamed is %v", name, got)
 		}

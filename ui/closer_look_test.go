@@ -21,13 +21,13 @@ const lookPace = 30 * time.Second
 
 // watcher looks closer, and its looks end when the test says so.
 type watcher struct {
-	seen       assess.Look
+	seen       assess.CloserLook
 	err, ended error
 }
 
-func (w *watcher) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
+func (w *watcher) Look(ctx context.Context, j *job.Job) (assess.CloserLook, error) {
 	if w.err != nil {
-		return assess.Look{}, w.err
+		return assess.CloserLook{}, w.err
 	}
 	w.ended = ctx.Err()
 	return w.seen, w.ended
@@ -48,10 +48,10 @@ func newLookFixture(t *testing.T, w *watcher) *lookFixture {
 		fake(o).looker = w
 		o.Clock = func() time.Time { return f.now }
 	})
-	f.at.looks.last.About(nil) // the first look is never taken
-	f.at.looks.lookout = assess.Lookout{}
-	start := f.at.sources.Start
-	f.at.sources.Start = func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+	f.currentCluster.closerLooks.lastLook.ResetForKey(nil) // the first look is never taken
+	f.currentCluster.closerLooks.scheduler = assess.LookScheduler{}
+	start := f.currentCluster.jobDependencies.Start
+	f.currentCluster.jobDependencies.Start = func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		f.asks++
 		cmd, cancel := start(work)
 		f.last = cmd
@@ -63,7 +63,7 @@ func newLookFixture(t *testing.T, w *watcher) *lookFixture {
 // after lets time pass and judges again, as the slow clock does.
 func (f *lookFixture) after(d time.Duration) {
 	f.now = f.now.Add(d)
-	f.Update(assessedAgain{f.at, f.at.estimates.Assess(f.at.assessed.Source, f.now)})
+	f.Update(reassessedMsg{f.currentCluster, f.currentCluster.estimates.AssessSnapshot(f.currentCluster.assessment.Source, f.now)})
 }
 
 // answer ends the look that is under way.
@@ -90,9 +90,9 @@ func (f *lookFixture) beforehand(t *testing.T) {
 
 func (f *lookFixture) verdict(t *testing.T, name string) diagnosis.Verdict {
 	t.Helper()
-	for _, j := range f.at.assessed.Snapshot.Jobs {
+	for _, j := range f.currentCluster.assessment.Snapshot.Jobs {
 		if j.Name == name {
-			return f.at.assessed.Of(j).Verdict
+			return f.currentCluster.assessment.AssessJob(j).Verdict
 		}
 	}
 	t.Fatalf("there is no %s", name)
@@ -102,9 +102,9 @@ func (f *lookFixture) verdict(t *testing.T, name string) diagnosis.Verdict {
 // TestOpenJobIsLookedAtCloser: at once, again every half minute, never twice at
 // a time, and what is found is said on the page and in the row.
 func TestOpenJobIsLookedAtCloser(t *testing.T) {
-	w := &watcher{seen: assess.Look{At: noon, Evidence: diagnosis.Evidence{
-		LogSeen: true,
-		Log: velero.JobLog{
+	w := &watcher{seen: assess.CloserLook{At: noon, Evidence: diagnosis.JobEvidence{
+		LogChecked: true,
+		ServerLog: velero.JobLog{
 			GaveUp: velero.LogLine{
 				At:   noon.Add(-40 * time.Minute),
 				Text: "Error updating restore's status from InProgress to Finalizing",
@@ -112,7 +112,7 @@ func TestOpenJobIsLookedAtCloser(t *testing.T) {
 			LostPhase: "Finalizing",
 		},
 	},
-		Facts: []diagnosis.Fact{{Holds: true, Text: "you may patch it, as tester", Source: "rbac"}}}}
+		Facts: []diagnosis.Fact{{Supports: true, Text: "you may patch it, as tester", Source: "rbac"}}}}
 	f := newLookFixture(t, w)
 	before := f.verdict(t, "crm-old")
 	press(t, f.Model, "/", "c", "r", "m", "-", "o", "l", "d", "enter")
@@ -167,7 +167,7 @@ func TestLooksAreNotWasted(t *testing.T) {
 	f.beforehand(t)
 	press(t, f.Model, "enter")
 	f.after(0)
-	if f.job() == nil || f.asks != 0 {
+	if f.findJobScreen() == nil || f.asks != 0 {
 		t.Errorf("%d looks at a job that moves", f.asks)
 	}
 }
@@ -184,9 +184,9 @@ func TestLookThatFails(t *testing.T) {
 	if frame := plain(checkFrame(t, f.Model)); !strings.Contains(frame, "could not look closer: restores.velero.io") {
 		t.Errorf("it is not said:\n%s", frame)
 	}
-	w.err, w.seen = nil, assess.Look{At: noon, Evidence: diagnosis.Evidence{
-		LogSeen: true,
-		Log: velero.JobLog{
+	w.err, w.seen = nil, assess.CloserLook{At: noon, Evidence: diagnosis.JobEvidence{
+		LogChecked: true,
+		ServerLog: velero.JobLog{
 			GaveUp:    velero.LogLine{At: noon.Add(-40 * time.Minute), Text: "gave up"},
 			LostPhase: "Finalizing",
 		},
@@ -200,7 +200,7 @@ func TestLookThatFails(t *testing.T) {
 		t.Errorf("a look that failed took what was found: %s", got.Reason)
 	}
 	press(t, f.Model, "r")
-	if !f.at.looks.last.Pending() {
+	if !f.currentCluster.closerLooks.lastLook.IsPending() {
 		t.Error("r does not look again at once")
 	}
 }

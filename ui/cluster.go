@@ -14,7 +14,6 @@ import (
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/assess/coverage"
-	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/view/narrate"
@@ -23,128 +22,137 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Cluster is one cluster that is shown, and what may be asked of it.
+// Cluster is a cluster to show, with the requests that it answers.
 type Cluster struct {
-	cluster.Inspector
+	Backend
 	Context string         // the kubeconfig context, shown on every screen and typed to confirm a change
 	Request action.Request // how the kubectl commands shown get to the same cluster
-	Stop    func()         // ends what follows the cluster; nil if that ends with the program only
-	// Acknowledged remembers which findings a person has seen; nil where nothing is remembered.
-	Acknowledged Acknowledged
+	Stop    func()         // ends everything that follows the cluster; nil if only the end of the program ends it
+	// Acknowledgements remembers which findings a person has seen; nil where nothing is remembered.
+	Acknowledgements Acknowledgements
 }
 
-// cluster is one that is shown. Messages name theirs; those of others are dropped.
+// clusterState is the state of a shown cluster. Messages name their cluster; messages of other clusters are dropped.
 type clusterState struct {
 	Cluster
-	id       string // part of row keys: a cluster restored from another's etcd has the same uids
-	assessed *assess.Assessment
-	news     narrate.News // what is worth calling a person for
-	ended    error        // why there will be no more snapshots, nil while there may be
+	id         string // part of row keys: a cluster restored from another's etcd has the same uids
+	assessment *assess.Assessment
+	jobNews    narrate.NewsTracker // the news to notify a person about
+	watchErr   error               // why there will be no more snapshots, nil while there may be
 
-	findings     []assess.Finding              // what needs someone
-	newFindings  narrate.Findings              // since a person was last called
-	acknowledged map[string]bool               // the keys of those that a person has seen
-	kept         fetch.Answer[map[string]bool] // what was acknowledged before
-	// acknowledgedProblem is why nothing is known to be acknowledged, as it was shown.
+	findings         []assess.Finding              // what needs attention
+	newFindings      narrate.FindingTracker        // since the last notification
+	acknowledgedKeys map[string]bool               // the keys of the acknowledged findings
+	ackAnswer        fetch.Answer[map[string]bool] // the findings acknowledged before
+	// acknowledgedProblem is why the acknowledgements are unknown, as last shown to the user.
 	acknowledgedProblem string
 
-	estimates *assess.Estimates
-	sources   jobview.Sources
-	questions map[types.UID]*question // at most one at a time was not asked for by the user
-	looks     looks
-	covered   fetch.Answer[*coverage.Result]
-	coverage  coverage.Reading[coverage.Result] // of covered, as the tab shows it
-	foreseen  fetch.Answer[*coverage.Prediction]
-	nextRun   coverage.Reading[coverage.Prediction] // of foreseen, as the page of a schedule shows it
-	rights    fetch.Answer[map[job.Kind]string]     // why jobs of each kind may not be changed
-	ctx       context.Context                       // ends what is asked of it, once leave is called
-	leave     context.CancelFunc
+	estimates        *assess.Estimates
+	jobDependencies  jobview.Dependencies
+	contentsQueries  map[types.UID]*contentsQuery // at most one background query at a time
+	closerLooks      closerLookState
+	coverageAnswer   fetch.Answer[*coverage.Result]
+	coverageReading  coverage.Reading[coverage.Result] // of coverageAnswer, as its tab shows it
+	predictionAnswer fetch.Answer[*coverage.Prediction]
+	nextRunReading   coverage.Reading[coverage.Prediction] // of predictionAnswer, as the page of a schedule shows it
+	accessAnswer     fetch.Answer[map[job.Kind]string]     // why jobs of each kind may not be changed
+	ctx              context.Context                       // ends the requests to the cluster, once cancelAll is called
+	cancelAll        context.CancelFunc
 }
 
-func newCluster(ctx context.Context, o Options, shown Cluster, n int) *clusterState {
+func newClusterState(ctx context.Context, o Options, shown Cluster, n int) *clusterState {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &clusterState{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, acknowledged: map[string]bool{},
-		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: map[types.UID]*question{}}
-	c.sources = jobview.Sources{
-		Inspector:      shown.Inspector,
-		WhyNoClipboard: o.Terminal.WhyNoClipboard,
-		Clock:          o.Clock,
-		Keys:           o.Keys,
-		Start:          starter(ctx),
+	c := &clusterState{
+		Cluster:          shown,
+		id:               strconv.Itoa(n),
+		ctx:              ctx,
+		cancelAll:        cancel,
+		acknowledgedKeys: map[string]bool{},
+		estimates:        &assess.Estimates{BackupAge: o.MaxBackupAge},
+		contentsQueries:  map[types.UID]*contentsQuery{},
+	}
+	c.jobDependencies = jobview.Dependencies{
+		Backend:              shown.Backend,
+		ClipboardUnavailable: o.Terminal.ClipboardUnavailable,
+		Clock:                o.Clock,
+		Keys:                 o.Keys,
+		Start:                newStartFunc(ctx),
 	}
 	return c
 }
 
-// next waits for the next snapshot and judges it. Never more than one is outstanding.
-func (c *clusterState) next() tea.Cmd {
-	return guarded(func() tea.Msg {
+// awaitSnapshot waits for the next snapshot and judges it. At most one such command is outstanding.
+func (c *clusterState) awaitSnapshot() tea.Cmd {
+	return recoverPanic(func() tea.Msg {
 		snap, err := c.Next(c.ctx)
 		if err != nil {
-			return watchEnded{c, err}
+			return watchEndedMsg{c, err}
 		}
-		return snapshotAssessed{c, c.estimates.Assess(snap, c.sources.Clock())}
+		return snapshotAssessedMsg{c, c.estimates.AssessSnapshot(snap, c.jobDependencies.Clock())}
 	})
 }
 
-// judgeAgain judges the last snapshot for the present: rates and ages change by themselves.
-func (c *clusterState) judgeAgain() tea.Cmd {
-	if c.assessed == nil {
+// reassess judges the last snapshot as of now: rates and ages change without a new snapshot.
+func (c *clusterState) reassess() tea.Cmd {
+	if c.assessment == nil {
 		return nil
 	}
-	snap := c.assessed.Source
-	return guarded(func() tea.Msg { return assessedAgain{c, c.estimates.Assess(snap, c.sources.Clock())} })
+	snap := c.assessment.Source
+	return recoverPanic(
+		func() tea.Msg { return reassessedMsg{c, c.estimates.AssessSnapshot(snap, c.jobDependencies.Clock())} },
+	)
 }
 
-func (c *clusterState) asker(answered func() tea.Cmd) fetch.Asker {
-	return fetch.Asker{Start: c.sources.Start, Clock: c.sources.Clock, Answered: answered}
+func (c *clusterState) newRequester(answered func() tea.Cmd) fetch.Requester {
+	return fetch.Requester{Start: c.jobDependencies.Start, Clock: c.jobDependencies.Clock, OnAnswer: answered}
 }
 
-func (c *clusterState) key(uid string) string { return c.id + "/" + uid }
+func (c *clusterState) rowKey(uid string) string { return c.id + "/" + uid }
 
-// now is the present in the cluster's clock.
-func (c *clusterState) now(clock func() time.Time) time.Time {
-	if c.assessed == nil {
+// clusterTime returns the current time by the cluster's clock.
+func (c *clusterState) clusterTime(clock func() time.Time) time.Time {
+	if c.assessment == nil {
 		return clock()
 	}
-	return clock().Add(c.assessed.Snapshot.ClockOffset)
+	return clock().Add(c.assessment.Snapshot.ClockOffset)
 }
 
-// health is whether what is known of the cluster is up to date.
-func (c *clusterState) health() watch.Health {
+// currentHealth returns whether the known state of the cluster is up to date.
+func (c *clusterState) currentHealth() watch.Health {
 	switch {
-	case c.ended != nil:
-		return watch.Health{State: watch.Stale, Err: c.ended.Error()}
-	case c.assessed == nil:
+	case c.watchErr != nil:
+		return watch.Health{State: watch.Stale, Err: c.watchErr.Error()}
+	case c.assessment == nil:
 		return watch.Health{State: watch.Connecting}
 	}
-	return c.assessed.Snapshot.Health
+	return c.assessment.Snapshot.Health
 }
 
-type clustersConnected struct {
-	of       *switching
-	clusters []Cluster
-	err      error
+type clustersConnectedMsg struct {
+	clusterSwitch *clusterSwitch
+	clusters      []Cluster
+	err           error
 }
 
-// switching leads to other clusters. done is set once they are shown.
-type switching struct {
+// clusterSwitch is a switch to other clusters. isApplied is set once they are shown.
+type clusterSwitch struct {
 	contexts  []string
 	namespace string
 	cancel    context.CancelFunc
-	done      bool
+	isApplied bool
 }
 
-func (s *switching) String() string {
-	return human.List(s.contexts, 3) + human.Clause(", namespace ", s.namespace)
+func (s *clusterSwitch) String() string {
+	return human.JoinNames(s.contexts, 3) + human.Prefixed(", namespace ", s.namespace)
 }
 
-// switchTo connects to other contexts, or the present ones if none is named, and shows them.
-func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
+// switchClusters connects to other contexts, or to the present ones if none is named, and shows them.
+func (m *Model) switchClusters(contexts []string, namespace string) tea.Cmd {
 	switch {
-	case m.options.Switch == nil:
+	case m.options.SwitchClusters == nil:
 		m.notice = "veltui cannot switch clusters here"
 		return nil
-	case find[*dialogScreen](m) != nil:
+	case findScreen[*dialogScreen](m) != nil:
 		m.notice = "finish or close this first: it belongs to the cluster that is shown"
 		return nil
 	}
@@ -155,27 +163,27 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 	if len(contexts) == 0 {
 		contexts = present
 	}
-	if m.switching != nil && !m.switching.done {
-		m.switching.cancel() // the later one is meant
+	if m.lastSwitch != nil && !m.lastSwitch.isApplied {
+		m.lastSwitch.cancel() // the later switch replaces it
 	} else {
-		m.left = &switching{contexts: present, namespace: m.namespace}
+		m.previousSwitch = &clusterSwitch{contexts: present, namespace: m.requestedNamespace}
 	}
-	s := &switching{contexts: contexts, namespace: namespace}
-	m.switching, m.notice = s, ""
-	// What it starts ends with the program: only an abandoned switch is cancelled.
-	connect := m.options.Switch
+	s := &clusterSwitch{contexts: contexts, namespace: namespace}
+	m.lastSwitch, m.notice = s, ""
+	// Work that the switch starts ends with the program: only an abandoned switch is cancelled.
+	connect := m.options.SwitchClusters
 	var cmd tea.Cmd
-	cmd, s.cancel = m.starts(func(ctx context.Context) tea.Msg {
+	cmd, s.cancel = m.startWork(func(ctx context.Context) tea.Msg {
 		clusters, err := connect(ctx, contexts, namespace)
-		return clustersConnected{s, clusters, err}
+		return clustersConnectedMsg{s, clusters, err}
 	})
 	return cmd
 }
 
-// trouble says what is wrong with the connection to a cluster, empty if nothing is.
-func (c *clusterState) trouble() string {
-	switch h := c.health(); {
-	case c.ended == nil && h.State == watch.Stale && h.Err != "":
+// connectionProblem returns what is wrong with the connection to a cluster, empty if nothing is.
+func (c *clusterState) connectionProblem() string {
+	switch h := c.currentHealth(); {
+	case c.watchErr == nil && h.State == watch.Stale && h.Err != "":
 		return "No news from the cluster: " + strings.TrimSuffix(h.Err, ".") + "."
 	case c.WriteFailure() != "":
 		return "The cluster does not store what is written: " + c.WriteFailure() + "."
@@ -183,28 +191,28 @@ func (c *clusterState) trouble() string {
 	return ""
 }
 
-// unanswered reports whether nothing is known yet of clusters that were switched to.
-func (m *Model) unanswered() bool {
-	return m.switching != nil && m.switching.done && len(m.screens) == 1 &&
+// isSwitchUnanswered reports whether none of the clusters just switched to has answered yet.
+func (m *Model) isSwitchUnanswered() bool {
+	return m.lastSwitch != nil && m.lastSwitch.isApplied && len(m.screens) == 1 &&
 		!slices.ContainsFunc(
 			m.clusters,
-			func(c *clusterState) bool { return c.ended == nil && c.health().State != watch.Connecting },
+			func(c *clusterState) bool { return c.watchErr == nil && c.currentHealth().State != watch.Connecting },
 		)
 }
 
-// switchingText describes an unfinished switch and what esc does; empty for none.
+// switchingText describes an unfinished switch and what esc does; it is empty if there is none.
 func (m *Model) switchingText() string {
 	switch {
-	case m.switching == nil:
+	case m.lastSwitch == nil:
 		return ""
-	case !m.switching.done:
-		return fmt.Sprintf("Connecting to %s. esc cancels.", m.switching)
-	case !m.unanswered():
+	case !m.lastSwitch.isApplied:
+		return fmt.Sprintf("Connecting to %s. esc cancels.", m.lastSwitch)
+	case !m.isSwitchUnanswered():
 		return ""
 	}
 	var why string
 	for _, c := range m.clusters {
-		switch err := strings.TrimSuffix(c.health().Err, "."); {
+		switch err := strings.TrimSuffix(c.currentHealth().Err, "."); {
 		case err == "" || why != "":
 		case len(m.clusters) == 1:
 			why = ": " + err
@@ -212,52 +220,52 @@ func (m *Model) switchingText() string {
 			why = ": " + c.Context + ": " + err
 		}
 	}
-	return fmt.Sprintf("Connecting to %s%s. esc goes back to %s.", m.switching, why, m.left)
+	return fmt.Sprintf("Connecting to %s%s. esc goes back to %s.", m.lastSwitch, why, m.previousSwitch)
 }
 
-// stopSwitching takes back an unfinished switch; handled is false if there is none.
-func (m *Model) stopSwitching() (cmd tea.Cmd, handled bool) {
+// cancelSwitch undoes an unfinished switch; handled is false if there is none.
+func (m *Model) cancelSwitch() (cmd tea.Cmd, handled bool) {
 	switch {
-	case m.switching != nil && !m.switching.done:
-		m.switching.cancel()
-		m.notice = "veltui no longer connects to " + m.switching.String() + "."
-		m.switching = nil
+	case m.lastSwitch != nil && !m.lastSwitch.isApplied:
+		m.lastSwitch.cancel()
+		m.notice = "veltui no longer connects to " + m.lastSwitch.String() + "."
+		m.lastSwitch = nil
 		return nil, true
-	case m.unanswered():
-		return m.switchTo(m.left.contexts, m.left.namespace), true
+	case m.isSwitchUnanswered():
+		return m.switchClusters(m.previousSwitch.contexts, m.previousSwitch.namespace), true
 	}
 	return nil, false
 }
 
-// handleClusters shows other clusters. After a failure the present ones stay.
-func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
+// handleConnected shows the newly connected clusters. After a failure the present ones stay.
+func (m *Model) handleConnected(connected clustersConnectedMsg) tea.Cmd {
 	switch {
-	case connected.of != m.switching: // cancelled, or another one was asked for since
-		return stopAll(connected.clusters)
+	case connected.clusterSwitch != m.lastSwitch: // cancelled, or replaced by a later switch
+		return stopClusters(connected.clusters)
 	case connected.err != nil:
-		m.notice = "veltui cannot switch to " + m.switching.String() + ": " + connected.err.Error()
-		m.switching = nil
+		m.notice = "veltui cannot switch to " + m.lastSwitch.String() + ": " + connected.err.Error()
+		m.lastSwitch = nil
 		return nil
-	case find[*dialogScreen](m) != nil:
-		m.switching = nil
+	case findScreen[*dialogScreen](m) != nil:
+		m.lastSwitch = nil
 		m.notice = "veltui did not switch, because of the open dialog; ask for it again"
-		return stopAll(connected.clusters)
+		return stopClusters(connected.clusters)
 	}
-	m.switching.done, m.namespace = true, m.switching.namespace
+	m.lastSwitch.isApplied, m.requestedNamespace = true, m.lastSwitch.namespace
 	m.showDashboard()
 	var left []Cluster
 	for _, c := range m.clusters {
-		c.leave()
+		c.cancelAll()
 		left = append(left, c.Cluster)
 	}
 	m.setClusters(connected.clusters)
-	m.dashboard.marked = marks{}
-	for _, t := range m.dashboard.tabs {
-		t.list, t.count, t.groups = list{cursor: -1, height: t.height}, 0, nil
+	m.dashboard.marked = markedRows{}
+	for _, t := range m.dashboard.chosenTabs {
+		t.rowList, t.rowCount, t.groups = rowList{cursor: -1, height: t.height}, 0, nil
 	}
-	cmds := []tea.Cmd{stopAll(left)}
+	cmds := []tea.Cmd{stopClusters(left)}
 	for _, c := range m.clusters {
-		cmds = append(cmds, c.next(), m.loadAcknowledged(c))
+		cmds = append(cmds, c.awaitSnapshot(), m.loadAcknowledgements(c))
 	}
 	return tea.Batch(cmds...)
 }
@@ -265,15 +273,15 @@ func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 func (m *Model) setClusters(shown []Cluster) {
 	m.clusters = nil
 	for _, one := range shown {
-		m.made++
-		m.clusters = append(m.clusters, newCluster(m.ctx, m.options, one, m.made))
+		m.lastClusterID++
+		m.clusters = append(m.clusters, newClusterState(m.ctx, m.options, one, m.lastClusterID))
 	}
-	m.at = m.clusters[0]
+	m.currentCluster = m.clusters[0]
 }
 
-// stopAll makes the command that ends what follows clusters, which may take a while.
-func stopAll(clusters []Cluster) tea.Cmd {
-	return guarded(func() tea.Msg {
+// stopClusters returns a command that calls Stop on the clusters, which may take a while.
+func stopClusters(clusters []Cluster) tea.Cmd {
+	return recoverPanic(func() tea.Msg {
 		for _, c := range clusters {
 			if c.Stop != nil {
 				c.Stop()
@@ -283,15 +291,15 @@ func stopAll(clusters []Cluster) tea.Cmd {
 	})
 }
 
-func (m *Model) shows(c *clusterState) bool { return slices.Contains(m.clusters, c) }
+func (m *Model) isShown(c *clusterState) bool { return slices.Contains(m.clusters, c) }
 
-// focus is the cluster of the open screen, or of the selected row.
-func (m *Model) focus() *clusterState {
-	if c := m.shown().cluster(); c != nil {
+// focusedCluster returns the cluster of the open screen, or else of the selected row.
+func (m *Model) focusedCluster() *clusterState {
+	if c := m.screenBelowHelp().shownCluster(); c != nil {
 		return c
 	}
-	if r, ok := m.dashboard.tab.selected(); ok {
+	if r, ok := m.dashboard.openTab.selectedRow(); ok {
 		return r.cluster
 	}
-	return m.at
+	return m.currentCluster
 }

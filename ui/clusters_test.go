@@ -21,13 +21,13 @@ func clustersNamed(names ...string) func(*Options) {
 		o.Clusters = nil
 		for _, name := range names {
 			o.Clusters = append(o.Clusters, Cluster{Context: name, Request: action.Request{Context: name},
-				Inspector: newFake()})
+				Backend: newFake()})
 		}
 	}
 }
 
 func showOf(m *Model, c *clusterState, snap *watch.Snapshot) {
-	m.Update(snapshotAssessed{c, c.estimates.Assess(snap, noon)})
+	m.Update(snapshotAssessedMsg{c, c.estimates.AssessSnapshot(snap, noon)})
 }
 
 // fourClusters are: one live, one stale, one that is not reached, and one that
@@ -58,7 +58,7 @@ func fourClusters(t testing.TB, width, height int, change ...func(*Options)) *Mo
 			Health: watch.Health{State: watch.Connecting, Err: "dial tcp 127.0.0.1:6443: connection refused"},
 		},
 	)
-	m.Update(watchEnded{m.clusters[3], errors.New("reading the kubeconfig: no such file: ca.crt")})
+	m.Update(watchEndedMsg{m.clusters[3], errors.New("reading the kubeconfig: no such file: ca.crt")})
 	return m
 }
 
@@ -81,23 +81,23 @@ func TestGoldenClusters(t *testing.T) {
 func TestSameUIDInTwoClusters(t *testing.T) {
 	m := screen(t, nil, 120, 40, clustersNamed("east", "west"), func(o *Options) {
 		for i := range o.Clusters {
-			o.Clusters[i].Inspector.(*fakeCluster).finalizer = &fakeFinalizer{}
+			o.Clusters[i].Backend.(*fakeCluster).finalizer = &fakeFinalizer{}
 		}
 	})
 	for _, c := range m.clusters {
 		showOf(m, c, snapshotOf(running("twin", "b", 871, 1402, 34)))
 	}
-	if n := m.dashboard.shown(); n != 2 {
+	if n := m.dashboard.countShownRows(); n != 2 {
 		t.Fatalf("%d rows for two jobs", n)
 	}
 	for _, key := range []string{"m", "down", "enter"} {
 		press(t, m, key)
 	}
 	header := strings.SplitN(ansi.Strip(checkFrame(t, m)), "\n", 2)[0]
-	if m.job() == nil || !strings.Contains(header, m.at.Context+"/velero") {
+	if m.findJobScreen() == nil || !strings.Contains(header, m.currentCluster.Context+"/velero") {
 		t.Fatalf("the header does not name the cluster of the open job: %s", header)
 	}
-	opened := m.at
+	opened := m.currentCluster
 	press(t, m, "esc")
 	if press(t, m, "m"); !strings.Contains(m.notice, "the marked jobs are in") || len(m.dashboard.marked) != 1 {
 		t.Errorf("jobs of two clusters are marked: %q, %v", m.notice, m.dashboard.marked)
@@ -106,12 +106,12 @@ func TestSameUIDInTwoClusters(t *testing.T) {
 		t.Errorf("%d jobs are marked, in %s", len(jobs), of.Context)
 	}
 	press(t, m, "f")
-	if find[*dialogScreen](m) == nil || find[*dialogScreen](m).of == opened {
+	if findScreen[*dialogScreen](m) == nil || findScreen[*dialogScreen](m).clusterState == opened {
 		t.Fatal("the dialog is not about the marked job")
 	}
 	if header := strings.SplitN(ansi.Strip(checkFrame(t, m)), "\n", 2)[0]; !strings.Contains(
 		header,
-		find[*dialogScreen](m).of.Context+"/velero",
+		findScreen[*dialogScreen](m).clusterState.Context+"/velero",
 	) {
 		t.Errorf("the header does not name the cluster of the dialog: %s", header)
 	}
@@ -126,7 +126,7 @@ func TestSwitchingClusters(t *testing.T) {
 		for i := range o.Clusters {
 			o.Clusters[i].Stop = func() { stopped <- o.Clusters[i].Context }
 		}
-		o.Switch = func(_ context.Context, contexts []string, namespace string) ([]Cluster, error) {
+		o.SwitchClusters = func(_ context.Context, contexts []string, namespace string) ([]Cluster, error) {
 			asked = append(asked, append(contexts, namespace))
 			var other Options
 			clustersNamed(contexts...)(&other)
@@ -143,12 +143,12 @@ func TestSwitchingClusters(t *testing.T) {
 	press(t, m, "enter")
 
 	fail = errors.New("no context \"nowhere\"")
-	m.Update(m.switchTo([]string{"nowhere"}, "")())
-	if len(m.clusters) != 2 || m.job() == nil || !strings.Contains(m.notice, "nowhere") {
+	m.Update(m.switchClusters([]string{"nowhere"}, "")())
+	if len(m.clusters) != 2 || m.findJobScreen() == nil || !strings.Contains(m.notice, "nowhere") {
 		t.Fatalf("a switch that failed changed something: %q", m.notice)
 	}
 	fail = nil
-	first, second := m.switchTo([]string{"lab"}, ""), m.switchTo(nil, "adp")
+	first, second := m.switchClusters([]string{"lab"}, ""), m.switchClusters(nil, "adp")
 	_, stop := m.Update(first()) // another one was asked for meanwhile
 	if len(m.clusters) != 2 {
 		t.Fatal("an overtaken switch was taken")
@@ -160,8 +160,8 @@ func TestSwitchingClusters(t *testing.T) {
 		t.Fatal("the cluster of an overtaken switch is followed for ever")
 	}
 	_, cmd := m.Update(second())
-	if len(m.clusters) != 2 || m.clusters[0] == old[0] || m.job() != nil || m.dashboard.shown() != 0 {
-		t.Fatalf("old rows stay after the switch: %d", m.dashboard.shown())
+	if len(m.clusters) != 2 || m.clusters[0] == old[0] || m.findJobScreen() != nil || m.dashboard.countShownRows() != 0 {
+		t.Fatalf("old rows stay after the switch: %d", m.dashboard.countShownRows())
 	}
 	if got := asked[len(asked)-1]; strings.Join(got, " ") != "east west adp" {
 		t.Errorf("a switch of the namespace asked for %q", got)
@@ -173,8 +173,8 @@ func TestSwitchingClusters(t *testing.T) {
 		<-stopped
 	}
 	showOf(m, old[0], stageful())
-	m.Update(watchEnded{old[1], context.Canceled})
-	if m.dashboard.shown() != 0 || m.err != nil {
+	m.Update(watchEndedMsg{old[1], context.Canceled})
+	if m.dashboard.countShownRows() != 0 || m.exitErr != nil {
 		t.Error("what came of a cluster that is not shown any more was taken")
 	}
 }
@@ -183,8 +183,8 @@ func TestSwitchingClusters(t *testing.T) {
 // when the only one is.
 func TestOneClusterIsLost(t *testing.T) {
 	m := fourClusters(t, 120, 40)
-	if m.err != nil {
-		t.Fatal(m.err)
+	if m.exitErr != nil {
+		t.Fatal(m.exitErr)
 	}
 	frame := ansi.Strip(checkFrame(t, m))
 	for _, want := range []string{"prod-east live", "prod-west stale 12s", "lab no connection", "old cannot be used", "shop-restore-2"} {
@@ -200,7 +200,7 @@ func TestSwitchIsShownAndCancelled(t *testing.T) {
 	stopped := 0
 	var asked context.Context
 	m := screen(t, nil, 80, 24, clustersNamed("east"), func(o *Options) {
-		o.Switch = func(ctx context.Context, contexts []string, _ string) ([]Cluster, error) {
+		o.SwitchClusters = func(ctx context.Context, contexts []string, _ string) ([]Cluster, error) {
 			asked = ctx
 			if contexts[0] == "broken" {
 				return nil, errors.New("no such file")
@@ -219,7 +219,7 @@ func TestSwitchIsShownAndCancelled(t *testing.T) {
 			t.Fatalf("no %q on the screen:\n%s", want, frame)
 		}
 	}
-	connect := m.switchTo([]string{"lab"}, "adp")
+	connect := m.switchClusters([]string{"lab"}, "adp")
 	says("Connecting to lab, namespace adp. esc cancels.")
 	press(t, m, "2")
 	says("Connecting to lab, namespace adp. esc cancels.") // other keys go on
@@ -234,13 +234,13 @@ func TestSwitchIsShownAndCancelled(t *testing.T) {
 	} else if stop(); stopped != 1 {
 		t.Error("the cluster of a cancelled switch is followed for ever")
 	}
-	m.Update(m.switchTo([]string{"broken"}, "")())
+	m.Update(m.switchClusters([]string{"broken"}, "")())
 	says("veltui cannot switch to broken: no such file")
 	if m.clusters[0] != old {
 		t.Error("a switch that failed changed something")
 	}
 
-	m.Update(m.switchTo([]string{"lab"}, "")())
+	m.Update(m.switchClusters([]string{"lab"}, "")())
 	says("Connecting to lab. esc goes back to east.")
 	silent := &watch.Snapshot{Health: watch.Health{State: watch.Connecting, Err: "dial tcp: i/o timeout"}}
 	showOf(m, m.clusters[0], silent)

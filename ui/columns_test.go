@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // The user's columns are shown in the user's order, but for those that one text
@@ -19,14 +19,14 @@ func TestChosenColumns(t *testing.T) {
 		titles string
 	}{
 		{nil, "NAME STAGE PROGRESS DONE RATE ETA ERR WARN AGE EXPIRES LOCATION FROM"},
-		{Columns(), "NAME STAGE PROGRESS DONE RATE ETA ERR WARN AGE EXPIRES LOCATION FROM"},
+		{ColumnNames(), "NAME STAGE PROGRESS DONE RATE ETA ERR WARN AGE EXPIRES LOCATION FROM"},
 		{[]string{"age", "stage"}, "NAME AGE STAGE"},
 		{[]string{"location", "eta", "age", "progress", "stage"}, "NAME LOCATION PROGRESS ETA AGE STAGE"},
 		{[]string{"errors"}, "NAME ERR"},
 	} {
 		for _, tab := range []string{"1", "2", "3"} {
 			m := screen(t, stageful(), 200, 40)
-			m.dashboard.choose(nil, c.chosen)
+			m.dashboard.chooseTabs(nil, c.chosen)
 			press(t, m, tab)
 			lines := strings.Split(ansi.Strip(checkFrame(t, m)), "\n")
 			if got := strings.Join(strings.Fields(lines[3]), " "); got != c.titles {
@@ -38,19 +38,19 @@ func TestChosenColumns(t *testing.T) {
 
 func TestChosenTabs(t *testing.T) {
 	m := screen(t, stageful(), 120, 24)
-	m.dashboard.choose([]string{"backups", "active"}, nil)
+	m.dashboard.chooseTabs([]string{"backups", "active"}, nil)
 	show(m, stageful())
 	line := strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[1]
 	if !strings.Contains(line, "[1 Backups") || !strings.Contains(line, "2 Active") ||
 		strings.Contains(line, "Restores") ||
-		m.dashboard.tab != m.dashboard.backups {
+		m.dashboard.openTab != m.dashboard.backupsTab {
 		t.Errorf("tabs are %q", line)
 	}
-	if press(t, m, "tab"); m.dashboard.tab != m.dashboard.active {
+	if press(t, m, "tab"); m.dashboard.openTab != m.dashboard.activeTab {
 		t.Error("tab does not go to the second tab")
 	}
 	if names := strings.Join(
-		Tabs(),
+		TabNames(),
 		" ",
 	); names != "active restores backups schedules storage coverage etcd deletions" {
 		t.Errorf("the tabs are called %s", names)
@@ -59,11 +59,11 @@ func TestChosenTabs(t *testing.T) {
 
 // At every width the row of a job that is being deleted says so.
 func TestRowOfAJobThatIsDeleted(t *testing.T) {
-	for _, phase := range []velerov1.RestorePhase{"", velerov1.RestorePhaseInProgress, velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhaseCompleted} {
-		r := restoreJob("shop", "b", time.Hour, velerov1.RestoreStatus{Phase: phase}, time.Minute).Object.(*velerov1.Restore).DeepCopy()
+	for _, phase := range []veleroapi.RestorePhase{"", veleroapi.RestorePhaseInProgress, veleroapi.RestorePhaseFinalizingPartiallyFailed, veleroapi.RestorePhaseCompleted} {
+		r := restoreJob("shop", "b", time.Hour, veleroapi.RestoreStatus{Phase: phase}, time.Minute).Object.(*veleroapi.Restore).DeepCopy()
 		r.DeletionTimestamp = ptr(ago(2 * time.Minute))
 		for _, width := range []int{40, 80, 120, 200} {
-			m := screen(t, snapshotOf(job.Next(nil, job.Input{Restore: r, At: noon})), width, 20)
+			m := screen(t, snapshotOf(job.Fold(nil, job.Observation{Restore: r, ObservedAt: noon})), width, 20)
 			if view := ansi.Strip(checkFrame(t, m)); !strings.Contains(view, "deleting") {
 				t.Errorf("%q at %d:\n%s", phase, width, view)
 			}
@@ -77,7 +77,7 @@ func TestColumnsTakeTheName(t *testing.T) {
 	if err := m.chooseColumns("name,stage,age"); err != nil {
 		t.Fatal(err)
 	}
-	m.stale = true
+	m.isFrameStale = true
 	if titles := strings.Fields(frameLine(t, m, 3)); strings.Join(titles, " ") != "NAME STAGE AGE" {
 		t.Errorf("%v", titles)
 	}

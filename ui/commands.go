@@ -18,7 +18,7 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// tabAliases are other names of tabs, as kubectl and velero have them.
+// tabAliases are other names of tabs, from kubectl and velero.
 var tabAliases = map[string][]string{
 	"restores": {
 		"rst",
@@ -31,52 +31,62 @@ var tabAliases = map[string][]string{
 
 func (m *Model) newCommands() []command.Command {
 	var all []command.Command
-	for _, t := range m.dashboard.tabs {
-		name := t.setting()
-		all = append(all, command.Command{Name: name, Also: tabAliases[name], What: "go to the tab " + t.name,
+	for _, t := range m.dashboard.chosenTabs {
+		name := t.configName()
+		all = append(all, command.Command{Name: name, Aliases: tabAliases[name], Description: "go to the tab " + t.name,
 			Do: func(string) (tea.Cmd, error) { return m.goToTab(t) }})
 	}
 	return append(
 		all,
-		command.Command{Name: "backup", Argument: "NAME", What: "open a backup", Values: m.names(job.Backup),
-			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Backup, name) }},
-		command.Command{Name: "restore", Argument: "NAME", What: "open a restore", Values: m.names(job.Restore),
-			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Restore, name) }},
 		command.Command{
-			Name:     "preview",
-			Argument: "BACKUP",
-			What:     "build a restore and preview its effect",
-			Values:   m.names(job.Backup),
+			Name:           "backup",
+			Argument:       "NAME",
+			Description:    "open a backup",
+			ArgumentValues: m.jobNames(job.Backup),
+			Do:             func(name string) (tea.Cmd, error) { return m.openNamedJob(job.Backup, name) },
+		},
+		command.Command{
+			Name:           "restore",
+			Argument:       "NAME",
+			Description:    "open a restore",
+			ArgumentValues: m.jobNames(job.Restore),
+			Do:             func(name string) (tea.Cmd, error) { return m.openNamedJob(job.Restore, name) },
+		},
+		command.Command{
+			Name:           "preview",
+			Argument:       "BACKUP",
+			Description:    "build a restore and preview its effect",
+			ArgumentValues: m.jobNames(job.Backup),
 			Do: func(name string) (tea.Cmd, error) {
-				of, j, err := m.oneNamed(job.Backup, name)
+				of, j, err := m.findOneJob(job.Backup, name)
 				if err != nil {
 					return nil, err
 				}
 				m.showDashboard()
-				return m.openForm(of, j), nil
+				return m.openRestoreForm(of, j), nil
 			},
 		},
 		command.Command{
-			Name:     "ctx",
-			Also:     []string{"context"},
-			Argument: "NAME,...",
-			What:     "show other kubeconfig contexts",
-			List:     true,
-			Values:   slices.Values(m.options.Contexts),
-			Do:       m.switchContexts,
+			Name:           "ctx",
+			Aliases:        []string{"context"},
+			Argument:       "NAME,...",
+			Description:    "show other kubeconfig contexts",
+			IsList:         true,
+			ArgumentValues: slices.Values(m.options.Contexts),
+			Do:             m.switchContexts,
 		},
 		command.Command{
-			Name:     "ns",
-			Also:     []string{"namespace"},
-			Argument: "NAME",
-			What:     "show Velero in another namespace",
-			Values:   m.namespaces(),
-			Do:       func(name string) (tea.Cmd, error) { return m.switchTo(nil, name), nil },
+			Name:           "ns",
+			Aliases:        []string{"namespace"},
+			Argument:       "NAME",
+			Description:    "show Velero in another namespace",
+			ArgumentValues: m.veleroNamespaces(),
+			Do:             func(name string) (tea.Cmd, error) { return m.switchClusters(nil, name), nil },
 		},
 		command.Command{
-			Name:     "filter",
-			Argument: "[TEXT]",
-			What:     "filter the rows as " + m.options.Keys.Key("filter") + " does; without a text show all",
+			Name:        "filter",
+			Argument:    "[TEXT]",
+			Description: "filter the rows as " + m.options.Keys.FirstKey("filter") + " does; without a text show all",
 			Do: func(text string) (tea.Cmd, error) {
 				m.showDashboard()
 				m.dashboard.setFilter(text)
@@ -84,119 +94,119 @@ func (m *Model) newCommands() []command.Command {
 			},
 		},
 		command.Command{
-			Name:     "sort",
-			Argument: "COLUMN",
-			What:     "sort the jobs, " + m.options.Keys.Key("reverse") + " reverses",
-			Values:   slices.Values(orderNames()),
-			Do:       func(name string) (tea.Cmd, error) { return nil, m.sortBy(name) },
+			Name:           "sort",
+			Argument:       "COLUMN",
+			Description:    "sort the jobs, " + m.options.Keys.FirstKey("reverse") + " reverses",
+			ArgumentValues: slices.Values(sortOrderNames()),
+			Do:             func(name string) (tea.Cmd, error) { return nil, m.sortBy(name) },
 		},
 		command.Command{
-			Name:     "columns",
-			Argument: "[NAME]",
-			What:     "choose the columns of jobs (a,b,...), or show all",
-			List:     true,
-			Values: slices.Values(
-				Columns(),
+			Name:        "columns",
+			Argument:    "[NAME]",
+			Description: "choose the columns of jobs (a,b,...), or show all",
+			IsList:      true,
+			ArgumentValues: slices.Values(
+				ColumnNames(),
 			),
 			Do: func(text string) (tea.Cmd, error) { return nil, m.chooseColumns(text) },
 		},
 		command.Command{
-			Name:     "theme",
-			Argument: "NAME",
-			What:     "change the colours",
-			Values:   slices.Values(slices.Concat(draw.Themes(), m.options.Themes, []string{draw.ThemeAuto})),
-			Do:       func(name string) (tea.Cmd, error) { return m.changeTheme(name) },
+			Name:           "theme",
+			Argument:       "NAME",
+			Description:    "change the colours",
+			ArgumentValues: slices.Values(slices.Concat(draw.ThemeNames(), m.options.UserThemes, []string{draw.ThemeAuto})),
+			Do:             func(name string) (tea.Cmd, error) { return m.changeTheme(name) },
 		},
 		command.Command{
-			Name:     "mouse",
-			Argument: "on/off",
-			What:     "use the mouse; while it is on, hold shift to select text",
-			Values:   slices.Values([]string{"on", "off"}),
-			Do:       m.useMouse,
+			Name:           "mouse",
+			Argument:       "on/off",
+			Description:    "use the mouse; while it is on, hold shift to select text",
+			ArgumentValues: slices.Values([]string{"on", "off"}),
+			Do:             m.setMouse,
 		},
 		command.Command{
-			Name: "log",
-			What: "what veltui has changed from this machine",
-			Do:   func(string) (tea.Cmd, error) { return m.openLog(), nil },
+			Name:        "log",
+			Description: "what veltui has changed from this machine",
+			Do:          func(string) (tea.Cmd, error) { return m.openAuditScreen(), nil },
 		},
-		command.Command{Name: "help", What: "all keys and commands of this screen", Do: func(string) (tea.Cmd, error) {
-			if !m.helping() {
+		command.Command{Name: "help", Description: "all keys and commands of this screen", Do: func(string) (tea.Cmd, error) {
+			if !m.isHelpOpen() {
 				m.toggleHelp()
 			}
 			return nil, nil
 		}},
 		command.Command{
-			Name: "quit",
-			Also: []string{"q", "q!", "qa", "exit"},
-			What: "quit",
-			Do:   func(string) (tea.Cmd, error) { return m.quit(), nil },
+			Name:        "quit",
+			Aliases:     []string{"q", "q!", "qa", "exit"},
+			Description: "quit",
+			Do:          func(string) (tea.Cmd, error) { return m.quitProgram(), nil },
 		},
 	)
 }
 
-// Commands are those behind `:`, with the Label and What of help.
-func Commands() []keys.Binding {
+// CommandBindings returns the commands behind `:`, with the label and description that help shows.
+func CommandBindings() []keys.Binding {
 	m, err := newModel(context.Background(), Options{Clusters: []Cluster{{}}})
 	if err != nil {
 		return nil
 	}
-	return m.commandHelp()
+	return m.commandBindings()
 }
 
-func (m *Model) commandHelp() []keys.Binding {
+func (m *Model) commandBindings() []keys.Binding {
 	var all []keys.Binding
-	for _, c := range m.command.Commands() {
-		what := c.What
-		if len(c.Also) > 0 {
-			what += " (" + strings.Join(c.Also, ", ") + ")"
+	for _, c := range m.commandLine.Commands() {
+		what := c.Description
+		if len(c.Aliases) > 0 {
+			what += " (" + strings.Join(c.Aliases, ", ") + ")"
 		}
-		all = append(all, keys.Binding{Label: c.Usage(), What: what, Group: keys.Commands})
+		all = append(all, keys.Binding{Label: c.Usage(), Description: what, Group: keys.GroupCommands})
 	}
 	return all
 }
 
-func (m *Model) typedCommand(msg tea.Msg) tea.Cmd {
+func (m *Model) handleCommandInput(msg tea.Msg) tea.Cmd {
 	if k, ok := msg.(tea.KeyPressMsg); ok && k.String() == "enter" {
 		m.notice = ""
 	}
-	cmd, err := m.command.Update(msg)
+	cmd, err := m.commandLine.Update(msg)
 	if err != nil {
 		m.notice = err.Error()
 	}
-	if m.command.Typing() {
+	if m.commandLine.IsTyping() {
 		return cmd
 	}
-	return tea.Batch(cmd, m.ask(), m.look())
+	return tea.Batch(cmd, m.fetchMissing(), m.takeCloserLook())
 }
 
-func (m *Model) goToTab(t *tab) (tea.Cmd, error) {
+func (m *Model) goToTab(t *dashboardTab) (tea.Cmd, error) {
 	if !slices.Contains(m.dashboard.shownTabs(), t) {
 		return nil, fmt.Errorf("there are no %s here now", strings.ToLower(t.name))
 	}
 	m.showDashboard()
-	m.dashboard.show(t)
+	m.dashboard.showTab(t)
 	return nil, nil
 }
 
-// named are the jobs of a kind called name or context/name.
-func (m *Model) named(kind job.Kind, name string) []clusterJob {
+// findNamedJobs returns the jobs of a kind called name or context/name.
+func (m *Model) findNamedJobs(kind job.Kind, name string) []clusterJob {
 	return slices.DeleteFunc(allJobs(m.clusters...), func(j clusterJob) bool {
 		return j.Kind != kind || j.Name != name && j.cluster.Context+"/"+j.Name != name
 	})
 }
 
-func (m *Model) oneNamed(kind job.Kind, name string) (*clusterState, *job.Job, error) {
-	found := m.named(kind, name)
+func (m *Model) findOneJob(kind job.Kind, name string) (*clusterState, *job.Job, error) {
+	found := m.findNamedJobs(kind, name)
 	switch len(found) {
 	case 0:
-		why, tab := "", m.dashboard.backups
+		why, tab := "", m.dashboard.backupsTab
 		if kind == job.Restore {
-			tab = m.dashboard.restores
+			tab = m.dashboard.restoresTab
 		}
-		if m.dashboard.leftOut(tab) > 0 {
+		if m.dashboard.countAgedOut(tab) > 0 {
 			why = ", or it ended too long ago to be shown (--ended-within)"
 		}
-		return nil, nil, fmt.Errorf("there is no %s %s%s", kind.Word(), name, why)
+		return nil, nil, fmt.Errorf("there is no %s %s%s", kind.Noun(), name, why)
 	case 1:
 	default:
 		return nil, nil, fmt.Errorf(
@@ -209,8 +219,8 @@ func (m *Model) oneNamed(kind job.Kind, name string) (*clusterState, *job.Job, e
 	return found[0].cluster, found[0].Job, nil
 }
 
-func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
-	of, j, err := m.oneNamed(kind, name)
+func (m *Model) openNamedJob(kind job.Kind, name string) (tea.Cmd, error) {
+	of, j, err := m.findOneJob(kind, name)
 	if err != nil {
 		return nil, err
 	}
@@ -218,11 +228,11 @@ func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
 	return m.openJob(of, j.UID, jobview.Overview), nil
 }
 
-// names are those of the jobs of a kind, the newest first; of several clusters with their context.
-func (m *Model) names(kind job.Kind) iter.Seq[string] {
+// jobNames yields the names of the jobs of a kind, the newest first; with several clusters each follows its context.
+func (m *Model) jobNames(kind job.Kind) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		jobs := slices.DeleteFunc(allJobs(m.clusters...), func(j clusterJob) bool { return j.Kind != kind })
-		for _, j := range orders[0].sort(jobs, false) {
+		for _, j := range sortOrders[0].sortJobs(jobs, false) {
 			name := j.Name
 			if len(m.clusters) > 1 {
 				name = j.cluster.Context + "/" + name
@@ -234,15 +244,15 @@ func (m *Model) names(kind job.Kind) iter.Seq[string] {
 	}
 }
 
-// namespaces are those in which a Velero was seen.
-func (m *Model) namespaces() iter.Seq[string] {
+// veleroNamespaces yields the namespaces in which a Velero was seen.
+func (m *Model) veleroNamespaces() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		var all []string
-		for _, c := range known(m.clusters) {
-			if c.assessed.Snapshot.Notice == "" { // else it is missing, or nobody knows
-				all = append(all, c.assessed.Snapshot.Namespace)
+		for _, c := range knownClusters(m.clusters) {
+			if c.assessment.Snapshot.NamespaceNotice == "" { // a notice means that Velero is missing or unknown
+				all = append(all, c.assessment.Snapshot.Namespace)
 			}
-			all = append(all, c.assessed.Snapshot.OtherNamespaces...)
+			all = append(all, c.assessment.Snapshot.OtherNamespaces...)
 		}
 		slices.Sort(all)
 		for _, name := range slices.Compact(all) {
@@ -254,18 +264,18 @@ func (m *Model) namespaces() iter.Seq[string] {
 }
 
 func (m *Model) switchContexts(text string) (tea.Cmd, error) {
-	wanted, unknown := words(text, m.options.Contexts)
+	wanted, unknown := parseNameList(text, m.options.Contexts)
 	switch {
 	case unknown != "" && len(m.options.Contexts) > 0:
 		return nil, fmt.Errorf("there is no context %s in the kubeconfig", unknown)
 	case len(wanted) == 0:
 		return nil, errors.New("type :ctx with the name of a context")
 	}
-	return m.switchTo(wanted, ""), nil
+	return m.switchClusters(wanted, ""), nil
 }
 
-// words are the elements of a typed list, each once, and the first that is not among names.
-func words(text string, names []string) (wanted []string, unknown string) {
+// parseNameList returns the elements of a typed list, each once, and the first one that is not among names.
+func parseNameList(text string, names []string) (wanted []string, unknown string) {
 	for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains(names, name) {
 			unknown = cmp.Or(unknown, name)
@@ -280,34 +290,37 @@ func words(text string, names []string) (wanted []string, unknown string) {
 func (m *Model) showJobs() {
 	m.showDashboard()
 	if !m.dashboard.showsJobs() {
-		m.dashboard.show(m.dashboard.active)
+		m.dashboard.showTab(m.dashboard.activeTab)
 	}
 }
 
 func (m *Model) chooseColumns(text string) error {
-	wanted, unknown := words(strings.ToLower(text), append(Columns(), "name")) // the name is always there
+	wanted, unknown := parseNameList(strings.ToLower(text), append(ColumnNames(), "name")) // the name is always shown
 	wanted = slices.DeleteFunc(wanted, func(column string) bool { return column == "name" })
 	if unknown != "" {
-		return fmt.Errorf("there is no column %s; choose from %s", unknown, strings.Join(Columns(), ", "))
+		return fmt.Errorf("there is no column %s; choose from %s", unknown, strings.Join(ColumnNames(), ", "))
 	}
 	m.showJobs()
 	m.dashboard.columns = columnOrder(wanted)
 	return nil
 }
 
-// sortBy sorts the jobs by a column; tabs of what is no job have their own order.
+// sortBy sorts the jobs by a column. Tabs of other resources have their own order.
 func (m *Model) sortBy(name string) error {
 	name = strings.ToLower(name)
-	at := slices.IndexFunc(orders, func(o order) bool { return o.name == name || strings.ToLower(o.Column) == name })
+	at := slices.IndexFunc(
+		sortOrders,
+		func(o jobOrder) bool { return o.name == name || strings.ToLower(o.Column) == name },
+	)
 	if at < 0 {
-		return fmt.Errorf("there is no order by %s; choose one of %s", name, strings.Join(orderNames(), ", "))
+		return fmt.Errorf("there is no order by %s; choose one of %s", name, strings.Join(sortOrderNames(), ", "))
 	}
 	m.showJobs()
-	m.dashboard.setOrder(at, false)
+	m.dashboard.setSortOrder(at, false)
 	return nil
 }
 
-func (m *Model) useMouse(text string) (tea.Cmd, error) {
+func (m *Model) setMouse(text string) (tea.Cmd, error) {
 	if text != "on" && text != "off" {
 		return nil, errors.New("type :mouse on or :mouse off")
 	}
@@ -322,11 +335,11 @@ func (m *Model) changeTheme(name string) (tea.Cmd, error) {
 	before := m.options
 	m.options.Theme, m.options.UserTheme = name, nil
 	var err error
-	if slices.Contains(m.options.Themes, name) {
+	if slices.Contains(m.options.UserThemes, name) {
 		m.options.UserTheme, err = m.options.LoadTheme(name)
 	}
 	if err == nil {
-		err = m.useTheme(m.dark)
+		err = m.useTheme(m.darkBackground)
 	}
 	if err != nil {
 		m.options = before

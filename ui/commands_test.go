@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/draw"
 )
 
@@ -76,7 +76,7 @@ func TestCommandsThatSwitch(t *testing.T) {
 	var asked []string
 	m := screen(t, stageful(), 80, 24, func(o *Options) {
 		o.Contexts = []string{"prod-east", "prod-west"}
-		o.Switch = func(_ context.Context, contexts []string, namespace string) ([]Cluster, error) {
+		o.SwitchClusters = func(_ context.Context, contexts []string, namespace string) ([]Cluster, error) {
 			asked = append(asked, strings.Join(contexts, ",")+" "+namespace)
 			return nil, os.ErrPermission
 		}
@@ -103,13 +103,13 @@ func TestCommandsAreNamed(t *testing.T) {
 	m := screen(t, stageful(), 100, 100)
 	press(t, m, "?")
 	help := ansi.Strip(checkFrame(t, m))
-	for _, c := range m.command.Commands() {
+	for _, c := range m.commandLine.Commands() {
 		if !strings.Contains(help, " "+c.Usage()+" ") {
 			t.Errorf("help does not name %s", c.Usage())
 		}
 		_, row, _ := strings.Cut(string(page), "\n| `"+c.Usage()+"` |")
 		row, _, _ = strings.Cut(row, "\n")
-		for _, name := range append([]string{c.What}, c.Also...) {
+		for _, name := range append([]string{c.Description}, c.Aliases...) {
 			if !strings.Contains(row, name) {
 				t.Errorf("docs/keys.md says %q of %s, and not %q", row, c.Usage(), name)
 			}
@@ -119,7 +119,7 @@ func TestCommandsAreNamed(t *testing.T) {
 	b.open()
 	b.listen()
 	b.keys(":")
-	if b.command.Typing() {
+	if b.commandLine.IsTyping() {
 		t.Error("a command can be typed over a dialog")
 	}
 }
@@ -130,7 +130,7 @@ func TestCommandLineAtAnySize(t *testing.T) {
 		m := screen(t, stageful(), size[0], size[1])
 		typeText(t, m, ":backup nightly-q")
 		frame := ansi.Strip(checkFrame(t, m))
-		if !strings.Contains(frame, "nightly-q") || m.job() != nil {
+		if !strings.Contains(frame, "nightly-q") || m.findJobScreen() != nil {
 			t.Errorf("at %v:\n%s", size, frame)
 		}
 		press(t, m, "esc")
@@ -144,25 +144,25 @@ func TestCommandLineAtAnySize(t *testing.T) {
 func TestCommandsNameTheirCluster(t *testing.T) {
 	m := twoClusters(t)
 	typeCommand(t, m, "backup same")
-	if m.job() != nil || !strings.Contains(m.notice, "such as east/same") {
-		t.Errorf("opened %v, says %q", m.job(), m.notice)
+	if m.findJobScreen() != nil || !strings.Contains(m.notice, "such as east/same") {
+		t.Errorf("opened %v, says %q", m.findJobScreen(), m.notice)
 	}
 	typeCommand(t, m, "backup west/same")
-	if m.job() == nil || m.at.Context != "west" {
-		t.Errorf("west/same opens %v at %s", m.job(), m.at.Context)
+	if m.findJobScreen() == nil || m.currentCluster.Context != "west" {
+		t.Errorf("west/same opens %v at %s", m.findJobScreen(), m.currentCluster.Context)
 	}
 }
 
 func twoClusters(t *testing.T) *Model {
 	t.Helper()
 	m := screen(t, nil, 80, 24, func(o *Options) {
-		o.Clusters = []Cluster{{Context: "east", Inspector: newFake()}, {Context: "west", Inspector: newFake()}}
+		o.Clusters = []Cluster{{Context: "east", Backend: newFake()}, {Context: "west", Backend: newFake()}}
 	})
 	for _, c := range m.clusters {
 		m.Update(
-			snapshotAssessed{
+			snapshotAssessedMsg{
 				c,
-				c.estimates.Assess(snapshotOf(ended("same", velerov1.BackupPhaseCompleted, 3, 1, 1, 0, 0)), noon),
+				c.estimates.AssessSnapshot(snapshotOf(ended("same", veleroapi.BackupPhaseCompleted, 3, 1, 1, 0, 0)), noon),
 			},
 		)
 	}
@@ -174,7 +174,7 @@ func TestReverse(t *testing.T) {
 	m := screen(t, stageful(), 120, 40)
 	press(t, m, "3")
 	names := func() (all []string) {
-		for _, r := range m.dashboard.tab.rows {
+		for _, r := range m.dashboard.openTab.rows {
 			all = append(all, r.item.(*job.Job).Name)
 		}
 		return all
@@ -227,7 +227,7 @@ func TestHelpIsSearched(t *testing.T) {
 func TestTheLastTab(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "0")
-	if got := m.dashboard.tab.name; got != "Coverage" {
+	if got := m.dashboard.openTab.name; got != "Coverage" {
 		t.Errorf("0 leads to %s", got)
 	}
 	press(t, m, "1", "enter", "0")
@@ -239,7 +239,7 @@ func TestTheLastTab(t *testing.T) {
 func TestColumnsCommand(t *testing.T) {
 	m := screen(t, stageful(), 160, 24)
 	titles := func() string {
-		m.stale = true
+		m.isFrameStale = true
 		return strings.Join(strings.Fields(strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[3]), " ")
 	}
 	usual := titles()
@@ -265,7 +265,7 @@ func TestOwnThemes(t *testing.T) {
 	}
 	fault := error(nil)
 	m := screen(t, stageful(), 120, 24, func(o *Options) {
-		o.Themes = []string{"night-shift"}
+		o.UserThemes = []string{"night-shift"}
 		o.LoadTheme = func(string) (*draw.Theme, error) { return own, fault }
 	})
 	press(t, m, ":")

@@ -10,7 +10,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/collector"
@@ -18,6 +17,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 )
@@ -50,14 +50,14 @@ type memory struct{ rates forecast.Rates }
 
 // lab is how fast restores go in the lab.
 var lab = memory{forecast.Rates{
-	Throttle: forecast.Cost{Seconds: 0.02, Seen: 30},
+	Throttle: forecast.Cost{Seconds: 0.02, SeenSeconds: 30},
 	Resources: map[string]forecast.Cost{
 		"persistentvolumeclaims": {
-			Seconds: 0.05,
-			Seen:    5,
+			Seconds:     0.05,
+			SeenSeconds: 5,
 		},
-		"pods":             {Seconds: 0.1, Seen: 20},
-		"deployments.apps": {Seconds: 0.1, Seen: 20},
+		"pods":             {Seconds: 0.1, SeenSeconds: 20},
+		"deployments.apps": {Seconds: 0.1, SeenSeconds: 20},
 	},
 }}
 
@@ -116,7 +116,7 @@ func obey(t *testing.T, m *Model, cmd tea.Cmd) {
 		for _, c := range msg {
 			obey(t, m, c)
 		}
-	case fetch.Message, assessedAgain:
+	case fetch.Message, reassessedMsg:
 		_, next := m.Update(msg)
 		obey(t, m, next)
 	case nil:
@@ -135,8 +135,8 @@ func asked(t *testing.T, o *oracle, width, height int, change ...func(*Options))
 
 // askAgainAll asks anew whatever was asked when the snapshot came.
 func (m *Model) askAgainAll() tea.Cmd {
-	m.at.forgetContents(func(types.UID, *question) bool { return false })
-	return m.ask()
+	m.currentCluster.filterContentsQueries(func(types.UID, *contentsQuery) bool { return false })
+	return m.fetchMissing()
 }
 
 func TestResourcesFrames(t *testing.T) {
@@ -176,28 +176,28 @@ func TestResourcesFrames(t *testing.T) {
 func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 	o := &oracle{}
 	snap := snapshotOf(
-		restoreJob("new", "b", time.Second, velerov1.RestoreStatus{}, time.Second),
+		restoreJob("new", "b", time.Second, veleroapi.RestoreStatus{}, time.Second),
 		running("items", "b", 10, 100, 5),
-		restoreJob("no-backup", "", time.Second, velerov1.RestoreStatus{}, time.Second),
+		restoreJob("no-backup", "", time.Second, veleroapi.RestoreStatus{}, time.Second),
 		restoreJob(
 			"finalizing",
 			"b",
 			time.Minute,
-			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFinalizing},
+			veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFinalizing},
 			time.Second,
 		),
 		restoreJob(
 			"ended",
 			"b",
 			time.Minute,
-			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+			veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted},
 			time.Second,
 		),
-		backupJob("running", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}, time.Second),
-		backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
+		backupJob("running", time.Minute, veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress}, time.Second),
+		backupJob("stored", time.Hour, veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted}, time.Hour),
 	)
 	m := screen(t, snap, 80, 24, withOracle(o))
-	if n := len(m.at.questions); n != 1 {
+	if n := len(m.currentCluster.contentsQueries); n != 1 {
 		t.Errorf("%d questions at once that nobody asked", n)
 	}
 	obey(t, m, m.askAgainAll())
@@ -207,7 +207,7 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 	look := func(name string, want int) {
 		t.Helper()
 		before := len(o.asked)
-		m.openJob(m.at, types.UID("uid-"+name), jobview.Overview)
+		m.openJob(m.currentCluster, types.UID("uid-"+name), jobview.Overview)
 		obey(t, m, press(t, m, "1")) // any other page
 		if len(o.asked) != before {
 			t.Errorf("%s: asked though the page was not open", name)
@@ -224,7 +224,7 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 	for name, want := range map[string]int{"new": 0, "items": 0, "no-backup": 0, "finalizing": 1, "ended": 1, "running": 0, "stored": 1} {
 		look(name, want)
 	}
-	if n := len(m.at.questions); n != 2 {
+	if n := len(m.currentCluster.contentsQueries); n != 2 {
 		t.Errorf("%d answers are kept, want those of the restores that begin", n)
 	}
 }
@@ -236,7 +236,7 @@ func TestEstimatedTotal(t *testing.T) {
 		"fresh",
 		"b",
 		5*time.Second,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(4 * time.Second))},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(4 * time.Second))},
 		time.Second,
 	)
 	m := screen(t, snapshotOf(fresh), 80, 24, withOracle(o))
@@ -265,13 +265,13 @@ func TestEstimatedTotal(t *testing.T) {
 		"fresh",
 		"b",
 		time.Minute,
-		velerov1.RestoreStatus{
-			Phase:          velerov1.RestorePhaseCompleted,
+		veleroapi.RestoreStatus{
+			Phase:          veleroapi.RestorePhaseCompleted,
 			StartTimestamp: ptr(ago(50 * time.Second)),
 			CompletionTimestamp: ptr(
 				ago(time.Second),
 			),
-			Progress: &velerov1.RestoreProgress{ItemsRestored: 1399, TotalItems: 1399},
+			Progress: &veleroapi.RestoreProgress{ItemsRestored: 1399, TotalItems: 1399},
 		},
 		time.Second,
 	)
@@ -290,7 +290,7 @@ func TestEstimatedTotal(t *testing.T) {
 func TestNothingIsRestoredYet(t *testing.T) {
 	m := screen(
 		t,
-		snapshotOf(restoreJob("new", "b", time.Second, velerov1.RestoreStatus{}, time.Second)),
+		snapshotOf(restoreJob("new", "b", time.Second, veleroapi.RestoreStatus{}, time.Second)),
 		80,
 		24,
 		withOracle(&oracle{}),
@@ -316,7 +316,7 @@ func TestLateAnswer(t *testing.T) {
 	m := screen(
 		t,
 		snapshotOf(
-			backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
+			backupJob("stored", time.Hour, veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted}, time.Hour),
 		),
 		80,
 		24,
@@ -335,7 +335,7 @@ func TestLateAnswer(t *testing.T) {
 	o.answer = shopEstimate
 	second := press(t, m, "enter", "4")
 	m.Update(<-answered)
-	if a := m.at.contents("uid-stored"); a == nil || !a.Pending {
+	if a := m.currentCluster.knownContents("uid-stored"); a == nil || !a.Pending {
 		t.Errorf("a late answer was taken for the new question's: %+v", a)
 	}
 	obey(t, m, second)
@@ -351,7 +351,7 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 		return collector.Estimate{}, errors.New("the store is away")
 	}}
 	snap := snapshotOf(
-		backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
+		backupJob("stored", time.Hour, veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted}, time.Hour),
 	)
 	m := screen(t, snap, 80, 24, withOracle(o), func(o *Options) { o.Clock = func() time.Time { return now } })
 	obey(t, m, press(t, m, "3", "enter", "4"))
@@ -359,8 +359,8 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 		t.Errorf("the error does not show:\n%s", frame)
 	}
 	next := func() {
-		m.show(m.at, m.at.estimates.Assess(snap, now))
-		obey(t, m, m.ask())
+		m.applyAssessment(m.currentCluster, m.currentCluster.estimates.AssessSnapshot(snap, now))
+		obey(t, m, m.fetchMissing())
 	}
 	now = now.Add(time.Minute / 2)
 	if next(); len(o.asked) != 1 {
@@ -383,17 +383,17 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 			backupJob(
 				"running",
 				time.Minute,
-				velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+				veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress},
 				time.Second,
 			),
 			backupJob(
 				"stored",
 				time.Hour,
-				velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+				veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted},
 				time.Hour,
 			),
 		), 80, 24)
-		m.openJob(m.at, types.UID("uid-"+name), jobview.Overview)
+		m.openJob(m.currentCluster, types.UID("uid-"+name), jobview.Overview)
 		press(t, m, "4")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, want) {
 			t.Errorf("%s: no %q:\n%s", name, want, frame)

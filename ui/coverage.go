@@ -15,73 +15,74 @@ import (
 	"github.com/veltui/veltui/ui/fetch"
 )
 
-// coverageAge is how old a reading may be when its tab is opened.
-const coverageAge = time.Minute
+// coverageMaxAge is the age at which a reading is renewed when its tab is opened.
+const coverageMaxAge = time.Minute
 
-// Ask reads what backups protect when the tab of that is opened, never while it stays open.
-func (d *dashboard) Ask() tea.Cmd {
-	opened := d.asked != d.tab
-	d.asked = d.tab
-	if d.tab.name != resource.CoverageName {
+// FetchMissing reads the coverage by backups when the coverage tab is opened, never while it stays open.
+func (d *dashboard) FetchMissing() tea.Cmd {
+	opened := d.lastFetchedTab != d.openTab
+	d.lastFetchedTab = d.openTab
+	if d.openTab.name != resource.CoverageTabName {
 		return nil
 	}
 	var cmds []tea.Cmd
-	for _, c := range known(d.m.clusters) {
-		cmds = append(cmds, d.askCoverage(c, opened))
+	for _, c := range knownClusters(d.model.clusters) {
+		cmds = append(cmds, d.fetchCoverage(c, opened))
 	}
 	return tea.Batch(cmds...)
 }
 
-// coverageTimeout bounds one reading; what it has read is kept for the next.
+// coverageTimeout bounds one reading; the next reading continues from the parts already read.
 const coverageTimeout = 10 * time.Minute
 
-func (d *dashboard) askCoverage(c *clusterState, opened bool) tea.Cmd {
-	if why := c.Unavailable(cluster.Stored); why != "" {
-		c.coverage.Err = errors.New(why)
+func (d *dashboard) fetchCoverage(c *clusterState, opened bool) tea.Cmd {
+	if why := c.UnavailableReason(cluster.CapabilityStored); why != "" {
+		c.coverageReading.Err = errors.New(why)
 		return nil
 	}
-	switch again := c.covered.Err != nil || c.sources.Clock().Sub(c.covered.Read) > coverageAge; {
+	age := c.jobDependencies.Clock().Sub(c.coverageAnswer.ReadAt)
+	switch again := c.coverageAnswer.Err != nil || age > coverageMaxAge; {
 	case opened && again:
-		c.covered.Outdate()
-	case c.covered.Known, c.covered.Err != nil:
+		c.coverageAnswer.Invalidate()
+	case c.coverageAnswer.HasValue, c.coverageAnswer.Err != nil:
 		return nil
 	}
-	return readInto(
-		d.m,
+	return fetchReading(
+		d.model,
 		c,
-		&c.covered,
-		&c.coverage,
+		&c.coverageAnswer,
+		&c.coverageReading,
 		0,
-		func() bool { return d.tab.name == resource.CoverageName },
+		func() bool { return d.openTab.name == resource.CoverageTabName },
 		func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Result, error) {
 			ctx, cancel := cluster.WithTimeout(ctx, coverageTimeout)
 			defer cancel()
-			return c.Coverage(ctx, a, coverage.Options{}, say)
+			return c.AssessCoverage(ctx, a, coverage.Options{}, say)
 		},
 	)
 }
 
-// askNextRun reads what the next run of a schedule takes when its page is opened.
-func (m *Model) askNextRun(c *clusterState, schedule string) tea.Cmd {
-	if c.foreseen.About(schedule) {
-		c.nextRun = coverage.Reading[coverage.Prediction]{Schedule: schedule}
+// fetchNextRun predicts the next run of a schedule when its page is opened.
+func (m *Model) fetchNextRun(c *clusterState, schedule string) tea.Cmd {
+	if c.predictionAnswer.ResetForKey(schedule) {
+		c.nextRunReading = coverage.Reading[coverage.Prediction]{Schedule: schedule}
 	}
-	return readInto(
+	return fetchReading(
 		m,
 		c,
-		&c.foreseen,
-		&c.nextRun,
-		coverageAge,
+		&c.predictionAnswer,
+		&c.nextRunReading,
+		coverageMaxAge,
 		func() bool { return len(m.screens) > 1 },
 		func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Prediction, error) {
-			return c.Predict(ctx, a, schedule, say)
+			return c.PredictBackup(ctx, a, schedule, say)
 		},
 	)
 }
 
-// readInto reads something of a cluster unless it is younger than age, and shows how far that is. seen is
-// whether it is on the screen.
-func readInto[T any](
+// fetchReading reads something about a cluster unless the last reading is younger than age, and shows the progress in
+// shown. seen reports whether the reading is on the screen.
+func fetchReading[T any](
 	m *Model,
 	c *clusterState,
 	answer *fetch.Answer[*T],
@@ -90,21 +91,21 @@ func readInto[T any](
 	seen func() bool,
 	read func(context.Context, *assess.Assessment, func(string)) (*T, error),
 ) tea.Cmd {
-	a, progress := c.assessed, fetch.NewProgress[string]()
-	cmd := answer.Ask(c.asker(func() tea.Cmd {
+	a, progress := c.assessment, fetch.NewProgress[string]()
+	cmd := answer.FetchIfDue(c.newRequester(func() tea.Cmd {
 		progress.Close()
 		shown.Result, shown.Progress, shown.Err = answer.Value, "", answer.Err
-		m.reload(c)
+		m.refreshScreens(c)
 		return nil
-	}), age, func(ctx context.Context) (*T, error) { return read(ctx, a, progress.Report) })
+	}), age, func(ctx context.Context) (*T, error) { return read(ctx, a, progress.ReportProgress) })
 	if cmd == nil {
 		return nil
 	}
 	shown.Progress, shown.Err = cmp.Or(shown.Progress, "looking at the cluster"), nil
-	m.reload(c)
-	return tea.Batch(cmd, progress.Follow(c.asker(nil), downloadPace, func(text string) bool {
+	m.refreshScreens(c)
+	return tea.Batch(cmd, progress.FollowReports(c.newRequester(nil), progressRedrawInterval, func(text string) bool {
 		shown.Progress = text
-		m.reload(c)
+		m.refreshScreens(c)
 		return seen()
 	}))
 }

@@ -36,13 +36,13 @@ func TestCoverageTab(t *testing.T) {
 				{
 					Kind:     "Deployment",
 					Name:     "api",
-					State:    coverage.Warned,
+					State:    coverage.CoveredWithWarning,
 					Sentence: "The newest copy is 9h old, more than 2h.",
 				},
 				{
 					Kind:     "Deployment",
 					Name:     "web",
-					State:    coverage.Warned,
+					State:    coverage.CoveredWithWarning,
 					Sentence: "The newest copy is 9h old, more than 2h.",
 				},
 			},
@@ -57,7 +57,7 @@ func TestCoverageTab(t *testing.T) {
 			return result, failure
 		}
 	})
-	again := func() { b.send(snapshotAssessed{b.clusters[0], b.clusters[0].assessed}) }
+	again := func() { b.send(snapshotAssessedMsg{b.clusters[0], b.clusters[0].assessment}) }
 	again()
 	b.keys("6")
 	b.sees("? Reading what backups hold: 7 read")
@@ -99,18 +99,18 @@ func TestNextRunOnThePageOfASchedule(t *testing.T) {
 			read = append(read, schedule)
 			<-gate
 			return &coverage.Prediction{
-				Schedule:   schedule,
-				Namespaces: []string{"shop"},
-				Claims:     []string{"shop/data", "shop/scratch"},
-				Data:       []string{"shop/data"},
+				Schedule:       schedule,
+				Namespaces:     []string{"shop"},
+				Claims:         []string{"shop/data", "shop/scratch"},
+				ClaimsWithData: []string{"shop/data"},
 				Workloads: map[string][]string{
 					"Deployment": {"shop/web"},
 				},
-				Unknown: []string{"pods: you may not list it"},
+				Undecided: []string{"pods: you may not list it"},
 			}, failure
 		}
 	})
-	b.send(snapshotAssessed{b.clusters[0], b.clusters[0].assessed})
+	b.send(snapshotAssessedMsg{b.clusters[0], b.clusters[0].assessment})
 	b.keys("4", "enter")
 	b.sees("? Reading persistentvolumeclaims")
 	close(gate)

@@ -18,46 +18,46 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// recently is how long an ended job stays on the active tab.
-const recently = time.Hour
+// recentPeriod is how long an ended job stays on the active tab.
+const recentPeriod = time.Hour
 
-// attention is how long after the last key the user is taken to look at a selected row.
-const attention = 2 * time.Minute
+// attentionPeriod is how long after the last key the user is assumed to be reading a selected row.
+const attentionPeriod = 2 * time.Minute
 
-type tab struct {
-	list
-	name   string
-	short  string    // for narrow screens, empty for name
-	kinds  []string  // what it shows, as watch.Source names them
-	other  *view.Tab // what the rows are made from that are no jobs, nil on a tab of jobs
-	count  int
-	groups []clusterGroup // the rows of other, in the order of the clusters
-	filter filter         // what the user has typed on this tab
-	// outdated is true while the rows are those of an earlier state: they are made anew when the tab is shown.
+type dashboardTab struct {
+	rowList
+	name        string
+	shortName   string    // for narrow screens, empty for name
+	kinds       []string  // the kinds that it shows, as watch.Source names them
+	resourceTab *view.Tab // makes the rows of resources other than jobs, nil on a tab of jobs
+	rowCount    int
+	groups      []clusterGroup // the groups of resourceTab, in the order of the clusters
+	filter      rowFilter      // typed by the user on this tab
+	// outdated is true while the rows show an earlier state: they are rebuilt when the tab is shown.
 	outdated bool
 }
 
 type dashboard struct {
-	still
-	keys     []keys.Binding
-	m        *Model
-	attended time.Time // when the user last pressed a key, used the mouse, or had another screen open
+	noopScreen
+	keyBindings  []keys.Binding
+	model        *Model
+	lastActivity time.Time // when the user last pressed a key, used the mouse, or had another screen open
 
-	// tabs are all that there can be, and tab is the present one.
-	tabs, all                 []*tab // those that the user chose, and all
-	tab                       *tab
-	asked                     *tab // the tab that was asked about last
-	active, restores, backups *tab
-	order                     int
-	reversed                  bool
-	columns                   []int           // those of jobs that are shown, in their order
-	input                     textinput.Model // open while the filter is being typed
-	typing                    bool
-	tabsAt                    []draw.Span // where the tabs were drawn in the first line, to be clicked
-	rowsAt                    int         // the line of the first row
-	findings                  []clusterFinding
-	findingAbout              map[string]*clusterFinding // by the key of a row
-	marked                    marks                      // the jobs to finalize one after another
+	// chosenTabs and allTabs are the dashboard's tabs, and openTab is the present one.
+	chosenTabs, allTabs                []*dashboardTab // the tabs that the user chose, and all tabs
+	openTab                            *dashboardTab
+	lastFetchedTab                     *dashboardTab // the last tab that FetchMissing saw open
+	activeTab, restoresTab, backupsTab *dashboardTab
+	sortOrderIndex                     int
+	isReversed                         bool
+	columns                            []int           // the shown columns of jobs, in their order
+	filterInput                        textinput.Model // open while the filter is being typed
+	isFilterOpen                       bool
+	tabSpans                           []draw.Span // where the first line has the tabs, for clicks
+	firstRowLine                       int         // the line of the first row
+	findings                           []clusterFinding
+	findingByRow                       map[string]*clusterFinding // by the key of a row
+	marked                             markedRows                 // the jobs to finalize one after another
 }
 
 func newDashboard(m *Model) *dashboard {
@@ -65,23 +65,26 @@ func newDashboard(m *Model) *dashboard {
 	input.Prompt = "/"
 	input.CharLimit = 100
 	d := &dashboard{
-		m: m, input: input, marked: marks{},
-		active:   &tab{name: "Active", kinds: []string{watch.Backups, watch.Restores}},
-		restores: &tab{name: "Restores", kinds: []string{watch.Restores}},
-		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
+		model: m, filterInput: input, marked: markedRows{},
+		activeTab:   &dashboardTab{name: "Active", kinds: []string{watch.Backups, watch.Restores}},
+		restoresTab: &dashboardTab{name: "Restores", kinds: []string{watch.Restores}},
+		backupsTab:  &dashboardTab{name: "Backups", kinds: []string{watch.Backups}},
 	}
-	d.tabs = []*tab{d.active, d.restores, d.backups}
+	d.chosenTabs = []*dashboardTab{d.activeTab, d.restoresTab, d.backupsTab}
 	for _, other := range resource.Tabs() {
-		d.tabs = append(d.tabs, &tab{name: other.Name, short: other.Short, kinds: other.Kinds, other: &other})
+		d.chosenTabs = append(
+			d.chosenTabs,
+			&dashboardTab{name: other.Name, shortName: other.ShortName, kinds: other.Kinds, resourceTab: &other},
+		)
 	}
-	for _, t := range d.tabs {
+	for _, t := range d.chosenTabs {
 		t.cursor = -1
 	}
-	d.all = d.tabs
-	d.tab, d.columns = d.active, columnOrder(nil)
-	turn := func(by int) func(string) tea.Cmd { return keys.Run(func() { d.turn(by) }) }
-	whyNotOpen := keys.Unless(func() bool {
-		_, ok := d.tab.selected()
+	d.allTabs = d.chosenTabs
+	d.openTab, d.columns = d.activeTab, columnOrder(nil)
+	turn := func(by int) func(string) tea.Cmd { return keys.DoFunc(func() { d.cycleTabs(by) }) }
+	whyNotOpen := keys.UnavailableUnless(func() bool {
+		_, ok := d.openTab.selectedRow()
 		return ok
 	}, "nothing is selected")
 	noYAML := func() string {
@@ -90,295 +93,300 @@ func newDashboard(m *Model) *dashboard {
 		}
 		return ""
 	}
-	notVerified := func() string { return jobview.VerifyUnavailable(&d.m.focus().sources, d.selectedJob()) }
-	nextOrder := keys.Run(func() { d.setOrder((d.order+1)%len(orders), false) })
-	d.keys = append([]keys.Binding{
+	notVerified := func() string {
+		return jobview.VerifyUnavailable(&d.model.focusedCluster().jobDependencies, d.selectedJob())
+	}
+	nextOrder := keys.DoFunc(func() { d.setSortOrder((d.sortOrderIndex+1)%len(sortOrders), false) })
+	d.keyBindings = append([]keys.Binding{
 		{
-			Name:   "open",
-			Keys:   []string{"enter", "right"},
-			Label:  "enter",
-			What:   "open",
-			Group:  keys.Look,
-			Short:  true,
-			WhyNot: whyNotOpen,
-			Do:     d.openSelected(jobview.Overview),
+			Name:        "open",
+			Keys:        []string{"enter", "right"},
+			Label:       "enter",
+			Description: "open",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Unavailable: whyNotOpen,
+			Do:          d.openSelected(jobview.Overview),
 		},
 		{
-			Name:   "describe",
-			Keys:   []string{"d"},
-			Label:  "d",
-			What:   "describe",
-			Group:  keys.Look,
-			WhyNot: whyNotOpen,
-			Do:     d.openSelected(jobview.Overview),
+			Name:        "describe",
+			Keys:        []string{"d"},
+			Label:       "d",
+			Description: "describe",
+			Group:       keys.GroupLook,
+			Unavailable: whyNotOpen,
+			Do:          d.openSelected(jobview.Overview),
 		},
 		{
-			Name:   "yaml",
-			Keys:   []string{"y"},
-			Label:  "y",
-			What:   "YAML",
-			Group:  keys.Look,
-			WhyNot: noYAML,
-			Do:     d.openSelected(jobview.YAML),
+			Name:        "yaml",
+			Keys:        []string{"y"},
+			Label:       "y",
+			Description: "YAML",
+			Group:       keys.GroupLook,
+			Unavailable: noYAML,
+			Do:          d.openSelected(jobview.YAML),
 		},
 		{
-			Name:   "verify",
-			Keys:   []string{"V"},
-			Label:  "V",
-			What:   "verify a restore",
-			Group:  keys.Look,
-			WhyNot: notVerified,
-			Do:     d.openSelected(jobview.Verify),
+			Name:        "verify",
+			Keys:        []string{"V"},
+			Label:       "V",
+			Description: "verify a restore",
+			Group:       keys.GroupLook,
+			Unavailable: notVerified,
+			Do:          d.openSelected(jobview.Verify),
 		},
 		{
-			Keys:  []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
-			Label: "1..9",
-			What:  "go to a tab",
-			Group: keys.Move,
-			Do:    d.turnTo,
+			Keys:        []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
+			Label:       "1..9",
+			Description: "go to a tab",
+			Group:       keys.GroupMove,
+			Do:          d.goToNumberedTab,
 		},
-		{Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: d.turnTo},
-		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
+		{Keys: []string{"0"}, Label: "0", Description: "go to the last tab", Group: keys.GroupMove, Do: d.goToNumberedTab},
+		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", Description: "next tab", Group: keys.GroupMove, Do: turn(1)},
 		{
-			Name:  "previous-tab",
-			Keys:  []string{"shift+tab"},
-			Label: "shift+tab",
-			What:  "previous tab",
-			Group: keys.Move,
-			Do:    turn(-1),
-		},
-		{
-			Name:  "filter",
-			Keys:  []string{"/"},
-			Label: "/",
-			What:  "filter",
-			Group: keys.Look,
-			Short: true,
-			Do:    d.startFilter,
+			Name:        "previous-tab",
+			Keys:        []string{"shift+tab"},
+			Label:       "shift+tab",
+			Description: "previous tab",
+			Group:       keys.GroupMove,
+			Do:          turn(-1),
 		},
 		{
-			Name:  "clear",
-			Keys:  []string{"esc"},
-			Label: "esc",
-			What:  "clear the filter, then the marks",
-			Group: keys.Look,
-			Do:    keys.Run(d.clear),
+			Name:        "filter",
+			Keys:        []string{"/"},
+			Label:       "/",
+			Description: "filter",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          d.startFilter,
 		},
 		{
-			Name:   "acknowledge",
-			Keys:   []string{"a"},
-			Label:  "a",
-			What:   "acknowledge",
-			Group:  keys.Look,
-			Short:  true,
-			Fits:   d.onFinding,
-			WhyNot: d.acknowledgeUnavailable,
-			WhatNow: keys.Either(
-				d.onFinding,
+			Name:        "clear",
+			Keys:        []string{"esc"},
+			Label:       "esc",
+			Description: "clear the filter, then the marks",
+			Group:       keys.GroupLook,
+			Do:          keys.DoFunc(d.clearFilterOrMarks),
+		},
+		{
+			Name:         "acknowledge",
+			Keys:         []string{"a"},
+			Label:        "a",
+			Description:  "acknowledge",
+			Group:        keys.GroupLook,
+			InFooter:     true,
+			ShowInFooter: d.isFindingSelected,
+			Unavailable:  d.acknowledgeUnavailable,
+			DynamicDescription: keys.ChooseText(
+				d.isFindingSelected,
 				"acknowledge",
 				"acknowledge what needs attention, until it changes",
 			),
-			Do: d.acknowledge,
+			Do: d.toggleAcknowledged,
 		},
 		{
-			Name:  "sort",
-			Keys:  []string{"s"},
-			Label: "s",
-			What:  "sort",
-			Group: keys.Move,
-			Short: true,
-			On:    d.showsJobs,
-			Do:    nextOrder,
+			Name:        "sort",
+			Keys:        []string{"s"},
+			Label:       "s",
+			Description: "sort",
+			Group:       keys.GroupMove,
+			InFooter:    true,
+			Active:      d.showsJobs,
+			Do:          nextOrder,
 		},
 		{
-			Name:  "reverse",
-			Keys:  []string{"S"},
-			Label: "S",
-			What:  "reverse the order",
-			Group: keys.Move,
-			On:    d.showsJobs,
-			Do:    keys.Run(d.reverse),
+			Name:        "reverse",
+			Keys:        []string{"S"},
+			Label:       "S",
+			Description: "reverse the order",
+			Group:       keys.GroupMove,
+			Active:      d.showsJobs,
+			Do:          keys.DoFunc(d.reverseOrder),
 		},
-	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
-	for _, k := range jobview.Openers() {
-		d.keys = append(
-			d.keys,
+	}, keys.MotionBindings(func(m keys.Motion) { d.openTab.applyMotion(m) })...)
+	for _, k := range jobview.TabsWithKeys() {
+		d.keyBindings = append(
+			d.keyBindings,
 			keys.Binding{
-				Name:   k.What,
-				Keys:   []string{k.Key},
-				Label:  k.Key,
-				What:   k.What,
-				Group:  keys.Look,
-				Short:  k.Footer,
-				On:     d.showsJobs,
-				WhyNot: whyNotOpen,
-				Do:     d.openSelected(k.Page),
+				Name:        k.Description,
+				Keys:        []string{k.Key},
+				Label:       k.Key,
+				Description: k.Description,
+				Group:       keys.GroupLook,
+				InFooter:    k.InFooter,
+				Active:      d.showsJobs,
+				Unavailable: whyNotOpen,
+				Do:          d.openSelected(k.Page),
 			},
 		)
 	}
 	return d
 }
 
-// Tabs are the names of all tabs, in their usual order.
-func Tabs() []string {
+// TabNames returns the names of all tabs, in their usual order.
+func TabNames() []string {
 	var names []string
-	for _, t := range newDashboard(nil).tabs {
-		names = append(names, t.setting())
+	for _, t := range newDashboard(nil).chosenTabs {
+		names = append(names, t.configName())
 	}
 	return names
 }
 
-// setting is the tab's name in the configuration.
-func (t *tab) setting() string { return strings.ToLower(t.name) }
+// configName returns the tab's name in the configuration.
+func (t *dashboardTab) configName() string { return strings.ToLower(t.name) }
 
-// choose takes the user's tabs and columns, by their names; none are all.
-func (d *dashboard) choose(names, columns []string) {
+// chooseTabs sets the tabs and columns by the names that the user chose; no names mean all.
+func (d *dashboard) chooseTabs(names, columns []string) {
 	d.columns = columnOrder(columns)
 	if len(names) == 0 {
 		return
 	}
-	all := d.tabs
-	d.tabs = nil
+	all := d.chosenTabs
+	d.chosenTabs = nil
 	for _, name := range names {
-		if at := slices.IndexFunc(all, func(t *tab) bool { return t.setting() == name }); at >= 0 {
-			d.tabs = append(d.tabs, all[at])
+		if at := slices.IndexFunc(all, func(t *dashboardTab) bool { return t.configName() == name }); at >= 0 {
+			d.chosenTabs = append(d.chosenTabs, all[at])
 		}
 	}
-	d.tab = d.tabs[0]
+	d.openTab = d.chosenTabs[0]
 }
 
-func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
+func (d *dashboard) showsJobs() bool { return d.openTab.resourceTab == nil }
 
-// shownTabs are the tabs that there are now. The present one stays until left.
-func (d *dashboard) shownTabs() []*tab {
-	return slices.DeleteFunc(slices.Clone(d.tabs), func(t *tab) bool {
-		return t != d.tab && t.other != nil && t.other.There != nil &&
-			!slices.ContainsFunc(known(d.m.clusters), func(c *clusterState) bool { return t.other.There(c.assessed) })
+// shownTabs returns the tabs that exist now. The open one stays until the user leaves it.
+func (d *dashboard) shownTabs() []*dashboardTab {
+	return slices.DeleteFunc(slices.Clone(d.chosenTabs), func(t *dashboardTab) bool {
+		return t != d.openTab && t.resourceTab != nil && t.resourceTab.Exists != nil &&
+			!slices.ContainsFunc(
+				knownClusters(d.model.clusters),
+				func(c *clusterState) bool { return t.resourceTab.Exists(c.assessment) },
+			)
 	})
 }
 
-func (d *dashboard) several() bool { return len(d.m.clusters) > 1 }
+func (d *dashboard) hasSeveralClusters() bool { return len(d.model.clusters) > 1 }
 
-// load takes what is known now. It makes the rows of the shown tab only: those of the others are made once they are
-// shown (see [dashboard.show]), for there may be tens of thousands, and a snapshot may come each second.
-func (d *dashboard) load() {
-	d.marked.prune(d.m.clusters)
-	// On a dashboard left open, what matters most stays on the screen: the first row.
-	attended := d.m.options.Clock().Sub(d.attended) < attention
-	d.findings, d.findingAbout = attentionOf(d.m.clusters...), map[string]*clusterFinding{}
+// rebuildRows applies the present state. It builds the rows of the shown tab only. Those of other tabs are built when
+// they are shown (see [dashboard.showTab]), because there may be tens of thousands and a snapshot every second.
+func (d *dashboard) rebuildRows() {
+	d.marked.dropMissing(d.model.clusters)
+	// On an unattended dashboard the first row, which matters most, stays on the screen.
+	attended := d.model.options.Clock().Sub(d.lastActivity) < attentionPeriod
+	d.findings, d.findingByRow = collectFindings(d.model.clusters...), map[string]*clusterFinding{}
 	for i := range d.findings {
-		d.findingAbout[d.findings[i].key()] = &d.findings[i]
+		d.findingByRow[d.findings[i].rowKey()] = &d.findings[i]
 	}
-	for _, t := range d.all {
-		t.settled = t.settled && attended
+	for _, t := range d.allTabs {
+		t.hasUserChoice = t.hasUserChoice && attended
 		t.outdated = true
 	}
-	d.count()
-	d.show(d.tab)
+	d.updateCounts()
+	d.showTab(d.openTab)
 }
 
-// show turns to a tab, and makes its rows if they are not those of what is known now.
-func (d *dashboard) show(t *tab) {
-	d.tab = t
+// showTab opens a tab, and builds its rows if they are outdated.
+func (d *dashboard) showTab(t *dashboardTab) {
+	d.openTab = t
 	if !t.outdated {
 		return
 	}
 	t.outdated = false
 	switch {
-	case t == d.active:
-		t.setRows(d.activeTabRows())
-	case t.other != nil:
-		t.setRows(d.otherTabRows(t))
+	case t == d.activeTab:
+		t.setRows(d.buildActiveRows())
+	case t.resourceTab != nil:
+		t.setRows(d.buildResourceTabRows(t))
 	default:
-		jobs := slices.DeleteFunc(allJobs(d.m.clusters...), func(j clusterJob) bool {
-			return (j.Kind == job.Restore) != (t == d.restores)
+		jobs := slices.DeleteFunc(allJobs(d.model.clusters...), func(j clusterJob) bool {
+			return (j.Kind == job.Restore) != (t == d.restoresTab)
 		})
-		t.setRows(jobRows(orders[d.order].sort(jobs, d.reversed), t.filter))
+		t.setRows(newJobTableRows(sortOrders[d.sortOrderIndex].sortJobs(jobs, d.isReversed), t.filter))
 	}
 }
 
-// count says beside the name of each tab how much it has. What the first tab counts follows from its rows.
-func (d *dashboard) count() {
-	d.restores.count, d.backups.count = 0, 0
-	for _, c := range known(d.m.clusters) {
-		for _, j := range c.assessed.Snapshot.Jobs {
+// updateCounts sets the number of rows beside each tab's name. The count of the first tab follows from its rows.
+func (d *dashboard) updateCounts() {
+	d.restoresTab.rowCount, d.backupsTab.rowCount = 0, 0
+	for _, c := range knownClusters(d.model.clusters) {
+		for _, j := range c.assessment.Snapshot.Jobs {
 			if j.Kind == job.Restore {
-				d.restores.count++
+				d.restoresTab.rowCount++
 			} else {
-				d.backups.count++
+				d.backupsTab.rowCount++
 			}
 		}
 	}
-	for _, t := range d.tabs {
-		if t.other == nil {
+	for _, t := range d.chosenTabs {
+		if t.resourceTab == nil {
 			continue
 		}
-		t.groups, t.count = groupsOf(d.m.clusters, t.other), 0
+		t.groups, t.rowCount = buildGroups(d.model.clusters, t.resourceTab), 0
 		for _, group := range t.groups {
-			t.count += len(group.Rows)
+			t.rowCount += len(group.Rows)
 		}
 	}
 }
 
-// activeTabRows are what has not ended, what needs attention, and what ended a short while ago.
-func (d *dashboard) activeTabRows() []row {
-	active := activeJobs(d.m.clusters...)
-	if d.order > 0 {
-		orders[d.order].sort(active, d.reversed)
+// buildActiveRows returns the rows of the jobs that have not ended, of the findings and of the recently ended jobs.
+func (d *dashboard) buildActiveRows() []tableRow {
+	active := activeJobs(d.model.clusters...)
+	if d.sortOrderIndex > 0 {
+		sortOrders[d.sortOrderIndex].sortJobs(active, d.isReversed)
 	} else {
-		byUrgency(active)
+		sortByUrgency(active)
 	}
-	rows := jobRows(active, d.active.filter)
-	attention := d.attentionRows()
+	rows := newJobTableRows(active, d.activeTab.filter)
+	attention := d.buildAttentionRows()
 	rows = append(rows, attention...)
-	ended := without(d.recentlyEnded(), attention)
-	if endedRows := jobRows(ended, d.active.filter); len(endedRows) > 0 {
-		rows = append(append(rows, row{heading: "finished in the last hour"}), endedRows...)
+	ended := excludeRows(d.recentlyEnded(), attention)
+	if endedRows := newJobTableRows(ended, d.activeTab.filter); len(endedRows) > 0 {
+		rows = append(append(rows, tableRow{heading: "finished in the last hour"}), endedRows...)
 	}
-	d.active.count = len(active) + max(len(attention)-1, 0) + len(ended)
+	d.activeTab.rowCount = len(active) + max(len(attention)-1, 0) + len(ended)
 	return rows
 }
 
-// recentlyEnded are the jobs that ended a short while ago, the last to end first.
+// recentlyEnded returns the jobs that ended within recentPeriod, the last to end first.
 func (d *dashboard) recentlyEnded() (ended []clusterJob) {
-	for _, c := range known(d.m.clusters) {
-		for _, j := range c.assessed.Snapshot.Jobs {
-			if c.assessed.Environment.Now.Sub(endedAt(j)) < recently && j.Terminal() {
+	for _, c := range knownClusters(d.model.clusters) {
+		for _, j := range c.assessment.Snapshot.Jobs {
+			if c.assessment.World.Now.Sub(view.EndedAt(j)) < recentPeriod && j.IsTerminal() {
 				ended = append(ended, clusterJob{c, j})
 			}
 		}
 	}
-	slices.SortStableFunc(ended, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
+	slices.SortStableFunc(ended, func(a, b clusterJob) int { return view.EndedAt(b.Job).Compare(view.EndedAt(a.Job)) })
 	return ended
 }
 
-func (d *dashboard) otherTabRows(t *tab) []row {
-	rows := otherRows(t.groups, t.filter)
+func (d *dashboard) buildResourceTabRows(t *dashboardTab) []tableRow {
+	rows := buildResourceRows(t.groups, t.filter)
 	for i := range rows {
-		rows[i].finding = d.findingAbout[rows[i].key]
+		rows[i].finding = d.findingByRow[rows[i].key]
 	}
 	return rows
 }
 
-func (d *dashboard) attend() { d.attended = d.m.options.Clock() }
+func (d *dashboard) noteActivity() { d.lastActivity = d.model.options.Clock() }
 
-// allRead reports whether every kind has told what there is.
-func allRead(snap *watch.Snapshot) bool {
+// isFullyRead reports whether every kind has been read completely.
+func isFullyRead(snap *watch.Snapshot) bool {
 	return snap.Health.State != watch.Connecting &&
 		!slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State == watch.SourceSyncing })
 }
 
-func jobRows(jobs []clusterJob, f filter) []row {
-	rows := make([]row, 0, len(jobs))
+func newJobTableRows(jobs []clusterJob, f rowFilter) []tableRow {
+	rows := make([]tableRow, 0, len(jobs))
 	for _, j := range jobs {
-		if f.empty() || f.matches(jobFields(j)...) {
-			rows = append(rows, row{key: j.cluster.key(string(j.UID)), cluster: j.cluster, item: j.Job})
+		if f.isEmpty() || f.matchesFields(filterableFields(j)...) {
+			rows = append(rows, tableRow{key: j.cluster.rowKey(string(j.UID)), cluster: j.cluster, item: j.Job})
 		}
 	}
 	return rows
 }
 
-func jobFields(j clusterJob) []string {
+func filterableFields(j clusterJob) []string {
 	fields := []string{
 		j.Name,
 		j.Phase,
@@ -389,18 +397,18 @@ func jobFields(j clusterJob) []string {
 		j.StorageLocation,
 		j.cluster.Context,
 	}
-	if j.Terminal() {
+	if j.IsTerminal() {
 		return fields
 	}
-	judged := j.judged()
-	if judged.Troubled() {
-		fields = append(fields, string(diagnosis.Stuck)) // as the header counts it
+	judged := j.judgedJob()
+	if judged.IsTroubled() {
+		fields = append(fields, string(diagnosis.Stuck)) // so that the filter finds the jobs that the header counts as stuck
 	}
 	return append(fields, string(judged.State))
 }
 
 func (d *dashboard) selectedJob() *job.Job {
-	r, ok := d.tab.selected()
+	r, ok := d.openTab.selectedRow()
 	if !ok {
 		return nil
 	}
@@ -408,123 +416,123 @@ func (d *dashboard) selectedJob() *job.Job {
 	return j
 }
 
-func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
+func (d *dashboard) openSelected(at jobview.PageName) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
-		d.tab.settled = true // on the return the row that was left is selected
-		switch r, _ := d.tab.selected(); item := r.item.(type) {
+		d.openTab.hasUserChoice = true // so that the row is still selected on return
+		switch r, _ := d.openTab.selectedRow(); item := r.item.(type) {
 		case *job.Job:
-			return d.m.openJob(r.cluster, item.UID, at)
+			return d.model.openJob(r.cluster, item.UID, at)
 		case *clusterFinding:
 			return d.openFinding(r.cluster, item.Finding)
 		case *view.Row:
-			return d.m.openOther(r.cluster, *d.tab.other, item.Key)
+			return d.model.openResource(r.cluster, *d.openTab.resourceTab, item.Key)
 		}
 		return nil
 	}
 }
 
-func (d *dashboard) turn(by int) {
+func (d *dashboard) cycleTabs(by int) {
 	shown := d.shownTabs()
-	d.show(shown[(slices.Index(shown, d.tab)+by+len(shown))%len(shown)])
+	d.showTab(shown[(slices.Index(shown, d.openTab)+by+len(shown))%len(shown)])
 }
 
-// turnTo goes to the tab of a digit; 0 is the last.
-func (d *dashboard) turnTo(key string) tea.Cmd {
+// goToNumberedTab shows the tab with the number of the digit key; 0 is the last tab.
+func (d *dashboard) goToNumberedTab(key string) tea.Cmd {
 	shown := d.shownTabs()
 	if key == "0" {
-		d.show(shown[len(shown)-1])
+		d.showTab(shown[len(shown)-1])
 	} else if n := int(key[0] - '1'); n < len(shown) {
-		d.show(shown[n])
+		d.showTab(shown[n])
 	}
 	return nil
 }
 
-// reverse turns the order round; the usual one by age.
-func (d *dashboard) reverse() {
-	if d.order == 0 {
-		d.setOrder(byAge, true)
+// reverseOrder reverses the order of the jobs; the usual order becomes the reversed order by age.
+func (d *dashboard) reverseOrder() {
+	if d.sortOrderIndex == 0 {
+		d.setSortOrder(ageOrderIndex, true)
 		return
 	}
-	d.setOrder(d.order, !d.reversed)
+	d.setSortOrder(d.sortOrderIndex, !d.isReversed)
 }
 
-func (d *dashboard) setOrder(order int, reversed bool) {
-	d.order, d.reversed = order, reversed
-	d.load()
+func (d *dashboard) setSortOrder(order int, reversed bool) {
+	d.sortOrderIndex, d.isReversed = order, reversed
+	d.rebuildRows()
 }
 
-func (d *dashboard) sorting() draw.Sorting {
-	s := orders[d.order].Sorting
-	s.Ascending = s.Ascending != d.reversed
+func (d *dashboard) titleSortOrder() draw.SortOrder {
+	s := sortOrders[d.sortOrderIndex].SortOrder
+	s.Ascending = s.Ascending != d.isReversed
 	return s
 }
 
 func (d *dashboard) toggleMark() {
-	if r, _ := d.tab.selected(); d.marked[r.key] {
+	if r, _ := d.openTab.selectedRow(); d.marked[r.key] {
 		delete(d.marked, r.key)
 	} else {
 		d.marked[r.key] = true
 	}
 }
 
-// markedJobs are the marked ones, the most urgent first, and their cluster.
+// markedJobs returns the marked jobs, the most urgent first, and their cluster.
 func (d *dashboard) markedJobs() (*clusterState, []*job.Job) {
-	for _, c := range d.m.clusters {
-		if marked := d.marked.jobs(c); len(marked) > 0 {
+	for _, c := range d.model.clusters {
+		if marked := d.marked.jobsOfCluster(c); len(marked) > 0 {
 			return c, marked
 		}
 	}
 	return nil, nil
 }
 
-// clear takes the filter away, or the marks if there is none.
-func (d *dashboard) clear() {
-	if d.tab.filter.empty() {
+// clearFilterOrMarks clears the filter, or the marks if there is no filter.
+func (d *dashboard) clearFilterOrMarks() {
+	if d.openTab.filter.isEmpty() {
 		clear(d.marked)
 	}
 	d.setFilter("")
 }
 
 func (d *dashboard) startFilter(string) tea.Cmd {
-	d.typing = true
-	d.input.SetValue(d.tab.filter.text)
-	d.input.CursorEnd()
-	return d.input.Focus()
+	d.isFilterOpen = true
+	d.filterInput.SetValue(d.openTab.filter.text)
+	d.filterInput.CursorEnd()
+	return d.filterInput.Focus()
 }
 
 func (d *dashboard) setFilter(text string) {
-	if text != d.tab.filter.text {
-		d.tab.filter = filter{text: text, words: strings.Fields(strings.ToLower(text))}
-		d.load()
+	if text != d.openTab.filter.text {
+		d.openTab.filter = rowFilter{text: text, words: strings.Fields(strings.ToLower(text))}
+		d.rebuildRows()
 	}
 }
 
-func (d *dashboard) allows() allowed      { return onMain(d.showsJobs()) }
-func (d *dashboard) Keys() []keys.Binding { return d.keys }
-func (d *dashboard) Typing() bool         { return d.typing }
+func (d *dashboard) globalKeys() globalKeySet { return mainScreenKeys(d.showsJobs()) }
+func (d *dashboard) Bindings() []keys.Binding { return d.keyBindings }
+func (d *dashboard) IsTyping() bool           { return d.isFilterOpen }
 
-func (d *dashboard) Prompt(width int) string {
-	d.input.SetWidth(max(width-4, 1))
-	return " " + d.input.View()
+func (d *dashboard) RenderPrompt(width int) string {
+	d.filterInput.SetWidth(max(width-4, 1))
+	return " " + d.filterInput.View()
 }
 
-// Update takes keys while the filter is typed. Rows follow at once.
+// Update handles keys while the filter is being typed. The rows follow at once.
 func (d *dashboard) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
-	if !d.typing {
+	if !d.isFilterOpen {
 		return nil, false
 	}
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch name := k.String(); name {
 		case "enter", "up", "down", "esc", "ctrl+c":
-			d.typing = false
-			d.input.Blur()
+			d.isFilterOpen = false
+			d.filterInput.Blur()
 			if name == "esc" || name == "ctrl+c" {
 				d.setFilter("")
 			}
 			return nil, true
 		}
 	}
-	d.input, cmd = d.input.Update(msg)
-	d.setFilter(d.input.Value())
+	d.filterInput, cmd = d.filterInput.Update(msg)
+	d.setFilter(d.filterInput.Value())
 	return cmd, true
 }

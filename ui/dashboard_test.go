@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
@@ -31,50 +31,50 @@ func TestFilterFindsWhatTheScreenSays(t *testing.T) {
 	for _, snap := range []*watch.Snapshot{stageful(), orphans()} {
 		m := screen(t, snap, 120, 40)
 		for _, j := range snap.Active {
-			judged := m.at.assessed.Of(j)
+			judged := m.currentCluster.assessment.AssessJob(j)
 			filterBy(m, string(judged.State))
 			if !strings.Contains(ansi.Strip(checkFrame(t, m)), j.Name) {
 				t.Errorf("/%s does not find %s, which is %s", judged.State, j.Name, judged.State)
 			}
 		}
 		filterBy(m, "stuck")
-		if n := m.dashboard.shown(); n != m.at.assessed.Troubled || n == 0 {
-			t.Errorf("/stuck finds %d, the header counts %d", n, m.at.assessed.Troubled)
+		if n := m.dashboard.countShownRows(); n != m.currentCluster.assessment.Troubled || n == 0 {
+			t.Errorf("/stuck finds %d, the header counts %d", n, m.currentCluster.assessment.Troubled)
 		}
 	}
 }
 
 func filterBy(m *Model, text string) {
 	m.dashboard.setFilter(text)
-	m.stale = true
+	m.isFrameStale = true
 }
 
 // What is left out because it ended long ago is counted below the list that lacks it.
 func TestListsSayHowManyOlderJobsAreNotShown(t *testing.T) {
 	snap := stageful()
-	snap.LeftBackups, snap.LeftRestores = 4210, 3
+	snap.AgedOutBackups, snap.AgedOutRestores = 4210, 3
 	m := screen(t, snap, 80, 24)
 	d := m.dashboard
 	for _, shown := range []struct {
-		tab  *tab
+		tab  *dashboardTab
 		want string
-	}{{d.backups, " 4210 older not shown "}, {d.restores, " 3 older not shown "}} {
-		d.show(shown.tab)
-		m.stale = true
+	}{{d.backupsTab, " 4210 older not shown "}, {d.restoresTab, " 3 older not shown "}} {
+		d.showTab(shown.tab)
+		m.isFrameStale = true
 		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, shown.want) {
 			t.Errorf("%s:\n%s", shown.tab.name, frame)
 		}
 	}
 	snap = snapshotOf()
-	snap.LeftBackups = 4210
+	snap.AgedOutBackups = 4210
 	m = screen(t, snap, 80, 24)
-	m.dashboard.show(m.dashboard.backups)
-	m.stale = true
+	m.dashboard.showTab(m.dashboard.backupsTab)
+	m.isFrameStale = true
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "4,210 jobs ended too long ago to be shown") {
 		t.Error(frame)
 	}
-	m.dashboard.show(m.dashboard.active)
-	m.stale = true
+	m.dashboard.showTab(m.dashboard.activeTab)
+	m.isFrameStale = true
 	if frame := strings.Join(
 		strings.Fields(ansi.Strip(checkFrame(t, m))),
 		" ",
@@ -123,7 +123,7 @@ func TestTabsKeepNamesBesideAFilter(t *testing.T) {
 				}
 			}
 			if !strings.Contains(line, shown) ||
-				!strings.Contains(line, fmt.Sprintf(" of %d ", m.dashboard.tab.count)) {
+				!strings.Contains(line, fmt.Sprintf(" of %d ", m.dashboard.openTab.rowCount)) {
 				t.Errorf("no filter with its count: %q", line)
 			}
 		}
@@ -172,7 +172,7 @@ func TestStartsOnTheFirstRow(t *testing.T) {
 	for _, j := range full.Jobs {
 		if j.Kind == job.Backup {
 			half.Jobs = append(half.Jobs, j)
-			if !j.Terminal() {
+			if !j.IsTerminal() {
 				half.Active = append(half.Active, j)
 			}
 		}
@@ -205,10 +205,10 @@ func TestStaleDataStaysAsItWas(t *testing.T) {
 	stale := screen(t, away, 120, 40)
 	marks := func(m *Model) (names []string, troubled int) {
 		checkFrame(t, m)
-		for _, r := range m.dashboard.tab.rows {
+		for _, r := range m.dashboard.openTab.rows {
 			if j, ok := r.item.(*job.Job); ok {
 				names = append(names, j.Name)
-				if m.at.assessed.Of(j).Troubled() {
+				if m.currentCluster.assessment.AssessJob(j).IsTroubled() {
 					troubled++
 				}
 			}
@@ -220,8 +220,8 @@ func TestStaleDataStaysAsItWas(t *testing.T) {
 	if strings.Join(before, " ") != strings.Join(after, " ") {
 		t.Errorf("rows were %v, are %v", before, after)
 	}
-	if troubled == 0 || still != troubled || stale.at.assessed.Troubled != troubled {
-		t.Errorf("%d were marked, %d are, the header counts %d", troubled, still, stale.at.assessed.Troubled)
+	if troubled == 0 || still != troubled || stale.currentCluster.assessment.Troubled != troubled {
+		t.Errorf("%d were marked, %d are, the header counts %d", troubled, still, stale.currentCluster.assessment.Troubled)
 	}
 	if frame := ansi.Strip(checkFrame(t, stale)); strings.Contains(frame, " 16s") {
 		t.Errorf("an ETA stands still on the screen:\n%s", frame)
@@ -233,14 +233,14 @@ func TestNoDeadKeys(t *testing.T) {
 	for _, tab := range []string{"4", "5"} {
 		m := screen(t, stageful(), 80, 24)
 		press(t, m, tab)
-		order := m.dashboard.order
+		order := m.dashboard.sortOrderIndex
 		for _, key := range []string{"s", "m"} {
-			if b := keys.Find(m.keysNow(), key); b != nil && b.Why() == "" {
-				t.Errorf("tab %s: %s means %s", tab, key, b.Says())
+			if b := keys.FindByKey(m.activeBindings(), key); b != nil && b.UnavailableReason() == "" {
+				t.Errorf("tab %s: %s means %s", tab, key, b.CurrentDescription())
 			}
 			press(t, m, key)
 		}
-		if m.job() != nil || m.dashboard.order != order {
+		if m.findJobScreen() != nil || m.dashboard.sortOrderIndex != order {
 			t.Errorf("tab %s: something happened", tab)
 		}
 	}
@@ -265,8 +265,8 @@ func TestFooterNamesOnlyWhatActs(t *testing.T) {
 // A wide terminal shows more, and cuts less.
 func TestWideTables(t *testing.T) {
 	long := strings.Repeat("a-long-name-", 5) + "end"
-	bad := ended("bad", velerov1.BackupPhasePartiallyFailed, 88, time.Minute, time.Minute, 12, 345)
-	bad.Object.(*velerov1.Backup).Status.Expiration = ptr(metav1.NewTime(noon.Add(29*24*time.Hour + time.Minute)))
+	bad := ended("bad", veleroapi.BackupPhasePartiallyFailed, 88, time.Minute, time.Minute, 12, 345)
+	bad.Object.(*veleroapi.Backup).Status.Expiration = ptr(metav1.NewTime(noon.Add(29*24*time.Hour + time.Minute)))
 	bad.StorageLocation = "default"
 	for width, titles := range map[int][]string{120: {"AGE", "ERR", "WARN"}, 160: {"AGE", "ERR", "WARN", "EXPIRES", "LOCATION", "FROM"}} {
 		frame := ansi.Strip(
@@ -315,11 +315,11 @@ func TestAdviceNamesKeys(t *testing.T) {
 func TestHelpHidesTheKeysBehindIt(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.keys("?", "f", "m", "s")
-	if find[*dialogScreen](b.Model) != nil || len(b.dashboard.marked) > 0 || b.dashboard.order != 0 || !b.helping() {
-		t.Errorf("dialog %v, marks %v, order %d", find[*dialogScreen](b.Model), b.dashboard.marked, b.dashboard.order)
+	if findScreen[*dialogScreen](b.Model) != nil || len(b.dashboard.marked) > 0 || b.dashboard.sortOrderIndex != 0 || !b.isHelpOpen() {
+		t.Errorf("dialog %v, marks %v, order %d", findScreen[*dialogScreen](b.Model), b.dashboard.marked, b.dashboard.sortOrderIndex)
 	}
 	b.keys("q")
-	if b.helping() || b.quit {
+	if b.isHelpOpen() || b.quit {
 		t.Error("q in help does not lead back")
 	}
 }
@@ -329,24 +329,24 @@ func TestSortByStageKeepsTheQueuesOrder(t *testing.T) {
 		return backupJob(
 			name,
 			time.Minute,
-			velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued, QueuePosition: position},
+			veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseQueued, QueuePosition: position},
 			time.Minute,
 		)
 	}
 	m := screen(t, snapshotOf(queued("second", 2), queued("third", 3), queued("first", 1)), 80, 24)
 	press(t, m, "s", "s")
 	var names []string
-	for _, r := range m.dashboard.tab.rows {
+	for _, r := range m.dashboard.openTab.rows {
 		names = append(names, r.item.(*job.Job).Name)
 	}
-	if got := strings.Join(names, " "); orders[m.dashboard.order].name != "stage" || got != "first second third" {
-		t.Errorf("by %s: %s", orders[m.dashboard.order].name, got)
+	if got := strings.Join(names, " "); sortOrders[m.dashboard.sortOrderIndex].name != "stage" || got != "first second third" {
+		t.Errorf("by %s: %s", sortOrders[m.dashboard.sortOrderIndex].name, got)
 	}
 	if title := frameLine(t, m, 3); !strings.Contains(title, "STAGE▴") {
 		t.Errorf("titles %q", title)
 	}
-	for range orders { // A to Z is upwards too
-		if press(t, m, "s"); orders[m.dashboard.order].name == "name" {
+	for range sortOrders { // A to Z is upwards too
+		if press(t, m, "s"); sortOrders[m.dashboard.sortOrderIndex].name == "name" {
 			break
 		}
 	}
@@ -374,7 +374,7 @@ func TestTheSelectedRowKeepsItsColours(t *testing.T) {
 func TestTheLineAboutTheSelectedRowIsWhole(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
 		m := screen(t, stageful(), size[0], size[1])
-		judged := m.at.assessed.Of(m.dashboard.selectedJob())
+		judged := m.currentCluster.assessment.AssessJob(m.dashboard.selectedJob())
 		flat := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " ")
 		if want := judged.Verdict.Summary() + ". " + judged.Verdict.Advice; !strings.Contains(flat, want) {
 			t.Errorf("at %v %q is not whole:\n%s", size, want, ansi.Strip(m.View().Content))
@@ -405,15 +405,15 @@ func TestOneETAInAFrame(t *testing.T) {
 	compared := 0
 	for range 40 {
 		clock = clock.Add(700 * time.Millisecond)
-		m.show(m.at, m.at.estimates.Assess(snapshotOf(j), clock))
-		m.stale = true
-		judged := m.at.assessed.Of(m.at.assessed.Snapshot.Active[0])
+		m.applyAssessment(m.currentCluster, m.currentCluster.estimates.AssessSnapshot(snapshotOf(j), clock))
+		m.isFrameStale = true
+		judged := m.currentCluster.assessment.AssessJob(m.currentCluster.assessment.Snapshot.Active[0])
 		for _, open := range []bool{false, true} {
 			m.showDashboard()
 			if open {
-				m.openJob(m.at, j.UID, jobview.Overview)
+				m.openJob(m.currentCluster, j.UID, jobview.Overview)
 			}
-			m.stale = true
+			m.isFrameStale = true
 			frame := ansi.Strip(checkFrame(t, m))
 			_, said, tells := strings.Cut(strings.Join(strings.Fields(frame), " "), "about ")
 			if !tells {
@@ -442,7 +442,7 @@ func TestLeftOpenShowsTheRunningJob(t *testing.T) {
 	for name, keys := range map[string][]string{"untouched": nil, "a row selected": {"down", "down", "down"}, "scrolled": {"end"}, "another tab": {"2", "end", "1"}} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
 			now := noon
-			old := ended("old", velerov1.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0)
+			old := ended("old", veleroapi.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0)
 			m := screen(t, snapshotOf(running("first", "b", 500, 1000, 10), old),
 				size[0], size[1], func(o *Options) { o.Clock = func() time.Time { return now } })
 			press(t, m, keys...)
@@ -453,7 +453,7 @@ func TestLeftOpenShowsTheRunningJob(t *testing.T) {
 						jobs,
 						ended(
 							fmt.Sprintf("passed-%02d", n),
-							velerov1.BackupPhaseCompleted,
+							veleroapi.BackupPhaseCompleted,
 							10,
 							time.Second,
 							time.Minute,
@@ -464,7 +464,7 @@ func TestLeftOpenShowsTheRunningJob(t *testing.T) {
 				}
 				jobs = append(
 					jobs,
-					ended("first", velerov1.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0),
+					ended("first", veleroapi.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0),
 					old,
 				)
 				if now = now.Add(10 * time.Second); i == 5 && keys != nil {
@@ -535,7 +535,7 @@ func TestScreenSaysWhyItIsStale(t *testing.T) {
 			t.Errorf("at %d:\n%s", width, view)
 		}
 		played := newFake()
-		m := screen(t, stageful(), width, 40, func(o *Options) { o.Clusters[0].Inspector = played })
+		m := screen(t, stageful(), width, 40, func(o *Options) { o.Clusters[0].Backend = played })
 		if view := strings.Join(
 			strings.Fields(ansi.Strip(checkFrame(t, m))),
 			" ",
@@ -564,35 +564,35 @@ func TestOnlyTheShownTabHasItsRowsMade(t *testing.T) {
 		var jobs []*job.Job
 		for i := range n {
 			name := fmt.Sprintf("b%04d", i)
-			jobs = append(jobs, ended(name, velerov1.BackupPhaseCompleted, 1, time.Minute, 2*time.Hour, 0, 0))
+			jobs = append(jobs, ended(name, veleroapi.BackupPhaseCompleted, 1, time.Minute, 2*time.Hour, 0, 0))
 		}
 		return snapshotOf(jobs...)
 	}
 	allocated := func(snap *watch.Snapshot) float64 {
 		m := screen(t, snap, 120, 40)
-		assessed := m.clusters[0].assessed
-		return testing.AllocsPerRun(20, func() { m.show(m.clusters[0], assessed) })
+		assessed := m.clusters[0].assessment
+		return testing.AllocsPerRun(20, func() { m.applyAssessment(m.clusters[0], assessed) })
 	}
 	if few, many := allocated(backups(10)), allocated(backups(2000)); many > few+500 { // a row each would be 2,000
 		t.Errorf("taking a snapshot costs %v allocations with 2,000 ended backups, %v with 10", many, few)
 	}
 
 	m := screen(t, backups(5), 120, 40)
-	m.show(m.clusters[0], new(assess.Estimates).Assess(backups(7), noon))
+	m.applyAssessment(m.clusters[0], new(assess.Estimates).AssessSnapshot(backups(7), noon))
 	d := m.dashboard
-	if d.backups.count != 7 || len(d.backups.rows) == 7 {
-		t.Errorf("the hidden tab counts %d and has %d rows", d.backups.count, len(d.backups.rows))
+	if d.backupsTab.rowCount != 7 || len(d.backupsTab.rows) == 7 {
+		t.Errorf("the hidden tab counts %d and has %d rows", d.backupsTab.rowCount, len(d.backupsTab.rows))
 	}
 	turns := map[string]func(){
 		"its number": func() { press(t, m, "3") },
-		"the next":   func() { d.show(d.restores); press(t, m, "tab") },
-		"the last":   func() { d.show(d.tabs[3]); d.turn(-1) },
+		"the next":   func() { d.showTab(d.restoresTab); press(t, m, "tab") },
+		"the last":   func() { d.showTab(d.chosenTabs[3]); d.cycleTabs(-1) },
 	}
 	for name, turn := range turns {
-		d.show(d.active)
-		m.show(m.clusters[0], new(assess.Estimates).Assess(backups(8), noon))
-		if turn(); d.tab != d.backups || len(d.backups.rows) != 8 {
-			t.Errorf("by %s: tab %s with %d rows", name, d.tab.name, len(d.tab.rows))
+		d.showTab(d.activeTab)
+		m.applyAssessment(m.clusters[0], new(assess.Estimates).AssessSnapshot(backups(8), noon))
+		if turn(); d.openTab != d.backupsTab || len(d.backupsTab.rows) != 8 {
+			t.Errorf("by %s: tab %s with %d rows", name, d.openTab.name, len(d.openTab.rows))
 		}
 	}
 }

@@ -16,171 +16,175 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 )
 
-func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
+func (d *dashboard) HandleWheel(lines int) { d.openTab.scrollLines(lines) }
 
-// View draws the dashboard. The text about the selected row takes up to a quarter.
+// View draws the dashboard. The text about the selected row takes up to a quarter of the height.
 func (d *dashboard) View(c draw.Canvas) string {
-	if !d.m.readable() {
-		return d.compact(c)
+	if !d.model.isLargeEnough() {
+		return d.renderCompact(c)
 	}
-	about := d.about(c, max(c.Height/4, 1))
+	about := d.renderSelectedDetails(c, max(c.Height/4, 1))
 	for len(about) < min(2, c.Height/8) {
 		about = append(about, "")
 	}
-	lines := []string{d.tabsLine(c), c.Rule()}
-	d.rowsAt = len(lines) + 1 // below the titles
-	body := c.Sized(c.Width, c.Height-len(lines)-len(about)-1)
-	lines = append(lines, d.body(body)...)
-	lines = append(lines, d.bottomRule(c))
-	return c.Page(append(lines, about...))
+	lines := []string{d.renderTabsLine(c), c.RenderRule()}
+	d.firstRowLine = len(lines) + 1 // below the titles
+	body := c.WithSize(c.Width, c.Height-len(lines)-len(about)-1)
+	lines = append(lines, d.renderBody(body)...)
+	lines = append(lines, d.renderBottomRule(c))
+	return c.RenderPage(append(lines, about...))
 }
 
-// bottomRule says where in a list that is longer than the screen we are.
-func (d *dashboard) bottomRule(c draw.Canvas) string {
-	t := d.tab
+// renderBottomRule draws the bottom rule, with the position in a list that is longer than the screen.
+func (d *dashboard) renderBottomRule(c draw.Canvas) string {
+	t := d.openTab
 	var words []string
 	if len(t.rows) > t.height && t.cursor >= 0 {
 		words = append(words, fmt.Sprintf("%d/%d", t.cursor+1, len(t.rows)))
 	}
-	if left := d.leftOut(t); left > 0 {
+	if left := d.countAgedOut(t); left > 0 {
 		words = append(words, fmt.Sprintf("%d older not shown", left))
 	}
 	if len(words) == 0 {
-		return c.Rule()
+		return c.RenderRule()
 	}
 	place := " " + strings.Join(words, ", ") + " "
 	line := strings.Repeat(c.Glyphs.Rule, max(c.Width-len(place)-2, 0))
 	return c.Theme.Dim.Render(line + place + strings.Repeat(c.Glyphs.Rule, 2))
 }
 
-// leftOut is how many jobs of a tab are not kept because they ended too long ago.
-func (d *dashboard) leftOut(t *tab) (left int) {
-	for _, c := range known(d.m.clusters) {
-		if t == d.backups {
-			left += c.assessed.Snapshot.LeftBackups
+// countAgedOut returns how many jobs of a tab are not kept because they ended too long ago.
+func (d *dashboard) countAgedOut(t *dashboardTab) (left int) {
+	for _, c := range knownClusters(d.model.clusters) {
+		if t == d.backupsTab {
+			left += c.assessment.Snapshot.AgedOutBackups
 		}
-		if t == d.restores {
-			left += c.assessed.Snapshot.LeftRestores
+		if t == d.restoresTab {
+			left += c.assessment.Snapshot.AgedOutRestores
 		}
 	}
 	return left
 }
 
-func (d *dashboard) compact(c draw.Canvas) string {
-	t := d.tab
+func (d *dashboard) renderCompact(c draw.Canvas) string {
+	t := d.openTab
 	t.setHeight(c.Height)
-	d.tabsAt, d.rowsAt = nil, 0
-	from, to := t.visible()
+	d.tabSpans, d.firstRowLine = nil, 0
+	from, to := t.visibleRange()
 	var lines []string
 	for i := from; i < to; i++ {
-		lines = append(lines, d.highlighted(c, i, d.compactRow(d.in(t.rows[i], c), t.rows[i], i == t.cursor)))
+		lines = append(lines, d.highlightRow(c, i, d.renderCompactRow(d.canvasFor(t.rows[i], c), t.rows[i], i == t.cursor)))
 	}
 	if len(t.rows) == 0 {
-		for _, text := range d.emptyTexts() {
-			lines = append(lines, c.Cut(text, c.Width))
+		for _, text := range d.emptyTableReasons() {
+			lines = append(lines, c.Truncate(text, c.Width))
 		}
 	}
-	return c.Page(lines)
+	return c.RenderPage(lines)
 }
 
-func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
+func (d *dashboard) renderCompactRow(c draw.Canvas, r tableRow, selected bool) string {
 	if other, ok := r.item.(*view.Row); ok {
-		return shortRow(c, other, r.finding, selected)
+		return renderCompactResourceRow(c, other, r.finding, selected)
 	}
 	if f, ok := r.item.(*clusterFinding); ok {
-		sign, _, _ := f.look(c)
-		return c.Fit(
-			pointer(c, selected)+sign,
+		sign, _, _ := f.signAndStyles(c)
+		return c.FitLeft(
+			renderCursor(c, selected)+sign,
 			2,
-		) + " " + c.Cut(
-			d.inCluster(r)+f.Ref()+" "+string(f.Reason),
+		) + " " + c.Truncate(
+			d.clusterPrefix(r)+f.Ref()+" "+string(f.Reason),
 			max(c.Width-3, 1),
 		)
 	}
 	j, ok := r.item.(*job.Job)
 	if !ok {
-		return c.Theme.Dim.Render(c.Cut(r.heading, c.Width))
+		return c.Theme.Dim.Render(c.Truncate(r.heading, c.Width))
 	}
-	judged := clusterJob{r.cluster, j}.judged()
-	tail := " " + view.JobStage(jobAt(c, r, j)).Fit(16)
-	if len(j.Malformed) > 0 {
-		tail = " " + malformedText(c, j.Malformed[0], 22)
-	} else if !j.Terminal() && j.FractionKnown {
+	judged := clusterJob{r.cluster, j}.judgedJob()
+	tail := " " + view.StageText(newJobRow(c, r, j)).FitWidth(16)
+	if len(j.MalformedFields) > 0 {
+		tail = " " + renderMalformedField(c, j.MalformedFields[0], 22)
+	} else if !j.IsTerminal() && j.FractionKnown {
 		tail = " " + human.Percent(j.Fraction)
-		if judged.Troubled() {
+		if judged.IsTroubled() {
 			tail += " " + string(judged.State)
 		}
 	}
 	width := max(c.Width-3-lipgloss.Width(tail), 4)
-	return mark(
+	return renderJobSign(
 		c,
 		judged,
 		selected,
 		2,
-	) + " " + c.Fit(
-		c.CutMiddle(d.inCluster(r)+view.KindLetter(j.Kind)+" "+j.Name, width),
+	) + " " + c.FitLeft(
+		c.TruncateMiddle(d.clusterPrefix(r)+view.KindLetter(j.Kind)+" "+j.Name, width),
 		width,
 	) + tail
 }
 
-// in is a canvas at the present of a row's cluster.
-func (d *dashboard) in(r row, c draw.Canvas) draw.Canvas {
+// canvasFor returns the canvas with the time of the row's cluster.
+func (d *dashboard) canvasFor(r tableRow, c draw.Canvas) draw.Canvas {
 	if r.cluster == nil {
 		return c
 	}
-	return c.AtTime(r.cluster.now(d.m.options.Clock))
+	return c.WithNow(r.cluster.clusterTime(d.model.options.Clock))
 }
 
-func (d *dashboard) inCluster(r row) string {
-	if !d.several() {
+func (d *dashboard) clusterPrefix(r tableRow) string {
+	if !d.hasSeveralClusters() {
 		return ""
 	}
 	return r.cluster.Context + " "
 }
 
-type labels struct{ names, short, tight, tightest, dense, counts, bare bool }
+type tabLabelOptions struct {
+	withNames, useShortNames                        bool
+	abbreviateOthers, abbreviateMore, abbreviateAll bool
+	withCounts, numbersOnly                         bool
+}
 
-// tabsLine names the tabs, and a note at the right. The filter's count always shows in full, and labels
+// renderTabsLine draws the tabs, with a note at the right. The filter's count always shows in full, and the labels
 // become shorter before the filter does.
-func (d *dashboard) tabsLine(c draw.Canvas) string {
-	whole := lipgloss.Width(d.note(c, c.Width))
-	for _, l := range []labels{
-		{names: true, counts: true},
-		{names: true},
-		{names: true, short: true},
-		{names: true, short: true, tight: true},
-		{tight: true, tightest: true},
-		{tight: true, tightest: true, dense: true},
+func (d *dashboard) renderTabsLine(c draw.Canvas) string {
+	whole := lipgloss.Width(d.renderTabNote(c, c.Width))
+	for _, l := range []tabLabelOptions{
+		{withNames: true, withCounts: true},
+		{withNames: true},
+		{withNames: true, useShortNames: true},
+		{withNames: true, useShortNames: true, abbreviateOthers: true},
+		{abbreviateOthers: true, abbreviateMore: true},
+		{abbreviateOthers: true, abbreviateMore: true, abbreviateAll: true},
 		{},
-		{bare: true},
+		{numbersOnly: true},
 	} {
-		tabs := d.tabLabels(c, l)
+		tabs := d.renderTabLabels(c, l)
 		room := c.Width - lipgloss.Width(tabs) - 2
-		if whole > room && l.names && !d.tab.filter.empty() {
+		if whole > room && l.withNames && !d.openTab.filter.isEmpty() {
 			continue
 		}
-		note := d.note(c, room)
-		// Of several clusters, the header names the one that something is wrong with.
-		if lipgloss.Width(note) <= room || l.bare || l.tight && d.several() {
-			return c.Split(tabs+" ", c.Cut(note, room)+" ")
+		note := d.renderTabNote(c, room)
+		// With several clusters, the header names the one in trouble.
+		if lipgloss.Width(note) <= room || l.numbersOnly || l.abbreviateOthers && d.hasSeveralClusters() {
+			return c.AlignEnds(tabs+" ", c.Truncate(note, room)+" ")
 		}
 	}
 	return ""
 }
 
-// note is what stands beside the tabs, in room cells if that is possible.
-func (d *dashboard) note(c draw.Canvas, room int) string {
+// renderTabNote draws the note beside the tabs, in room cells if possible.
+func (d *dashboard) renderTabNote(c draw.Canvas, room int) string {
 	switch {
-	case !d.tab.filter.empty():
-		count := fmt.Sprintf("  %d of %d", d.shown(), d.tab.count)
-		return c.Theme.Accent.Render("/" + c.Cut(d.tab.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
-	case d.trouble(c) != "":
-		return d.trouble(c)
+	case !d.openTab.filter.isEmpty():
+		count := fmt.Sprintf("  %d of %d", d.countShownRows(), d.openTab.rowCount)
+		return c.Theme.Accent.Render("/" + c.Truncate(d.openTab.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
+	case d.renderConnectionProblem(c) != "":
+		return d.renderConnectionProblem(c)
 	case len(d.marked) > 0:
 		return c.Theme.Accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
-	case d.order > 0 && d.showsJobs():
-		note := "sorted by " + orders[d.order].name
-		if d.reversed {
+	case d.sortOrderIndex > 0 && d.showsJobs():
+		note := "sorted by " + sortOrders[d.sortOrderIndex].name
+		if d.isReversed {
 			note += ", reversed"
 		}
 		return c.Theme.Dim.Render(note)
@@ -188,54 +192,54 @@ func (d *dashboard) note(c draw.Canvas, room int) string {
 	return ""
 }
 
-func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
+func (d *dashboard) renderTabLabels(c draw.Canvas, l tabLabelOptions) string {
 	var named []string
 	for i, t := range d.shownTabs() {
 		label := fmt.Sprint(i + 1)
 		switch {
-		case l.tightest && (l.dense || t != d.tab):
+		case l.abbreviateMore && (l.abbreviateAll || t != d.openTab):
 			label += " " + t.name[:3]
-		case l.tight && t != d.tab:
-			label += " " + cmp.Or(t.short, t.name[:min(len(t.name), 4)])
-		case l.short:
-			label += " " + cmp.Or(t.short, t.name)
-		case l.names, t == d.tab:
+		case l.abbreviateOthers && t != d.openTab:
+			label += " " + cmp.Or(t.shortName, t.name[:min(len(t.name), 4)])
+		case l.useShortNames:
+			label += " " + cmp.Or(t.shortName, t.name)
+		case l.withNames, t == d.openTab:
 			label += " " + t.name
 		}
-		switch unread := t.count == 0 && t.name == resource.CoverageName; {
-		case l.counts && unread:
+		switch unread := t.rowCount == 0 && t.name == resource.CoverageTabName; {
+		case l.withCounts && unread:
 			label += " ?"
-		case l.counts && t != d.active:
-			label += fmt.Sprintf(" %d", t.count)
+		case l.withCounts && t != d.activeTab:
+			label += fmt.Sprintf(" %d", t.rowCount)
 		}
-		alarms := d.attentionText(c, t.setting(), true, d.m.clusters...)
+		alarms := d.attentionText(c, t.configName(), true, d.model.clusters...)
 		switch {
-		case l.bare:
+		case l.numbersOnly:
 			alarms = ""
-		case !l.tight:
-			alarms = human.Clause(" ", alarms)
+		case !l.abbreviateOthers:
+			alarms = human.Prefixed(" ", alarms)
 		}
-		if t == d.tab {
+		if t == d.openTab {
 			named = append(named, c.Theme.Accent.Render("["+label)+alarms+c.Theme.Accent.Render("]"))
 		} else {
-			if !l.dense {
+			if !l.abbreviateAll {
 				label = " " + label
 			}
 			label = c.Theme.Dim.Render(label) + alarms
-			if !l.tightest {
+			if !l.abbreviateMore {
 				label += " "
 			}
 			named = append(named, label)
 		}
 	}
-	line, at := draw.Labels(named)
-	d.tabsAt = at
+	line, at := draw.JoinLabels(named)
+	d.tabSpans = at
 	return line
 }
 
-func (d *dashboard) shown() int {
+func (d *dashboard) countShownRows() int {
 	n := 0
-	for _, r := range d.tab.rows {
+	for _, r := range d.openTab.rows {
 		if r.key != "" {
 			n++
 		}
@@ -243,92 +247,95 @@ func (d *dashboard) shown() int {
 	return n
 }
 
-func (d *dashboard) body(c draw.Canvas) []string {
-	t := d.tab
+func (d *dashboard) renderBody(c draw.Canvas) []string {
+	t := d.openTab
 	t.setHeight(c.Height - 1)
-	columns := columnsFor(t.rows, d.several(), d.columns)
+	columns := fitJobColumns(t.rows, d.hasSeveralClusters(), d.columns)
 	widths := view.FitColumns(columns, c.Width)
-	titles := c.Titles(ordered(columns, d.columns), ordered(widths, d.columns), d.sorting())
-	if t.other != nil {
-		columns = columnsOf(t.groups, 0)
-		titles = c.Titles(columns, view.FitColumns(columns, c.Width), draw.Sorting{})
+	titles := c.RenderTableHeader(pickColumns(columns, d.columns), pickColumns(widths, d.columns), d.titleSortOrder())
+	if t.resourceTab != nil {
+		columns = groupColumns(t.groups, 0)
+		titles = c.RenderTableHeader(columns, view.FitColumns(columns, c.Width), draw.SortOrder{})
 	}
 	lines := []string{titles}
-	from, to := t.visible()
+	from, to := t.visibleRange()
 	for i := from; i < to; i++ {
 		switch r := t.rows[i]; item := r.item.(type) {
 		case *job.Job:
-			line := jobRow(d.in(r, c), jobAt(d.in(r, c), r, item), widths, d.columns, i == t.cursor)
+			line := renderJobRow(d.canvasFor(r, c), newJobRow(d.canvasFor(r, c), r, item), widths, d.columns, i == t.cursor)
 			if r.finding != nil {
-				line = d.alarmed(d.in(r, c), r, line, i == t.cursor)
+				line = d.overlayFindingSign(d.canvasFor(r, c), r, line, i == t.cursor)
 			}
-			lines = append(lines, d.highlighted(c, i, line))
+			lines = append(lines, d.highlightRow(c, i, line))
 		case *clusterFinding:
-			lines = append(lines, d.highlighted(c, i, d.findingRow(d.in(r, c), r, i == t.cursor)))
+			lines = append(lines, d.highlightRow(c, i, d.renderFindingRow(d.canvasFor(r, c), r, i == t.cursor)))
 		case *view.Row:
-			columns := columnsOf(t.groups, r.group)
-			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, r.finding, columns, i == t.cursor)))
+			columns := groupColumns(t.groups, r.group)
+			lines = append(
+				lines,
+				d.highlightRow(c, i, renderResourceRow(d.canvasFor(r, c), item, r.finding, columns, i == t.cursor)),
+			)
 		default:
-			lines = append(lines, headingLine(c, t.groups, r))
+			lines = append(lines, renderHeading(c, t.groups, r))
 		}
 	}
 	if len(t.rows) == 0 {
 		lines = append(lines, "")
-		for _, text := range d.emptyTexts() {
-			lines = append(lines, c.Note(c.Theme.Dim, text, 2, 4)...)
+		for _, text := range d.emptyTableReasons() {
+			lines = append(lines, c.RenderIndented(c.Theme.Dim, text, 2, 4)...)
 		}
 	}
-	return c.Lines(lines)
+	return c.FitLines(lines)
 }
 
-func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
-	t := d.tab
-	line = d.marked.on(c, t.rows[i], line)
+func (d *dashboard) highlightRow(c draw.Canvas, i int, line string) string {
+	t := d.openTab
+	line = d.marked.overlayMark(c, t.rows[i], line)
 	if i != t.cursor {
 		return line
 	}
-	return c.Selected(line)
+	return c.HighlightRow(line)
 }
 
-// about tells of the selected row in words what its cells cannot.
-func (d *dashboard) about(c draw.Canvas, lines int) []string {
-	r, ok := d.tab.selected()
+// renderSelectedDetails describes the selected row in words, beyond what its cells say.
+func (d *dashboard) renderSelectedDetails(c draw.Canvas, lines int) []string {
+	r, ok := d.openTab.selectedRow()
 	if !ok {
 		return nil
 	}
 	text, style := "", c.Theme.Text
 	if other, isOther := r.item.(*view.Row); isOther {
-		if text = other.About; other.Malformed != nil {
-			text = aboutMalformed(other.Malformed)
+		if text = other.Summary; other.Malformed != nil {
+			text = malformedSentence(other.Malformed)
 		}
-		if other.Alarm || other.Malformed != nil {
+		if other.NeedsAttention || other.Malformed != nil {
 			style = c.Theme.Strong
 		}
 	}
 	if f, isFinding := r.item.(*clusterFinding); isFinding {
-		text = d.aboutFinding(d.in(r, c), f)
+		text = d.findingText(d.canvasFor(r, c), f)
 	}
 	if j, isJob := r.item.(*job.Job); isJob {
-		judged := clusterJob{r.cluster, j}.judged()
+		judged := clusterJob{r.cluster, j}.judgedJob()
 		text = judged.Verdict.Summary()
-		if judged.Troubled() || len(j.Malformed) > 0 {
+		if judged.IsTroubled() || len(j.MalformedFields) > 0 {
 			style = c.Theme.Strong
-			text += human.Clause(". ", jobview.Advice(judged, d.m.options.Keys))
+			text += human.Prefixed(". ", jobview.FormatAdvice(judged, d.model.options.Keys))
 		}
 	}
-	if trouble := r.cluster.trouble(); trouble != "" {
+	if trouble := r.cluster.connectionProblem(); trouble != "" {
 		text, style = strings.TrimSpace(trouble+" "+text), c.Theme.Strong
 	}
-	return c.Note(style, text, 1, lines)
+	return c.RenderIndented(style, text, 1, lines)
 }
 
-// Click selects a tab or a row; again is true for the row that was selected.
-func (d *dashboard) Click(x, y int) (again bool, cmd tea.Cmd) {
+// HandleClick selects a tab or a row; again is true if the row was already selected.
+func (d *dashboard) HandleClick(x, y int) (again bool, cmd tea.Cmd) {
 	if y == 0 {
-		if i := draw.SpanAt(d.tabsAt, x); i >= 0 {
-			d.show(d.shownTabs()[i])
+		if i := draw.SpanAt(d.tabSpans, x); i >= 0 {
+			d.showTab(d.shownTabs()[i])
 			return false, nil
 		}
 	}
-	return y >= d.rowsAt && d.tab.click(y-d.rowsAt), nil
+	return y >= d.firstRowLine && d.openTab.selectLine(y-d.firstRowLine), nil
 }

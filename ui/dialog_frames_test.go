@@ -34,27 +34,27 @@ var dialogFrames = []struct {
 		b.fake.slow = true
 		b.keys("f")
 		b.pass(12 * time.Second)
-		b.reaches(dialog.Looking)
+		b.reaches(dialog.StageGathering)
 	}},
 	{"unseen", func(_ *testing.T, b *bench) {
 		b.fake.unseen = errors.New("gave up after 6 attempts: reading restore crm-old: " + errLost.Error())
 		b.keys("f")
-		b.reaches(dialog.Unseen)
+		b.reaches(dialog.StageEvidenceFailed)
 	}},
 	{"plan", func(_ *testing.T, b *bench) { b.open() }},
 	{"plan-end", func(_ *testing.T, b *bench) { b.open(); b.keys("end") }},
 	{"orphan", func(_ *testing.T, b *bench) {
 		b.fake.change = []func(*action.Evidence){func(e *action.Evidence) {
 			e.Server.Pods[0].StartedAt, e.Server.Pods[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
-			e.Artifacts, e.Counts, e.Queued = e.Artifacts[:1], nil, []string{"nightly-erp", "nightly-web"}
+			e.Artifacts, e.StoredCounts, e.QueuedBackups = e.Artifacts[:1], nil, []string{"nightly-erp", "nightly-web"}
 			e.Artifacts[0].Presence = job.Presence{State: job.Absent}
 		}}
 		b.open()
 	}},
 	{"refused", func(_ *testing.T, b *bench) {
 		b.fake.change = []func(*action.Evidence){func(e *action.Evidence) {
-			e.Artifacts, e.Counts = e.Artifacts[:1], nil
-			e.Artifacts[0].Presence = job.Presence{Why: "the storage location is not reachable"}
+			e.Artifacts, e.StoredCounts = e.Artifacts[:1], nil
+			e.Artifacts[0].Presence = job.Presence{Unchecked: "the storage location is not reachable"}
 		}}
 		b.open()
 	}},
@@ -76,7 +76,7 @@ var dialogFrames = []struct {
 	}},
 	{"reverted", func(t *testing.T, b *bench) {
 		b.retrying()
-		b.ends(action.Outcome{State: action.Reverted, Sent: action.Landed, Plan: b.plan(t), Phase: "InProgress",
+		b.ends(action.Outcome{State: action.StateReverted, Sent: action.Landed, Plan: b.plan(t), Phase: "InProgress",
 			Message: "somebody wrote InProgress over it: a Velero server still worked on it"})
 	}},
 	{"doubtful", func(_ *testing.T, b *bench) { b.retrying(); b.ends(dialog.ErrStopped) }},
@@ -84,27 +84,27 @@ var dialogFrames = []struct {
 		b.retrying()
 		b.ends(
 			action.Outcome{
-				State:   action.Changed,
+				State:   action.StateChanged,
 				Sent:    action.NotSent,
 				Phase:   "InProgress",
 				Message: "it was changed since the plan was shown; nothing was written",
-				Plan:    b.plan(t, func(e *action.Evidence) { e.MayPatch, e.MayPatchWhy = action.No, "no rule" }),
+				Plan:    b.plan(t, func(e *action.Evidence) { e.MayPatch, e.MayPatchReason = action.No, "no rule" }),
 			},
 		)
 	}},
 	{"summary", func(_ *testing.T, b *bench) {
 		b.keys("m", "down", "m", "down", "m", "f")
-		b.reaches(dialog.Choosing)
+		b.reaches(dialog.StageChoosing)
 		b.confirm()
-		b.reaches(dialog.Ended)
+		b.reaches(dialog.StageResult)
 		b.keys("enter")
 		b.sees("2 of 3: ")
-		b.reaches(dialog.Choosing)
+		b.reaches(dialog.StageChoosing)
 		b.keys("n")
 		b.sees("3 of 3: ")
-		b.reaches(dialog.Choosing)
+		b.reaches(dialog.StageChoosing)
 		b.keys("esc")
-		b.reaches(dialog.Summary)
+		b.reaches(dialog.StageSummary)
 	}},
 }
 

@@ -7,40 +7,40 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func storedBackup() *job.Job {
-	return backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour)
+	return backupJob("stored", time.Hour, veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted}, time.Hour)
 }
 
 // waits opens the page of a backup whose download does not end by itself, and
 // returns the command that waits for more of it.
-func waits(t *testing.T, width, height int, change ...func(*Options)) (*Model, *question, tea.Cmd) {
+func waits(t *testing.T, width, height int, change ...func(*Options)) (*Model, *contentsQuery, tea.Cmd) {
 	t.Helper()
 	m := screen(t, snapshotOf(storedBackup()), width, height, append(change, withOracle(&oracle{}))...)
 	cmd := press(t, m, "3", "enter", "4")
-	q := m.at.questions["uid-stored"]
+	q := m.currentCluster.contentsQueries["uid-stored"]
 	if q == nil {
 		t.Fatal("nothing was asked")
 	}
-	t.Cleanup(q.close)
+	t.Cleanup(q.cancelFetch)
 	return m, q, cmd().(tea.BatchMsg)[1]
 }
 
 func TestDownloadFrames(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}} {
 		m, q, more := waits(t, size[0], size[1])
-		q.progress.Report(download{13_300_000, 31_600_000})
+		q.progress.ReportProgress(downloadProgress{13_300_000, 31_600_000})
 		if _, cmd := m.Update(more()); cmd == nil {
 			t.Error("nothing waits for more")
 		}
 		golden(t, fmt.Sprintf("job-download-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 	}
 	m, q, more := waits(t, 80, 24, func(o *Options) { o.ASCII, o.NoColor = true, true })
-	q.progress.Report(download{done: 13_300_000})
+	q.progress.ReportProgress(downloadProgress{done: 13_300_000})
 	m.Update(more())
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "12.7M so far") {
 		t.Errorf("without a total:\n%s", frame)
@@ -59,23 +59,23 @@ func TestDownloadIsDrawnAtItsPace(t *testing.T) {
 	default:
 	}
 	for i := range int64(1000) {
-		q.progress.Report(download{i, 1000})
+		q.progress.ReportProgress(downloadProgress{i, 1000})
 	}
 	began := time.Now()
 	_, cmd := m.Update(<-arrived)
 	for i := range int64(1000) {
-		q.progress.Report(download{i, 1000})
+		q.progress.ReportProgress(downloadProgress{i, 1000})
 	}
 	go func() { arrived <- cmd() }()
 	_, cmd = m.Update(<-arrived)
-	if took := time.Since(began); took < downloadPace {
+	if took := time.Since(began); took < progressRedrawInterval {
 		t.Errorf("drawn again after %v", took)
 	}
-	if a := m.at.contents("uid-stored"); !a.Pending || a.Done != 999 || a.Total != 1000 {
+	if a := m.currentCluster.knownContents("uid-stored"); !a.Pending || a.Done != 999 || a.Total != 1000 {
 		t.Errorf("%+v", a)
 	}
 
-	m.at.handleContents("uid-stored", q)
+	m.currentCluster.handleContents("uid-stored", q)
 	if msg := cmd(); msg != nil {
 		t.Errorf("%T after the answer", msg)
 	}
@@ -84,19 +84,19 @@ func TestDownloadIsDrawnAtItsPace(t *testing.T) {
 // TestHiddenDownloadDrawsNothing: the dashboard is not drawn again for it.
 func TestHiddenDownloadDrawsNothing(t *testing.T) {
 	m := screen(t, snapshotOf(running("items", "b", 10, 100, 5)), 80, 24, withOracle(&oracle{}))
-	q := m.at.questions["uid-items"]
-	t.Cleanup(q.close)
+	q := m.currentCluster.contentsQueries["uid-items"]
+	t.Cleanup(q.cancelFetch)
 	checkFrame(t, m)
-	q.progress.Report(download{1, 2})
-	more := m.followDownload(m.at, "uid-items", q)
+	q.progress.ReportProgress(downloadProgress{1, 2})
+	more := m.followDownload(m.currentCluster, "uid-items", q)
 	_, cmd := m.Update(more())
-	if m.stale {
+	if m.isFrameStale {
 		t.Error("the dashboard is drawn again")
 	}
 	press(t, m, "enter", "4")
 	checkFrame(t, m)
-	q.progress.Report(download{2, 2})
-	if m.Update(cmd()); !m.stale {
+	q.progress.ReportProgress(downloadProgress{2, 2})
+	if m.Update(cmd()); !m.isFrameStale {
 		t.Error("the page is not drawn again")
 	}
 }

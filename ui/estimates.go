@@ -15,117 +15,118 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 )
 
-// downloadPace is how often at most a download is drawn anew.
-const downloadPace = 250 * time.Millisecond
+// progressRedrawInterval is the shortest time between two redraws of a download's progress.
+const progressRedrawInterval = 250 * time.Millisecond
 
-type download struct{ done, total int64 }
+type downloadProgress struct{ done, total int64 }
 
-type contents struct {
+type fetchedContents struct {
 	jobview.Contents
-	known forecast.Rates // the cluster's then
-	limit forecast.Limit // the server's
+	knownRates  forecast.Rates       // of the cluster, when the contents were read
+	clientLimit forecast.ClientLimit // of the server
 }
 
-type question struct {
-	unasked  bool // true if no screen is open that wants to know
-	answer   fetch.Answer[contents]
-	progress *fetch.Progress[download]
-	shown    *jobview.Contents // the answer so far, as pages show it
+type contentsQuery struct {
+	isBackground  bool // true if no open screen asked for it
+	answer        fetch.Answer[fetchedContents]
+	progress      *fetch.Progress[downloadProgress]
+	shownContents *jobview.Contents // the answer so far, as pages show it
 }
 
-func (q *question) close() {
+func (q *contentsQuery) cancelFetch() {
 	q.answer.Close()
 	q.progress.Close()
 }
 
-// contents are what is known of a job's backup, nil if nothing was asked.
-func (c *clusterState) contents(uid types.UID) *jobview.Contents {
-	if c.Unavailable(cluster.Contents) != "" {
-		return jobview.NoArtifacts
+// knownContents returns what is known of a job's backup, nil if nothing was requested.
+func (c *clusterState) knownContents(uid types.UID) *jobview.Contents {
+	if c.UnavailableReason(cluster.CapabilityContents) != "" {
+		return jobview.ForbiddenContents
 	}
-	if q := c.questions[uid]; q != nil {
-		return q.shown
+	if q := c.contentsQueries[uid]; q != nil {
+		return q.shownContents
 	}
 	return nil
 }
 
-// askContents asks about a job once. unasked is true if only because the job runs.
-func (m *Model) askContents(c *clusterState, j *job.Job, unasked bool) tea.Cmd {
+// fetchContents requests the contents of a job's backup once. unasked is true if no open screen needs them and the
+// job only runs.
+func (m *Model) fetchContents(c *clusterState, j *job.Job, unasked bool) tea.Cmd {
 	busy := false
-	for _, other := range c.questions {
-		busy = busy || other.unasked && other.answer.Pending()
+	for _, other := range c.contentsQueries {
+		busy = busy || other.isBackground && other.answer.IsPending()
 	}
-	q := c.questions[j.UID]
+	q := c.contentsQueries[j.UID]
 	switch {
 	case j.Kind == job.Restore && j.BackupName == "",
-		j.Kind == job.Backup && !j.Terminal(),
+		j.Kind == job.Backup && !j.IsTerminal(),
 		unasked && (q != nil || busy):
 		return nil
 	case q == nil:
-		q = &question{unasked: unasked}
+		q = &contentsQuery{isBackground: unasked}
 	}
-	q.unasked = q.unasked && unasked
-	progress := fetch.NewProgress[download]()
-	by := c.asker(func() tea.Cmd { return c.handleContents(j.UID, q) })
-	server := c.assessed.Snapshot.Server
-	cmd := q.answer.Ask(by, 0, func(ctx context.Context) (read contents, err error) {
-		report := func(done, total int64) { progress.Report(download{done, total}) }
-		read.limit = forecast.LimitOf(server)
+	q.isBackground = q.isBackground && unasked
+	progress := fetch.NewProgress[downloadProgress]()
+	by := c.newRequester(func() tea.Cmd { return c.handleContents(j.UID, q) })
+	server := c.assessment.Snapshot.Server
+	cmd := q.answer.FetchIfDue(by, 0, func(ctx context.Context) (read fetchedContents, err error) {
+		report := func(done, total int64) { progress.ReportProgress(downloadProgress{done, total}) }
+		read.clientLimit = forecast.ClientLimitOf(server)
 		if j.Kind == job.Backup {
-			read.Resources, err = c.Contents(ctx, j, report)
+			read.Resources, err = c.CountResources(ctx, j, report)
 			return read, err
 		}
-		read.Estimate, err = c.Estimate(ctx, j, server, report)
-		read.known = c.KnownRates()
+		read.Estimate, err = c.EstimateRestore(ctx, j, server, report)
+		read.knownRates = c.KnownRates()
 		return read, err
 	})
 	if cmd == nil {
 		return nil
 	}
-	c.questions[j.UID] = q
-	q.progress, q.shown = progress, &jobview.Contents{Pending: true}
+	c.contentsQueries[j.UID] = q
+	q.progress, q.shownContents = progress, &jobview.Contents{Pending: true}
 	return tea.Batch(cmd, m.followDownload(c, j.UID, q))
 }
 
-// followDownload draws the page of a job anew as more of its backup comes.
-func (m *Model) followDownload(c *clusterState, uid types.UID, q *question) tea.Cmd {
-	return q.progress.Follow(c.asker(nil), downloadPace, func(at download) bool {
-		q.shown = &jobview.Contents{Pending: true, Done: at.done, Total: at.total}
-		s := m.job()
+// followDownload redraws the page of a job while its backup is downloaded.
+func (m *Model) followDownload(c *clusterState, uid types.UID, q *contentsQuery) tea.Cmd {
+	return q.progress.FollowReports(c.newRequester(nil), progressRedrawInterval, func(at downloadProgress) bool {
+		q.shownContents = &jobview.Contents{Pending: true, Done: at.done, Total: at.total}
+		s := m.findJobScreen()
 		return s != nil && s.UID() == uid
 	})
 }
 
-func (c *clusterState) handleContents(uid types.UID, q *question) tea.Cmd {
+func (c *clusterState) handleContents(uid types.UID, q *contentsQuery) tea.Cmd {
 	q.progress.Close()
-	q.unasked = false
+	q.isBackground = false
 	if q.answer.Err != nil {
-		q.shown = &jobview.Contents{Err: q.answer.Err}
+		q.shownContents = &jobview.Contents{Err: q.answer.Err}
 	} else {
 		read := &q.answer.Value
-		q.shown = &read.Contents
-		c.estimates.Set(uid, read.Estimate, read.known, read.limit)
+		q.shownContents = &read.Contents
+		c.estimates.Set(uid, read.Estimate, read.knownRates, read.clientLimit)
 	}
-	return c.judgeAgain()
+	return c.reassess()
 }
 
-// forgetContents drops the questions that keep does not want, and their downloads.
-func (c *clusterState) forgetContents(keep func(types.UID, *question) bool) {
-	for uid, q := range c.questions {
+// filterContentsQueries drops the queries that keep rejects, and ends their downloads.
+func (c *clusterState) filterContentsQueries(keep func(types.UID, *contentsQuery) bool) {
+	for uid, q := range c.contentsQueries {
 		if !keep(uid, q) {
-			q.close()
-			delete(c.questions, uid)
+			q.cancelFetch()
+			delete(c.contentsQueries, uid)
 		}
 	}
-	c.estimates.Keep(func(uid types.UID) bool { return c.questions[uid] != nil })
+	c.estimates.RetainRestores(func(uid types.UID) bool { return c.contentsQueries[uid] != nil })
 }
 
-func (c *clusterState) remember() tea.Cmd {
-	learned := c.estimates.Learned()
+func (c *clusterState) saveLearnedRates() tea.Cmd {
+	learned := c.estimates.TakeLearnedRates()
 	if len(learned) == 0 {
 		return nil
 	}
-	return guarded(func() tea.Msg {
+	return recoverPanic(func() tea.Msg {
 		for _, r := range learned {
 			c.LearnRates(r)
 		}
@@ -133,103 +134,105 @@ func (c *clusterState) remember() tea.Cmd {
 	})
 }
 
-// begins reports whether a restore is at a point where its total is of use.
-func begins(j *job.Job) bool {
+// benefitsFromEstimate reports whether a restore is at a stage where an estimate of its total is useful.
+func benefitsFromEstimate(j *job.Job) bool {
 	return j.Kind == job.Restore && (j.Stage == job.StageQueued || j.Stage == job.StageItems)
 }
 
-// ask asks for what the open screens want to know, and about restores that begin.
-func (m *Model) ask() tea.Cmd {
+// fetchMissing requests what the open screens lack, and the contents of restores that begin.
+func (m *Model) fetchMissing() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, s := range m.screens {
-		cmds = append(cmds, s.Ask())
+		cmds = append(cmds, s.FetchMissing())
 	}
-	open := m.job()
-	for _, c := range known(m.clusters) {
-		if c.Unavailable(cluster.Contents) != "" {
+	open := m.findJobScreen()
+	for _, c := range knownClusters(m.clusters) {
+		if c.UnavailableReason(cluster.CapabilityContents) != "" {
 			continue
 		}
-		if open != nil && open.of == c && open.WantsContents() {
-			cmds = append(cmds, m.askContents(c, open.Job(), false))
+		if open != nil && open.clusterState == c && open.WantsContents() {
+			cmds = append(cmds, m.fetchContents(c, open.Job(), false))
 		}
-		for _, j := range c.assessed.Snapshot.Active {
-			if begins(j) {
-				cmds = append(cmds, m.askContents(c, j, true))
+		for _, j := range c.assessment.Snapshot.Active {
+			if benefitsFromEstimate(j) {
+				cmds = append(cmds, m.fetchContents(c, j, true))
 			}
 		}
-		cmds = append(cmds, c.remember())
+		cmds = append(cmds, c.saveLearnedRates())
 	}
 	return tea.Batch(cmds...)
 }
 
-// dropQuestions keeps those about the open job and restores that begin, and ends other downloads.
-func (m *Model) dropQuestions(c *clusterState) {
-	if len(c.questions) == 0 || c.assessed == nil {
+// dropUnneededContents keeps the queries about the open job and about restores that begin, and ends all other
+// downloads.
+func (m *Model) dropUnneededContents(c *clusterState) {
+	if len(c.contentsQueries) == 0 || c.assessment == nil {
 		return
 	}
 	keep := map[types.UID]bool{}
-	if s := m.job(); s != nil && s.of == c {
+	if s := m.findJobScreen(); s != nil && s.clusterState == c {
 		keep[s.UID()] = true
 	}
-	for _, j := range c.assessed.Snapshot.Active {
-		keep[j.UID] = keep[j.UID] || begins(j)
+	for _, j := range c.assessment.Snapshot.Active {
+		keep[j.UID] = keep[j.UID] || benefitsFromEstimate(j)
 	}
-	c.forgetContents(func(uid types.UID, _ *question) bool { return keep[uid] })
+	c.filterContentsQueries(func(uid types.UID, _ *contentsQuery) bool { return keep[uid] })
 }
 
-// looks are the closer looks at the jobs of a cluster, one at a time.
-type looks struct {
-	last    fetch.Answer[assess.Look] // the last one. Its key is the job's uid
-	lookout assess.Lookout
+// closerLookState is the state of the closer looks at the jobs of a cluster, one at a time.
+type closerLookState struct {
+	lastLook  fetch.Answer[assess.CloserLook] // its key is the job's UID
+	scheduler assess.LookScheduler
 }
 
-// look looks closer at the open or next job if that may change its verdict.
-func (m *Model) look() tea.Cmd {
-	c := m.at
-	ls, now := &c.looks, m.options.Clock()
-	if c.Unavailable(cluster.Looks) != "" || c.assessed == nil {
+// takeCloserLook takes a closer look at the open job, or else the next job in the list, if that may change its
+// verdict.
+func (m *Model) takeCloserLook() tea.Cmd {
+	c := m.currentCluster
+	ls, now := &c.closerLooks, m.options.Clock()
+	if c.UnavailableReason(cluster.CapabilityCloserLooks) != "" || c.assessment == nil {
 		return nil
 	}
 	var due *job.Job
-	if page := m.job(); page == nil {
-		ls.settle()
-		due = ls.lookout.Due(c.assessed, func(*job.Job) bool { return true }, now)
+	if page := m.findJobScreen(); page == nil {
+		ls.forgetWithdrawnLook()
+		due = ls.scheduler.NextInList(c.assessment, func(*job.Job) bool { return true }, now)
 	} else {
 		open := page.Job()
-		if open == nil || ls.last.Key() != open.UID {
-			ls.last.About(nil)
+		if open == nil || ls.lastLook.Key() != open.UID {
+			ls.lastLook.ResetForKey(nil)
 		}
-		if open == nil || page.Deleted() {
+		if open == nil || page.IsDeleted() {
 			return nil
 		}
-		ls.settle()
-		due = ls.lookout.DueInFocus(c.assessed, open, now)
+		ls.forgetWithdrawnLook()
+		due = ls.scheduler.NextInFocus(c.assessment, open, now)
 	}
 	if due == nil {
 		return nil
 	}
-	return c.lookAt(due)
+	return c.fetchCloserLook(due)
 }
 
-// settle has the lookout forget a look that was withdrawn.
-func (ls *looks) settle() {
-	if !ls.last.Pending() {
-		ls.lookout.Cancel()
+// forgetWithdrawnLook tells the scheduler to forget a look that was withdrawn.
+func (ls *closerLookState) forgetWithdrawnLook() {
+	if !ls.lastLook.IsPending() {
+		ls.scheduler.CancelLook()
 	}
 }
 
-func (c *clusterState) lookAt(j *job.Job) tea.Cmd {
-	clock, last := c.sources.Clock, &c.looks.last
-	last.About(j.UID)
-	last.Outdate()
-	by := c.asker(func() tea.Cmd {
-		c.looks.lookout.Done(clock())
-		c.estimates.Looked(j.UID, last.Value)
-		return c.judgeAgain()
+func (c *clusterState) fetchCloserLook(j *job.Job) tea.Cmd {
+	clock, last := c.jobDependencies.Clock, &c.closerLooks.lastLook
+	last.ResetForKey(j.UID)
+	last.Invalidate()
+	by := c.newRequester(func() tea.Cmd {
+		c.closerLooks.scheduler.FinishLook(clock())
+		c.estimates.RecordCloserLook(j.UID, last.Value)
+		return c.reassess()
 	})
-	assessed := c.assessed
-	return last.Ask(by, 0, func(ctx context.Context) (assess.Look, error) {
-		found, _ := c.LookCloser(ctx, assessed, j) // the look says why it failed
-		return found.Look, nil
+	assessed := c.assessment
+	return last.FetchIfDue(by, 0, func(ctx context.Context) (assess.CloserLook, error) {
+		found, _ := c.TakeCloserLook(ctx, assessed, j) // the CloserLook says why it failed
+		return found.CloserLook, nil
 	})
 }

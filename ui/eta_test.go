@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -24,12 +23,12 @@ func secretsThenPods(context.Context, *job.Job) (collector.Estimate, error) {
 }
 
 // next is a restore a second later.
-func next(j *job.Job, at time.Time, phase velerov1.RestorePhase, done, failed int) *job.Job {
-	r := j.Object.(*velerov1.Restore).DeepCopy()
+func next(j *job.Job, at time.Time, phase veleroapi.RestorePhase, done, failed int) *job.Job {
+	r := j.Object.(*veleroapi.Restore).DeepCopy()
 	r.ResourceVersion = strconv.FormatInt(at.Unix(), 10)
 	r.Status.Phase, r.Status.Errors = phase, failed
-	r.Status.Progress = &velerov1.RestoreProgress{ItemsRestored: done, TotalItems: 900}
-	return job.Next(j, job.Input{Restore: r, At: at})
+	r.Status.Progress = &veleroapi.RestoreProgress{ItemsRestored: done, TotalItems: 900}
+	return job.Fold(j, job.Observation{Restore: r, ObservedAt: at})
 }
 
 // TestETAKnowsTheMix in the row, on the job's own screen, and not while news
@@ -66,7 +65,7 @@ func TestETAKnowsTheMix(t *testing.T) {
 		t.Errorf("an ETA while the API server is away:\n%s", frame)
 	}
 	clock = noon.Add(2 * time.Minute)
-	j = next(j, clock, velerov1.RestorePhaseInProgress, 700, 0)
+	j = next(j, clock, veleroapi.RestorePhaseInProgress, 700, 0)
 	live := snapshotOf(j)
 	live.At = clock
 	showAt(m, live, clock)
@@ -76,28 +75,28 @@ func TestETAKnowsTheMix(t *testing.T) {
 // TestLearnsFromWhatWasWatched once, when the items are done.
 func TestLearnsFromWhatWasWatched(t *testing.T) {
 	for name, c := range map[string]struct {
-		phase  velerov1.RestorePhase
+		phase  veleroapi.RestorePhase
 		failed int
 		want   bool
 	}{
-		"well":          {velerov1.RestorePhaseCompleted, 0, true},
-		"finalizing":    {velerov1.RestorePhaseFinalizing, 0, true},
-		"mostly errors": {velerov1.RestorePhasePartiallyFailed, 500, false},
+		"well":          {veleroapi.RestorePhaseCompleted, 0, true},
+		"finalizing":    {veleroapi.RestorePhaseFinalizing, 0, true},
+		"mostly errors": {veleroapi.RestorePhasePartiallyFailed, 500, false},
 	} {
 		o := &oracle{answer: secretsThenPods}
 		j := running("mixed", "b", 400, 900, 50)
 		m := screen(t, snapshotOf(j), 80, 24, withOracle(o))
 		obey(t, m, m.askAgainAll())
-		if o.rates.rates.Throttle.Valid() {
+		if o.rates.rates.Throttle.IsValid() {
 			t.Errorf("%s: learned while it runs", name)
 		}
 		j = next(j, noon.Add(time.Second), c.phase, 900, c.failed)
 		for range 2 {
-			m.show(m.at, m.at.estimates.Assess(snapshotOf(j), noon))
-			obey(t, m, m.ask())
+			m.applyAssessment(m.currentCluster, m.currentCluster.estimates.AssessSnapshot(snapshotOf(j), noon))
+			obey(t, m, m.fetchMissing())
 		}
 		told := o.rates.rates.Throttle
-		if told.Valid() != c.want || c.want && (told.Seconds < 0.018 || told.Seconds > 0.022 || told.Seen > 10) {
+		if told.IsValid() != c.want || c.want && (told.Seconds < 0.018 || told.Seconds > 0.022 || told.SeenSeconds > 10) {
 			t.Errorf("%s: learned %+v", name, told)
 		}
 	}
@@ -110,9 +109,9 @@ func TestUnchangedJobsStayTheSame(t *testing.T) {
 	m := screen(t, snap, 80, 24, withOracle(o))
 	obey(t, m, m.askAgainAll())
 	show(m, snap)
-	first := m.at.assessed.Snapshot.Active[0]
+	first := m.currentCluster.assessment.Snapshot.Active[0]
 	show(m, snap)
-	if m.at.assessed.Snapshot.Active[0] != first {
+	if m.currentCluster.assessment.Snapshot.Active[0] != first {
 		t.Error("another job, though nothing changed")
 	}
 	if snap.Active[0] == first {
@@ -122,21 +121,21 @@ func TestUnchangedJobsStayTheSame(t *testing.T) {
 
 // BenchmarkForesee is what a snapshot costs for each running restore.
 func BenchmarkForesee(b *testing.B) {
-	steps := make([]forecast.Step, 80)
+	steps := make([]forecast.ResourceStep, 80)
 	for i := range steps {
-		steps[i] = forecast.Step{Resource: "kind-" + strconv.Itoa(i), Items: 100}
+		steps[i] = forecast.ResourceStep{Resource: "kind-" + strconv.Itoa(i), Items: 100}
 	}
-	f := forecast.Follow(steps, lab.rates, forecast.Limit{})
+	f := forecast.NewJobForecaster(steps, lab.rates, forecast.ClientLimit{})
 	j := running("mixed", "b", 400, 8000, 50)
 	at := noon
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
 		at = at.Add(time.Second)
-		r := j.Object.(*velerov1.Restore).DeepCopy()
+		r := j.Object.(*veleroapi.Restore).DeepCopy()
 		r.ResourceVersion = strconv.Itoa(i)
 		r.Status.Progress.ItemsRestored = 400 + i*20%7000
-		j = job.Next(j, job.Input{Restore: r, At: at})
+		j = job.Fold(j, job.Observation{Restore: r, ObservedAt: at})
 		b.StartTimer()
-		f.See(j, true)
+		f.ObserveJob(j, true)
 	}
 }

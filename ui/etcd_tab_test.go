@@ -45,7 +45,7 @@ func etcdBackup(name string, age time.Duration, claim, condition, message string
 }
 
 // openShift is a snapshot with etcd backups, of which one waits for a claim.
-func openShift(logs map[string]etcd.Log, unseen ...etcd.Unseen) *watch.Snapshot {
+func openShift(logs map[string]etcd.BackupLog, unseen ...etcd.UncheckedResource) *watch.Snapshot {
 	job := func(backup string, age time.Duration, result batchv1.JobConditionType) *batchv1.Job {
 		j := &batchv1.Job{ObjectMeta: meta("job-of-"+backup, age)}
 		j.Labels = map[string]string{"app": "cluster-backup-job", "backup-name": backup}
@@ -82,20 +82,20 @@ func openShift(logs map[string]etcd.Log, unseen ...etcd.Unseen) *watch.Snapshot 
 		ObjectMeta: meta("nightly", 900*time.Hour),
 		Status:     batchv1.CronJobStatus{LastScheduleTime: ptr(ago(9 * time.Hour))},
 	}
-	nightly := etcdBackup("nightly-29920465", 9*time.Hour, "etcd-backup", etcd.Completed, "Complete")
+	nightly := etcdBackup("nightly-29920465", 9*time.Hour, "etcd-backup", etcd.ConditionCompleted, "Complete")
 	nightly.Object["metadata"].(map[string]any)["ownerReferences"] = []any{
 		map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "nightly-29920465", "uid": "u"},
 	}
-	lost := etcdBackup("audit-q3", 290*time.Hour, "etcd-backup", etcd.Pending, "Executing job job-of-audit-q3")
+	lost := etcdBackup("audit-q3", 290*time.Hour, "etcd-backup", etcd.ConditionPending, "Executing job job-of-audit-q3")
 	lost.SetLabels(map[string]string{"state": "processed"})
 	snap := snapshotOf()
-	snap.Etcd = etcd.Read(etcd.Objects{
+	snap.Etcd = etcd.NewCluster(etcd.Objects{
 		Backups: []*unstructured.Unstructured{
 			etcdBackup(
 				"before-upgrade",
 				41*time.Minute,
 				"etcd-before-upgrade",
-				etcd.Pending,
+				etcd.ConditionPending,
 				"Executing job job-of-before-upgrade",
 			),
 			nightly,
@@ -121,7 +121,7 @@ func openShift(logs map[string]etcd.Log, unseen ...etcd.Unseen) *watch.Snapshot 
 }
 
 func TestGoldenEtcd(t *testing.T) {
-	failed := map[string]etcd.Log{
+	failed := map[string]etcd.BackupLog{
 		"job-of-nightly-29920465-x7k2p": {Failure: "could not write snapshot: no space left on device"},
 	}
 	for _, s := range []struct {
@@ -177,13 +177,13 @@ func TestEtcdTabComesAndGoes(t *testing.T) {
 // What may not be listed is named, in the list and on the page.
 func TestEtcdTabWithoutRights(t *testing.T) {
 	snap := openShift(nil)
-	hidden := func(resource string) etcd.Unseen {
-		return etcd.Unseen{Resource: resource, Why: resource + " is forbidden"}
+	hidden := func(resource string) etcd.UncheckedResource {
+		return etcd.UncheckedResource{Resource: resource, Reason: resource + " is forbidden"}
 	}
-	u := etcdBackup("audit-q3", 290*time.Hour, "etcd-backup", etcd.Pending, "Executing job")
-	snap.Etcd = etcd.Read(
+	u := etcdBackup("audit-q3", 290*time.Hour, "etcd-backup", etcd.ConditionPending, "Executing job")
+	snap.Etcd = etcd.NewCluster(
 		etcd.Objects{Backups: []*unstructured.Unstructured{u}},
-		[]etcd.Unseen{hidden(etcd.Jobs), hidden(etcd.Pods), hidden(etcd.Schedules)},
+		[]etcd.UncheckedResource{hidden(etcd.ResourceJobs), hidden(etcd.ResourcePods), hidden(etcd.ResourceSchedules)},
 	)
 	m := screen(t, snap, 120, 40)
 	press(t, m, "7")
@@ -200,7 +200,7 @@ func TestEtcdTabWithoutRights(t *testing.T) {
 		!strings.Contains(frame, "JobsHidden") {
 		t.Errorf("the page does not say what is missing:\n%s", frame)
 	}
-	snap.Etcd = etcd.Read(etcd.Objects{}, []etcd.Unseen{hidden(etcd.Backups), hidden(etcd.Schedules)})
+	snap.Etcd = etcd.NewCluster(etcd.Objects{}, []etcd.UncheckedResource{hidden(etcd.ResourceBackups), hidden(etcd.ResourceSchedules)})
 	m = screen(t, snap, 120, 40)
 	press(t, m, "7")
 	if frame := ansi.Strip(
@@ -251,7 +251,7 @@ func TestEtcdLogIsReadWithThePage(t *testing.T) {
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "not checked in the log") {
 		t.Errorf("before the log is read:\n%s", frame)
 	}
-	show(m, openShift(map[string]etcd.Log{logs.pods[0]: {}}))
+	show(m, openShift(map[string]etcd.BackupLog{logs.pods[0]: {}}))
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "the log ends without an error") {
 		t.Errorf("after it was read:\n%s", frame)
 	}

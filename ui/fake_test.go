@@ -40,23 +40,22 @@ type fakeCluster struct {
 	verified    verify.Result
 	*previewer
 	finalizer *fakeFinalizer
-	propose   func(action.Name, *unstructured.Unstructured, action.Request) (action.Plan, error)
+	propose   func(action.Kind, *unstructured.Unstructured, action.Request) (action.Plan, error)
 	looker    *watcher
 	etcdLogs  readLogs
 	failure   string
 }
 
 type storedParts interface {
-	Results(ctx context.Context, j *job.Job) (artifact.Results, error)
-	Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error)
-	StoredVolumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error)
-	Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
+	FetchResults(ctx context.Context, j *job.Job) (artifact.Results, error)
+	FetchStoredVolumes(ctx context.Context, j *job.Job) ([]artifact.VolumeInfo, error)
+	FetchOperations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
 }
 
-var _ cluster.Inspector = (*fakeCluster)(nil)
+var _ Backend = (*fakeCluster)(nil)
 
 // fake is the first cluster of a test.
-func fake(o *Options) *fakeCluster { return o.Clusters[0].Inspector.(*fakeCluster) }
+func fake(o *Options) *fakeCluster { return o.Clusters[0].Backend.(*fakeCluster) }
 
 func newFake() *fakeCluster {
 	return &fakeCluster{source: &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)}}
@@ -68,14 +67,14 @@ func never[T any](ctx context.Context) (none T, err error) {
 	return none, ctx.Err()
 }
 
-func (f *fakeCluster) Unavailable(p cluster.Part) string {
+func (f *fakeCluster) UnavailableReason(p cluster.Capability) string {
 	switch {
-	case p == cluster.Contents && f.contents == nil, p == cluster.Changes && f.finalizer == nil,
-		p == cluster.Items && f.items == nil, p == cluster.Objects && f.objects == nil, p == cluster.Logs && f.log == nil,
-		p == cluster.Problems && f.problems == nil, p == cluster.Looks && f.looker == nil, p == cluster.Verification && f.verified.Count == nil,
-		p == cluster.Previews && f.previewer == nil, p == cluster.Reports:
+	case p == cluster.CapabilityContents && f.contents == nil, p == cluster.CapabilityChanges && f.finalizer == nil,
+		p == cluster.CapabilityItems && f.items == nil, p == cluster.CapabilityObjects && f.objects == nil, p == cluster.CapabilityLogs && f.log == nil,
+		p == cluster.CapabilityProblems && f.problems == nil, p == cluster.CapabilityCloserLooks && f.looker == nil, p == cluster.CapabilityVerification && f.verified.CountByState == nil,
+		p == cluster.CapabilityPreviews && f.previewer == nil, p == cluster.CapabilityReports:
 		return "a test does not play it"
-	case p == cluster.Stored && f.stored == nil && f.coverage == nil:
+	case p == cluster.CapabilityStored && f.stored == nil && f.coverage == nil:
 		return cmp.Or(f.noArtifacts, " ")
 	}
 	return ""
@@ -95,7 +94,7 @@ func (f *fakeCluster) ReadVolumes(ctx context.Context, _ *job.Job) ([]job.Volume
 	return never[[]job.Volume](ctx)
 }
 
-func (f *fakeCluster) Estimate(
+func (f *fakeCluster) EstimateRestore(
 	ctx context.Context,
 	j *job.Job,
 	server velero.Server,
@@ -104,7 +103,7 @@ func (f *fakeCluster) Estimate(
 	return f.contents.Estimate(ctx, j, server, progress)
 }
 
-func (f *fakeCluster) Contents(
+func (f *fakeCluster) CountResources(
 	ctx context.Context,
 	j *job.Job,
 	progress cluster.Progress,
@@ -112,7 +111,7 @@ func (f *fakeCluster) Contents(
 	return f.contents.Contents(ctx, j, progress)
 }
 
-func (f *fakeCluster) Predict(
+func (f *fakeCluster) PredictBackup(
 	ctx context.Context,
 	_ *assess.Assessment,
 	schedule string,
@@ -124,7 +123,7 @@ func (f *fakeCluster) Predict(
 	return f.predict(schedule, say)
 }
 
-func (f *fakeCluster) Coverage(
+func (f *fakeCluster) AssessCoverage(
 	ctx context.Context,
 	a *assess.Assessment,
 	_ coverage.Options,
@@ -140,34 +139,30 @@ func (f *fakeCluster) KnownRates() forecast.Rates { return f.contents.rates.rate
 
 func (f *fakeCluster) LearnRates(r forecast.Rates) {
 	if f.contents != nil {
-		f.contents.rates.rates = f.contents.rates.rates.With(r)
+		f.contents.rates.rates = f.contents.rates.rates.MergeNewer(r)
 	}
 }
 
-func (f *fakeCluster) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
-	return f.stored.Results(ctx, j)
+func (f *fakeCluster) FetchResults(ctx context.Context, j *job.Job) (artifact.Results, error) {
+	return f.stored.FetchResults(ctx, j)
 }
 
-func (f *fakeCluster) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
-	return f.stored.Resources(ctx, j)
+func (f *fakeCluster) FetchStoredVolumes(ctx context.Context, j *job.Job) ([]artifact.VolumeInfo, error) {
+	return f.stored.FetchStoredVolumes(ctx, j)
 }
 
-func (f *fakeCluster) StoredVolumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
-	return f.stored.StoredVolumes(ctx, j)
+func (f *fakeCluster) FetchOperations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
+	return f.stored.FetchOperations(ctx, j)
 }
 
-func (f *fakeCluster) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
-	return f.stored.Operations(ctx, j)
-}
-
-func (f *fakeCluster) Items(ctx context.Context, _ *job.Job, _ velero.Server) (came.Items, error) {
+func (f *fakeCluster) FetchItems(ctx context.Context, _ *job.Job, _ velero.Server) (came.Items, error) {
 	if f.items == nil {
 		return never[came.Items](ctx)
 	}
 	return f.items.items, f.items.err
 }
 
-func (f *fakeCluster) Verify(
+func (f *fakeCluster) VerifyRestore(
 	context.Context,
 	*job.Job,
 	*assess.Assessment,
@@ -177,17 +172,17 @@ func (f *fakeCluster) Verify(
 	return f.verified, nil
 }
 
-func (f *fakeCluster) VolumeObject(
+func (f *fakeCluster) FetchVolumeObject(
 	ctx context.Context,
 	namespace string,
 	v velero.VolumeRef,
-) (cluster.Document, error) {
+) (cluster.ObjectDocument, error) {
 	return f.objects.VolumeObject(ctx, namespace, v)
 }
 
-func (f *fakeCluster) VolumeObjects(ctx context.Context, _ *job.Job, _ int) ([]cluster.Document, error) {
+func (f *fakeCluster) FetchVolumeObjects(ctx context.Context, _ *job.Job, _ int) ([]cluster.ObjectDocument, error) {
 	if f.objects == nil {
-		return never[[]cluster.Document](ctx)
+		return never[[]cluster.ObjectDocument](ctx)
 	}
 	return f.objects.documents, f.objects.note("volume resources")
 }
@@ -200,14 +195,14 @@ func (f *fakeCluster) ReadLog(ctx context.Context, q logs.Query, out logs.Output
 	return f.log.Read(ctx, q, out)
 }
 
-func (f *fakeCluster) Problems(ctx context.Context, j *job.Job) (logs.Problems, error) {
+func (f *fakeCluster) FetchProblems(ctx context.Context, j *job.Job) (logs.Problems, error) {
 	if f.problems == nil {
 		return never[logs.Problems](ctx)
 	}
 	return f.problems.Problems(ctx, j)
 }
 
-func (f *fakeCluster) LookCloser(
+func (f *fakeCluster) TakeCloserLook(
 	ctx context.Context, _ *assess.Assessment, j *job.Job,
 ) (cluster.CloserLook, error) {
 	if f.looker == nil {
@@ -215,24 +210,24 @@ func (f *fakeCluster) LookCloser(
 	}
 	found, err := f.looker.Look(ctx, j)
 	if err != nil {
-		found = assess.Look{At: noon, Err: err.Error()}
+		found = assess.CloserLook{At: noon, Err: err.Error()}
 	}
-	return cluster.CloserLook{Look: found}, err
+	return cluster.CloserLook{CloserLook: found}, err
 }
 
-func (f *fakeCluster) Report(ctx context.Context, _ *assess.Assessment, _ assess.Judged) (string, error) {
+func (f *fakeCluster) BuildReport(ctx context.Context, _ *assess.Assessment, _ assess.JudgedJob) (string, error) {
 	return never[string](ctx)
 }
 
-func (f *fakeCluster) Allowed(ctx context.Context, namespace string, kind job.Kind) (string, error) {
+func (f *fakeCluster) CheckPatchAccess(ctx context.Context, namespace string, kind job.Kind) (string, error) {
 	return f.finalizer.Allowed(ctx, namespace, kind)
 }
 
-// Propose plays no answer unless a test has one.
-func (f *fakeCluster) Propose(
+// ProposePlan plays no answer unless a test has one.
+func (f *fakeCluster) ProposePlan(
 	ctx context.Context,
 	namespace string,
-	name action.Name,
+	name action.Kind,
 	o *unstructured.Unstructured,
 	r action.Request,
 ) (action.Plan, error) {
@@ -242,7 +237,7 @@ func (f *fakeCluster) Propose(
 	return f.propose(name, o, r)
 }
 
-func (f *fakeCluster) Gather(
+func (f *fakeCluster) GatherEvidence(
 	ctx context.Context,
 	namespace string,
 	kind job.Kind,
@@ -251,7 +246,7 @@ func (f *fakeCluster) Gather(
 	return f.finalizer.Gather(ctx, namespace, kind, name)
 }
 
-func (f *fakeCluster) Apply(
+func (f *fakeCluster) ApplyPlan(
 	ctx context.Context,
 	plan action.Plan,
 	dryRun bool,

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/dialog"
 )
 
@@ -25,16 +25,16 @@ func TestFinalizeByATypedName(t *testing.T) {
 		"Press enter to apply; you will be asked to type prod-east/crm-old",
 	)
 	b.confirm()
-	b.reaches(dialog.Ended)
+	b.reaches(dialog.StageResult)
 	b.shows("Done: it is PartiallyFailed", "What remains to be done Nothing", "finalize.jsonl")
 	if got := b.fake.done(); got != "crm-old to FinalizingPartiallyFailed dry=false" {
 		t.Errorf("executed: %s", got)
 	}
 	b.listen()
 	b.keys("enter")
-	if find[*dialogScreen](b.Model) != nil || len(b.parting) != 1 ||
-		!strings.Contains(b.parting[0], "restore/crm-old: InProgress -> FinalizingPartiallyFailed") {
-		t.Errorf("dialog %v, to be said %q", find[*dialogScreen](b.Model), b.parting)
+	if findScreen[*dialogScreen](b.Model) != nil || len(b.exitLines) != 1 ||
+		!strings.Contains(b.exitLines[0], "restore/crm-old: InProgress -> FinalizingPartiallyFailed") {
+		t.Errorf("dialog %v, to be said %q", findScreen[*dialogScreen](b.Model), b.exitLines)
 	}
 }
 
@@ -50,10 +50,10 @@ func TestTheProgramIsDeafWhileTheDialogIs(t *testing.T) {
 	}
 	typed()
 	b.until("a plan", func() bool {
-		return find[*dialogScreen](b.Model) != nil && find[*dialogScreen](b.Model).Stage() == dialog.Choosing
+		return findScreen[*dialogScreen](b.Model) != nil && findScreen[*dialogScreen](b.Model).Stage() == dialog.StageChoosing
 	})
 	typed()
-	if find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != dialog.Choosing || b.helping() ||
+	if findScreen[*dialogScreen](b.Model) == nil || findScreen[*dialogScreen](b.Model).Stage() != dialog.StageChoosing || b.isHelpOpen() ||
 		b.quit ||
 		b.clip != "" ||
 		b.fake.done() != "" ||
@@ -68,7 +68,7 @@ func TestTheProgramIsDeafWhileTheDialogIs(t *testing.T) {
 	}
 	b.listen()
 	b.keys("enter")
-	if find[*dialogScreen](b.Model).Stage() != dialog.Typing {
+	if findScreen[*dialogScreen](b.Model).Stage() != dialog.StageTyping {
 		t.Error("the dialog stays deaf")
 	}
 }
@@ -84,8 +84,8 @@ func TestDryRunWritesNothingAndGoesBackToThePlan(t *testing.T) {
 	}
 	b.listen()
 	b.keys("esc")
-	if find[*dialogScreen](b.Model) != nil || len(b.parting) != 0 {
-		t.Errorf("dialog %v, said %q", find[*dialogScreen](b.Model), b.parting)
+	if findScreen[*dialogScreen](b.Model) != nil || len(b.exitLines) != 0 {
+		t.Errorf("dialog %v, said %q", findScreen[*dialogScreen](b.Model), b.exitLines)
 	}
 }
 
@@ -101,15 +101,15 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 	}
 	b.shows("veltui also prints it on exit")
 	b.keys("esc")
-	if len(b.parting) != 1 || b.parting[0] != want {
-		t.Errorf("to be said: %q", b.parting)
+	if len(b.exitLines) != 1 || b.exitLines[0] != want {
+		t.Errorf("to be said: %q", b.exitLines)
 	}
 }
 
 func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
 	now := draftOf(
-		gatheredFor(t, b.fake.jobs["crm-old"], func(e *action.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }),
+		gatheredFor(t, b.fake.jobs["crm-old"], func(e *action.Evidence) { e.StoredCounts = &job.StoredCounts{Errors: 1} }),
 		action.Request{},
 	)
 	b.fake.script = make(chan any, 1)
@@ -117,7 +117,7 @@ func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b.confirm()
 	b.ends(
 		action.Outcome{
-			State:   action.Changed,
+			State:   action.StateChanged,
 			Sent:    action.NotSent,
 			Plan:    now,
 			Message: "it was changed since the plan was shown; nothing was written",
@@ -145,7 +145,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	waits := backupJob(
 		"waits",
 		40*time.Minute,
-		velerov1.BackupStatus{Phase: velerov1.BackupPhaseReadyToStart},
+		veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseReadyToStart},
 		40*time.Minute,
 	)
 	snap.Jobs, snap.Active = append(snap.Jobs, waits), []*job.Job{waits}
@@ -156,11 +156,11 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	}}
 	show(b.Model, snap)
 	b.keys("f")
-	b.reaches(dialog.Choosing)
+	b.reaches(dialog.StageChoosing)
 	b.shows("Refused", "Options (w cycles)", "leave it as it is", "wake it", "give it up: set it to Failed")
 	b.keys("enter", "d")
 	b.shows("veltui cannot do this")
-	if find[*dialogScreen](b.Model).Stage() != dialog.Choosing || b.fake.done() != "" {
+	if findScreen[*dialogScreen](b.Model).Stage() != dialog.StageChoosing || b.fake.done() != "" {
 		t.Fatalf("a refusal was carried out: %q", b.fake.done())
 	}
 	b.keys("w")
@@ -168,7 +168,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	b.keys("enter")
 	b.write("prod-east/waits")
 	b.keys("enter")
-	b.reaches(dialog.Ended)
+	b.reaches(dialog.StageResult)
 	b.shows("Done.", "Velero went on")
 	if got := b.fake.done(); got != "waits wake dry=false" {
 		t.Errorf("executed %q", got)
@@ -181,13 +181,13 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*action.Evidence){func(e *action.Evidence) {
 		e.Artifacts[1].Presence = job.Presence{State: job.Absent} // its operations
-		e.Others = []action.Other{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
+		e.OtherJobs = []action.OtherJob{{Kind: job.Restore, Name: "shop-restore-2", Phase: "InProgress"}}
 	}}
 	b.open()
 	b.shows("Refused", "leave it as it is", "restart the Velero server (veltui only shows the command)")
 	b.keys("w", "enter")
 	b.shows("veltui cannot do this")
-	if find[*dialogScreen](b.Model).Stage() != dialog.Choosing {
+	if findScreen[*dialogScreen](b.Model).Stage() != dialog.StageChoosing {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
@@ -206,19 +206,19 @@ func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*action.Evidence){func(e *action.Evidence) { // a server that began after both
 		e.Server.Pods[0].StartedAt, e.Server.Pods[0].Created = noon.Add(-10*time.Second), noon.Add(-12*time.Second)
-		e.At = noon.Add(10 * time.Minute)
+		e.Now = noon.Add(10 * time.Minute)
 	}}
 	b.keys("m", "down", "down", "m")
 	b.shows("2 marked")
 	b.keys("f")
-	b.reaches(dialog.Choosing)
+	b.reaches(dialog.StageChoosing)
 	b.shows("1 of 2: Finalize restore velero/crm-old")
 	b.confirm()
-	b.reaches(dialog.Ended)
+	b.reaches(dialog.StageResult)
 	b.shows("enter next job")
 	b.keys("enter")
 	b.sees("2 of 2: ")
-	b.reaches(dialog.Choosing)
+	b.reaches(dialog.StageChoosing)
 	_, second, _ := strings.Cut(b.frame(), "Finalize restore velero/")
 	second, _, _ = strings.Cut(second, " ")
 	if second == "crm-old" || b.fake.gathered != 2 {
@@ -234,8 +234,8 @@ func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b.listen()
 	b.shows("Results for the 2 marked jobs", "restore/crm-old", "settled", "restore/"+second)
 	b.keys("enter")
-	if find[*dialogScreen](b.Model) != nil || len(b.dashboard.marked) != 1 {
-		t.Errorf("dialog %v, marks %v", find[*dialogScreen](b.Model), b.dashboard.marked)
+	if findScreen[*dialogScreen](b.Model) != nil || len(b.dashboard.marked) != 1 {
+		t.Errorf("dialog %v, marks %v", findScreen[*dialogScreen](b.Model), b.dashboard.marked)
 	}
 	if got := b.fake.done(); got != "crm-old to FinalizingPartiallyFailed dry=false" {
 		t.Errorf("executed %s", got)
@@ -285,10 +285,10 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 				change = c.change
 			}
 			b := newBench(t, 80, 24, change)
-			b.at.rights.Value = c.rights
+			b.currentCluster.accessAnswer.Value = c.rights
 			press(t, b.Model, c.keys...)
 			press(t, b.Model, "f")
-			if find[*dialogScreen](b.Model) != nil {
+			if findScreen[*dialogScreen](b.Model) != nil {
 				t.Fatal("the dialog opened")
 			}
 			b.shows("f: " + c.want)
@@ -304,7 +304,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 			if marks := len(b.dashboard.marked) != 0; marks != c.marks {
 				t.Errorf("it can be marked: %v", marks)
 			}
-			if press(t, b.Model, "f"); find[*dialogScreen](b.Model) != nil {
+			if press(t, b.Model, "f"); findScreen[*dialogScreen](b.Model) != nil {
 				t.Error("marked, it can be finalized")
 			}
 		})
@@ -315,18 +315,18 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 func TestRightsAreAskedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.why = map[job.Kind]string{job.Restore: "you may not"}
-	b.send(snapshotAssessed{b.at, b.at.assessed})
-	b.at.rights.Close()
-	b.begin(b.checkAccess(b.at))
-	b.until("the answer", func() bool { return b.at.rights.Value[job.Restore] != "" })
+	b.send(snapshotAssessedMsg{b.currentCluster, b.currentCluster.assessment})
+	b.currentCluster.accessAnswer.Close()
+	b.begin(b.checkAccess(b.currentCluster))
+	b.until("the answer", func() bool { return b.currentCluster.accessAnswer.Value[job.Restore] != "" })
 	b.fake.why = nil
 	b.keys("f")
-	if find[*dialogScreen](b.Model) != nil {
+	if findScreen[*dialogScreen](b.Model) != nil {
 		t.Fatal("the dialog opened without the right")
 	}
-	b.until("another answer", func() bool { return b.at.rights.Value[job.Restore] == "" })
+	b.until("another answer", func() bool { return b.currentCluster.accessAnswer.Value[job.Restore] == "" })
 	b.keys("f")
-	if find[*dialogScreen](b.Model) == nil {
+	if findScreen[*dialogScreen](b.Model) == nil {
 		t.Error("the dialog does not open with the right")
 	}
 }
@@ -345,14 +345,14 @@ func TestFinalizeFromAnOpenJob(t *testing.T) {
 
 func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 	b := newBench(t, 80, 24)
-	j := ended("left-behind", velerov1.BackupPhaseFailed, 3, time.Minute, 10*time.Minute, 1, 0)
+	j := ended("left-behind", veleroapi.BackupPhaseFailed, 3, time.Minute, 10*time.Minute, 1, 0)
 	j.Volumes = []job.Volume{{Kind: velero.DataUpload, Name: "du-1", Phase: "InProgress"}}
-	if why := b.changeUnavailable(b.at, j); why != "" {
+	if why := b.changeUnavailable(b.currentCluster, j); why != "" {
 		t.Errorf("volumes that go on cannot be looked at: %s", why)
 	}
 	show(b.Model, snapshotOf(j))
 	press(t, b.Model, "3", "m", "f")
-	if find[*dialogScreen](b.Model) == nil {
+	if findScreen[*dialogScreen](b.Model) == nil {
 		t.Errorf("marked, it cannot be looked at:\n%s", b.frame())
 	}
 }
@@ -364,9 +364,9 @@ func TestDialogLeftWhileTheResultIsWatched(t *testing.T) {
 		how  action.Outcome
 		says string
 	}{
-		{action.Outcome{State: action.Settled, Sent: action.Landed, Phase: "PartiallyFailed"}, "restore/crm-old: it stays PartiallyFailed; nobody has reverted it."},
-		{action.Outcome{State: action.Reverted, Sent: action.Landed, Phase: "InProgress", Message: "somebody wrote InProgress over it"}, "restore/crm-old: reverted: somebody wrote InProgress over it."},
-		{action.Outcome{State: action.Unfinished, Sent: action.Landed, Phase: "Completed", Message: "observe: you stopped it"}, "restore/crm-old: the patch was applied, and it was Completed when veltui stopped watching."},
+		{action.Outcome{State: action.StateSettled, Sent: action.Landed, Phase: "PartiallyFailed"}, "restore/crm-old: it stays PartiallyFailed; nobody has reverted it."},
+		{action.Outcome{State: action.StateReverted, Sent: action.Landed, Phase: "InProgress", Message: "somebody wrote InProgress over it"}, "restore/crm-old: reverted: somebody wrote InProgress over it."},
+		{action.Outcome{State: action.StateUnfinished, Sent: action.Landed, Phase: "Completed", Message: "observe: you stopped it"}, "restore/crm-old: the patch was applied, and it was Completed when veltui stopped watching."},
 	} {
 		b := newBench(t, 80, 24)
 		b.retrying()
@@ -380,8 +380,8 @@ func TestDialogLeftWhileTheResultIsWatched(t *testing.T) {
 		b.sees("close, and watch on")
 		b.shows("Completed after 1s. You can close this: veltui watches on and tells you if somebody reverts it.")
 		b.keys("esc")
-		if find[*dialogScreen](b.Model) != nil || len(b.parting) != 0 {
-			t.Fatalf("dialog %v, said %q", find[*dialogScreen](b.Model), b.parting)
+		if findScreen[*dialogScreen](b.Model) != nil || len(b.exitLines) != 0 {
+			t.Fatalf("dialog %v, said %q", findScreen[*dialogScreen](b.Model), b.exitLines)
 		}
 		b.keys("2")
 		b.fake.script <- c.how
@@ -404,20 +404,20 @@ func TestCancelVolume(t *testing.T) {
 	} {
 		b.keys("home")
 		for range 9 {
-			if v := b.job().SelectedVolume(); v == nil || v.Name != name {
+			if v := b.findJobScreen().SelectedVolume(); v == nil || v.Name != name {
 				b.keys("down")
 			}
 		}
 		if footer := b.frame()[strings.LastIndex(b.frame(), "\n"):]; strings.Contains(
 			footer,
 			"X cancel",
-		) == b.job().
+		) == b.findJobScreen().
 			SelectedVolume().
-			Ended() {
+			HasEnded() {
 			t.Errorf("%s: the footer says %s", name, footer)
 		}
 		b.keys("X")
-		b.reaches(dialog.Choosing)
+		b.reaches(dialog.StageChoosing)
 		b.shows(
 			"Cancel a volume of restore velero/db-restore",
 			want,
@@ -426,7 +426,7 @@ func TestCancelVolume(t *testing.T) {
 		b.keys("esc")
 	}
 	b.keys("1")
-	if b.keys("X"); find[*dialogScreen](b.Model) != nil {
+	if b.keys("X"); findScreen[*dialogScreen](b.Model) != nil {
 		t.Error("X acts on another page")
 	}
 	b = newBench(t, 120, 40, func(o *Options) { o.ReadOnly = true })

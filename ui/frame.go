@@ -15,25 +15,25 @@ import (
 	"github.com/veltui/veltui/ui/terminal"
 )
 
-// Below the first size, jobs are listed one a line; below the second nothing is shown.
+// Below the first size, jobs are listed one per line; below the second, nothing is shown.
 const (
-	minWidth, minHeight   = 40, 12
-	tinyWidth, tinyHeight = 16, 3
+	minWidth, minHeight               = 40, 12
+	compactMinWidth, compactMinHeight = 16, 3
 )
 
-func (m *Model) readable() bool { return m.width >= minWidth && m.height >= minHeight }
+func (m *Model) isLargeEnough() bool { return m.width >= minWidth && m.height >= minHeight }
 
 // View draws the frame, or returns the last one if nothing changed since.
 func (m *Model) View() tea.View {
-	if m.stale {
-		m.frame = m.render()
-		m.stale = false
+	if m.isFrameStale {
+		m.frame = m.renderFrame()
+		m.isFrameStale = false
 	}
 	return m.frame
 }
 
-func (m *Model) render() tea.View {
-	v := tea.NewView(m.content())
+func (m *Model) renderFrame() tea.View {
+	v := tea.NewView(m.renderContent())
 	v.AltScreen = !m.options.NoAltScreen
 	if m.options.Mouse {
 		v.MouseMode = tea.MouseModeCellMotion
@@ -47,78 +47,85 @@ func (m *Model) render() tea.View {
 	return v
 }
 
-func (m *Model) content() string {
+func (m *Model) renderContent() string {
 	c := draw.Canvas{
 		Width:  m.width,
 		Height: m.height,
 		Theme:  m.theme,
 		Glyphs: m.glyphs,
-		Now:    m.focus().now(m.options.Clock),
+		Now:    m.focusedCluster().clusterTime(m.options.Clock),
 	}
 	switch {
 	case m.width == 0 || m.height == 0:
 		return ""
-	case m.width < tinyWidth || m.height < tinyHeight:
-		return c.Page([]string{c.Cut("too small", m.width)})
+	case m.width < compactMinWidth || m.height < compactMinHeight:
+		return c.RenderPage([]string{c.Truncate("too small", m.width)})
 	}
-	corner := c.Sized(c.Width-1, c.Height) // a character in the last cell could scroll the screen
-	bottom := []string{corner.Cut(m.bottomLine(corner), corner.Width)}
+	corner := c.WithSize(c.Width-1, c.Height) // a character in the last cell could scroll the screen
+
+	// The bottom line is drawn after the screen: its keys depend on what the screen selects.
+	const bottomLine = ""
+	bottom := []string{bottomLine}
 	if notice := cmp.Or(m.notice, m.switchingText()); notice != "" {
-		bottom = c.Note(c.Theme.Waiting, notice, 1, 3)
+		bottom = c.RenderIndented(c.Theme.Waiting, notice, 1, 3)
 	}
-	if m.saveAs.Typing() {
-		bottom = []string{corner.Cut(m.saveAs.View(corner.Width), corner.Width)}
+	if m.savePrompt.IsTyping() {
+		bottom = []string{corner.Truncate(m.savePrompt.View(corner.Width), corner.Width)}
 	}
-	if m.command.Typing() {
-		bottom = m.command.View(c.Sized(c.Width, min(c.Height/3, 2)))
+	if m.commandLine.IsTyping() {
+		bottom = m.commandLine.View(c.WithSize(c.Width, min(c.Height/3, 2)))
 	}
 	bottom = bottom[:min(len(bottom), max(c.Height-2, 1))]
-	if g := m.options.Guide; g != nil && len(bottom) == 1 && find[*formScreen](m) == nil {
-		on, ended := m.guideScreen()
-		bottom = append(g.Draw(c, on, ended, m.screenKeys()), bottom...)
+	if g := m.options.Guide; g != nil && len(bottom) == 1 && findScreen[*restoreFormScreen](m) == nil {
+		on, ended := m.guideState()
+		bottom = append(g.RenderHint(c, on, ended, m.screenBindings()), bottom...)
 	}
-	screen := m.top().View(c.Sized(c.Width, c.Height-1-len(bottom)))
-	return strings.Join([]string{m.header(c), screen, strings.Join(bottom, "\n")}, "\n")
+	screen := m.topScreen().View(c.WithSize(c.Width, c.Height-1-len(bottom)))
+	if last := len(bottom) - 1; bottom[last] == bottomLine {
+		bottom[last] = corner.Truncate(m.renderBottomLine(corner), corner.Width)
+	}
+	return strings.Join([]string{m.renderHeader(c), screen, strings.Join(bottom, "\n")}, "\n")
 }
 
-// bottomLine names the keys, or is where text is typed. A deaf dialog names none.
-func (m *Model) bottomLine(c draw.Canvas) string {
-	if p := m.prompting(); p != nil {
-		return p.Prompt(c.Width)
+// renderBottomLine draws the key hints, or the prompt while text is typed. A dialog that ignores keys shows an
+// ellipsis.
+func (m *Model) renderBottomLine(c draw.Canvas) string {
+	if p := m.activePrompt(); p != nil {
+		return p.RenderPrompt(c.Width)
 	}
-	switch top := m.top().(type) {
+	switch top := m.topScreen().(type) {
 	case *helpScreen:
-		return keys.Footer(c, top.Keys())
+		return keys.RenderFooter(c, top.Bindings())
 	case *dialogScreen:
-		if top.Deaf() {
+		if top.IgnoresKeys() {
 			return c.Theme.Dim.Render(" " + c.Glyphs.Ellipsis)
 		}
 	}
-	return keys.Footer(c, m.screenKeys())
+	return keys.RenderFooter(c, m.screenBindings())
 }
 
-func (m *Model) watched() (assess.Judged, bool) {
+func (m *Model) titleJob() (assess.JudgedJob, bool) {
 	active := activeJobs(m.clusters...)
 	var shown clusterJob
 	selected := m.dashboard.selectedJob()
-	switch s := m.job(); {
+	switch s := m.findJobScreen(); {
 	case s != nil:
-		shown = clusterJob{s.of, s.Job()}
-	case find[*otherScreen](m) == nil && selected != nil && !selected.Terminal():
-		row, _ := m.dashboard.tab.selected()
+		shown = clusterJob{s.clusterState, s.Job()}
+	case findScreen[*resourceScreen](m) == nil && selected != nil && !selected.IsTerminal():
+		row, _ := m.dashboard.openTab.selectedRow()
 		shown = clusterJob{row.cluster, selected}
 	case len(active) == 1:
 		shown = active[0]
 	}
-	if shown.Job == nil || shown.Terminal() {
-		return assess.Judged{}, false
+	if shown.Job == nil || shown.IsTerminal() {
+		return assess.JudgedJob{}, false
 	}
-	return shown.judged(), true
+	return shown.judgedJob(), true
 }
 
 func (m *Model) windowTitle() string {
-	title, counts := "veltui ", m.titleCounts()
-	j, ok := m.watched()
+	title, counts := "veltui ", m.titleCountsText()
+	j, ok := m.titleJob()
 	switch {
 	case counts != "" && ok:
 		title += counts + ": "
@@ -127,77 +134,78 @@ func (m *Model) windowTitle() string {
 	}
 	switch {
 	case !ok:
-		return title + m.placeText()
+		return title + m.contextText()
 	case !j.FractionKnown:
 		return title + j.Name + " " + string(j.Stage)
 	}
 	return title + j.Name + " " + human.Percent(j.Fraction)
 }
 
-// titleCounts counts what has not ended, empty where that is one job or none.
-func (m *Model) titleCounts() string {
-	attention, _ := m.dashboard.openFindings("", m.clusters...)
+// titleCountsText counts findings and jobs for the window title; it leaves out the jobs if at most one has not ended.
+func (m *Model) titleCountsText() string {
+	attention, _ := m.dashboard.countOpenFindings("", m.clusters...)
 	if len(activeJobs(m.clusters...)) < 2 {
-		return attentionCount(attention)
+		return attentionCountText(attention)
 	}
-	n := countJobs(m.clusters)
-	return joined(", ", n.stuck, attentionCount(attention), n.running, n.queued)
+	n := formatJobCounts(m.clusters)
+	return joinNonEmpty(", ", n.stuck, attentionCountText(attention), n.running, n.queued)
 }
 
-// terminalProgress is that of the watched job, else the least: a full bar means that all is done.
+// terminalProgress returns the progress of the watched job, or else the least progress of all jobs: a full bar means
+// that everything is done.
 func (m *Model) terminalProgress() *tea.ProgressBar {
-	j, ok := m.watched()
+	j, ok := m.titleJob()
 	if !ok {
-		j, ok = m.leastFar()
+		j, ok = m.leastAdvancedJob()
 	}
 	if !ok || !j.FractionKnown {
 		return nil
 	}
 	state := tea.ProgressBarDefault
-	if j.Troubled() {
+	if j.IsTroubled() {
 		state = tea.ProgressBarError
 	}
 	return tea.NewProgressBar(state, min(int(j.Fraction*100), 99))
 }
 
-// leastFar is the job with the least progress of those whose progress is known.
-func (m *Model) leastFar() (least assess.Judged, found bool) {
+// leastAdvancedJob returns the job with the least known progress.
+func (m *Model) leastAdvancedJob() (least assess.JudgedJob, found bool) {
 	for _, active := range activeJobs(m.clusters...) {
-		if j := active.judged(); j.FractionKnown && (!found || j.Fraction < least.Fraction) {
+		if j := active.judgedJob(); j.FractionKnown && (!found || j.Fraction < least.Fraction) {
 			least, found = j, true
 		}
 	}
 	return least, found
 }
 
-// callDue says that a person may be called again.
-type callDue struct{}
+// notifyDueMsg says that the next notification may be sent.
+type notifyDueMsg struct{}
 
-func (m *Model) hear(c *clusterState) {
+func (m *Model) collectNotifications(c *clusterState) {
 	if notify := m.options.Terminal.Notify; notify == "" || notify == terminal.NoNotification {
 		return
 	}
-	lines := c.news.Since(c.assessed)
-	if narrate.Complete(c.assessed.Snapshot) {
-		lines = append(lines, c.newFindings.Since(c.findings)...)
+	lines := c.jobNews.CollectLines(c.assessment)
+	if narrate.IsSnapshotComplete(c.assessment.Snapshot) {
+		lines = append(lines, c.newFindings.CollectLines(c.findings)...)
 	}
 	for _, line := range lines {
-		if line.About = c.key(line.About); len(m.clusters) > 1 {
+		if line.Subject = c.rowKey(line.Subject); len(m.clusters) > 1 {
 			line.Text = c.Context + ": " + line.Text
 		}
-		m.calls.Add(line)
+		m.notifications.AddLines(line)
 	}
 }
 
-// call calls a person if that is due, or arms the clock for it.
-func (m *Model) call() tea.Cmd {
-	text, wait := m.calls.Due(m.options.Clock())
+// sendNotification sends a notification if one is due, or arms a timer for it.
+func (m *Model) sendNotification() tea.Cmd {
+	text, wait := m.notifications.NextNotification(m.options.Clock())
 	switch {
 	case text != "":
-		return func() tea.Msg { return terminal.Notified{Text: text} }
-	case wait > 0 && !m.calling:
-		m.calling = true
-		return tea.Tick(wait, func(time.Time) tea.Msg { return callDue{} })
+		return func() tea.Msg { return terminal.NotifyMsg{Text: text} }
+	case wait > 0 && !m.notifyArmed:
+		m.notifyArmed = true
+		return tea.Tick(wait, func(time.Time) tea.Msg { return notifyDueMsg{} })
 	}
 	return nil
 }

@@ -27,10 +27,10 @@ func screen(t testing.TB, snap *watch.Snapshot, width, height int, change ...fun
 	t.Helper()
 	o := Options{
 		Clusters: []Cluster{{
-			Inspector: newFake(),
-			Context:   "prod-east", Request: action.Request{Context: "prod-east"},
+			Backend: newFake(),
+			Context: "prod-east", Request: action.Request{Context: "prod-east"},
 		}},
-		Clock: func() time.Time { return noon }, Tick: time.Second,
+		Clock: func() time.Time { return noon }, TickInterval: time.Second,
 		Terminal: Terminal{Title: true, Progress: true},
 	}
 	for _, c := range change {
@@ -111,7 +111,7 @@ func checkFrame(t testing.TB, m *Model) string {
 		if corner := strings.TrimRight(
 			ansi.Strip(line),
 			" ",
-		); i == m.height-1 && m.width >= tinyWidth &&
+		); i == m.height-1 && m.width >= compactMinWidth &&
 			lipgloss.Width(corner) == m.width {
 			t.Errorf("the last cell of %dx%d is used: %q", m.width, m.height, corner)
 		}

@@ -13,13 +13,13 @@ import (
 func TestGuideFollowsTheScreen(t *testing.T) {
 	guided := func(o *Options) {
 		o.Guide = &guide.Guide{
-			Title:   "Demo",
-			Job:     "crm-rollback",
-			Find:    "find it",
-			Open:    "<open> opens",
-			Act:     "<finalize> acts",
-			Confirm: "confirm",
-			Done:    "done",
+			Title:       "Demo",
+			JobName:     "crm-rollback",
+			FindHint:    "find it",
+			OpenHint:    "<open> opens",
+			ActHint:     "<finalize> acts",
+			ConfirmHint: "confirm",
+			DoneHint:    "done",
 		}
 	}
 	for _, c := range []struct {
@@ -38,9 +38,9 @@ func TestGuideFollowsTheScreen(t *testing.T) {
 		{"a narrow terminal", 59, 24, nil, ""},
 	} {
 		m := screen(t, stageful(), c.width, c.height, guided)
-		m.options.Guide.Job = m.dashboard.selectedJob().Name
+		m.options.Guide.JobName = m.dashboard.selectedJob().Name
 		press(t, m, c.pressed...)
-		m.stale = true
+		m.isFrameStale = true
 		frame := ansi.Strip(checkFrame(t, m))
 		if c.says == "" && strings.Contains(frame, "Demo") || !strings.Contains(frame, c.says) {
 			t.Errorf("%s: want %q\n%s", c.name, c.says, frame)
@@ -50,9 +50,9 @@ func TestGuideFollowsTheScreen(t *testing.T) {
 
 func TestNobodyElseIsGuided(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
-	for _, b := range m.keysNow() {
+	for _, b := range m.activeBindings() {
 		if b.Label == "x" {
-			t.Errorf("%q acts without a guide", b.Says())
+			t.Errorf("%q acts without a guide", b.CurrentDescription())
 		}
 	}
 }
@@ -61,10 +61,10 @@ func TestNobodyElseIsGuided(t *testing.T) {
 func TestGuideInDialogs(t *testing.T) {
 	for key, want := range map[string]bool{"f": true, "X": false} {
 		b := newBench(t, 80, 40, func(o *Options) {
-			o.Guide = &guide.Guide{Title: "Demo", Job: "crm-old", Confirm: "confirm it"}
+			o.Guide = &guide.Guide{Title: "Demo", JobName: "crm-old", ConfirmHint: "confirm it"}
 		})
 		press(t, b.Model, key)
-		if find[*dialogScreen](b.Model) == nil {
+		if findScreen[*dialogScreen](b.Model) == nil {
 			t.Fatalf("%s opens no dialog", key)
 		}
 		if got := strings.Contains(b.frame(), "confirm it"); got != want {

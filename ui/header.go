@@ -15,13 +15,14 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// header is the first line of every screen. The server, its age and the counts of what goes well give way first.
-func (m *Model) header(c draw.Canvas) string {
-	if m.overview() {
-		return m.headerOfSeveral(c)
+// renderHeader draws the first line of every screen. In a narrow window it drops the server's age, the server and the
+// counts of healthy jobs first.
+func (m *Model) renderHeader(c draw.Canvas) string {
+	if m.showsAllClusters() {
+		return m.renderClustersHeader(c)
 	}
-	at := m.focus()
-	place := at.place()
+	at := m.focusedCluster()
+	place := at.contextText()
 	health := healthText(c, at)
 	var left, right string
 	for _, v := range []struct {
@@ -34,35 +35,35 @@ func (m *Model) header(c draw.Canvas) string {
 		{false, false, false, false, true},
 		{},
 	} {
-		left, right = " ", joined("   ", health, m.countsText(c, v.calm, v.words, at))+" "
+		left, right = " ", joinNonEmpty("   ", health, m.countsText(c, v.calm, v.words, at))+" "
 		if v.brand {
 			left += c.Theme.Accent.Render("veltui") + "  "
 		}
 		place := place
 		if !v.brand {
-			place = c.CutMiddle(place, c.Width-lipgloss.Width(left+right)-1)
+			place = c.TruncateMiddle(place, c.Width-lipgloss.Width(left+right)-1)
 		}
 		left += c.Theme.Strong.Render(place) + m.readOnlyText(c)
 		if server := at.serverText(c, v.uptime); v.server && server != "" {
 			left += "  " + c.Theme.Dim.Render(server)
-		} else if v.calm && at.isNewer() {
+		} else if v.calm && at.isServerNewer() {
 			left += "  " + c.Theme.Dim.Render("newer velero")
 		}
 		if lipgloss.Width(left)+lipgloss.Width(right)+2 <= c.Width {
 			break
 		}
 	}
-	return c.Split(left, right)
+	return c.AlignEnds(left, right)
 }
 
-func (m *Model) overview() bool { return len(m.clusters) > 1 && m.onDashboard() }
+func (m *Model) showsAllClusters() bool { return len(m.clusters) > 1 && m.isOnDashboard() }
 
-// headerOfSeveral names every cluster with its health; where narrow, those that are not live.
-func (m *Model) headerOfSeveral(c draw.Canvas) string {
+// renderClustersHeader draws every cluster with its health; in a narrow window, only the clusters that are not live.
+func (m *Model) renderClustersHeader(c draw.Canvas) string {
 	live, all, unwell := 0, []string(nil), []string(nil)
 	for _, of := range m.clusters {
-		text := c.Theme.Strong.Render(of.Context) + " " + healthText(c.AtTime(of.now(m.options.Clock)), of)
-		if all = append(all, text); of.health().State == watch.Live {
+		text := c.Theme.Strong.Render(of.Context) + " " + healthText(c.WithNow(of.clusterTime(m.options.Clock)), of)
+		if all = append(all, text); of.currentHealth().State == watch.Live {
 			live++
 		} else {
 			unwell = append(unwell, text)
@@ -83,14 +84,14 @@ func (m *Model) headerOfSeveral(c draw.Canvas) string {
 		for _, calm := range []bool{true, false} {
 			right = m.countsText(c, calm, calm, m.clusters...) + " "
 			if lipgloss.Width(left+right)+2 <= c.Width {
-				return c.Split(left, right)
+				return c.AlignEnds(left, right)
 			}
 		}
 	}
-	return c.Split(left, right)
+	return c.AlignEnds(left, right)
 }
 
-func joined(by string, texts ...string) string {
+func joinNonEmpty(by string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), by)
 }
 
@@ -101,39 +102,39 @@ func (m *Model) readOnlyText(c draw.Canvas) string {
 	return "  " + c.Theme.Waiting.Render("read-only")
 }
 
-func (c *clusterState) place() string {
+func (c *clusterState) contextText() string {
 	place := c.Context
-	if c.assessed != nil && c.assessed.Snapshot.Namespace != "" {
-		place += "/" + c.assessed.Snapshot.Namespace
-		if n := len(c.assessed.Snapshot.OtherNamespaces); n > 0 {
+	if c.assessment != nil && c.assessment.Snapshot.Namespace != "" {
+		place += "/" + c.assessment.Snapshot.Namespace
+		if n := len(c.assessment.Snapshot.OtherNamespaces); n > 0 {
 			place += fmt.Sprintf(" (+%d)", n)
 		}
 	}
 	return place
 }
 
-func (m *Model) placeText() string {
-	if m.overview() {
+func (m *Model) contextText() string {
+	if m.showsAllClusters() {
 		return fmt.Sprintf("%d clusters", len(m.clusters))
 	}
-	return m.focus().place()
+	return m.focusedCluster().contextText()
 }
 
 func (c *clusterState) serverText(on draw.Canvas, uptime bool) string {
-	if c.assessed == nil {
+	if c.assessment == nil {
 		return ""
 	}
-	s := c.assessed.Snapshot.Server
+	s := c.assessment.Snapshot.Server
 	switch {
 	case !s.Visible:
 		return ""
-	case !s.Running && s.Waiting != "":
-		return "velero " + s.Waiting
+	case !s.Running && s.WaitingReason != "":
+		return "velero " + s.WaitingReason
 	case !s.Running:
 		return "velero is not running"
 	}
 	text := strings.TrimSpace("velero " + s.Version)
-	if c.isNewer() {
+	if c.isServerNewer() {
 		text += " (newer than veltui knows)"
 	}
 	if uptime {
@@ -142,46 +143,46 @@ func (c *clusterState) serverText(on draw.Canvas, uptime bool) string {
 	return text
 }
 
-// isNewer reports whether the server is newer than the versions whose rules veltui knows.
-func (c *clusterState) isNewer() bool {
-	return c.assessed != nil && velero.IsUnread(c.assessed.Snapshot.Server.Version)
+// isServerNewer reports whether the server is newer than the versions whose rules veltui knows.
+func (c *clusterState) isServerNewer() bool {
+	return c.assessment != nil && velero.IsUnreviewedVersion(c.assessment.Snapshot.Server.Version)
 }
 
 func healthText(c draw.Canvas, of *clusterState) string {
-	switch h := of.health(); {
-	case of.ended != nil:
+	switch h := of.currentHealth(); {
+	case of.watchErr != nil:
 		return c.Theme.Bad.Render("cannot be used")
 	case h.State == watch.Live && of.WriteFailure() != "":
 		return c.Theme.Bad.Render("live, writes fail")
 	case h.State == watch.Live:
 		return c.Theme.Good.Render("live")
 	case h.State == watch.Stale:
-		// Since is in the cluster's clock, as all that is drawn of it.
+		// Since is in the cluster's clock, like all times that are drawn of a cluster.
 		return c.Theme.Bad.Render("stale " + human.Age(h.Since, c.Now))
-	case h.State == watch.Unauthorized && h.AsksLogin:
+	case h.State == watch.Unauthorized && h.NeedsLogin:
 		return c.Theme.Bad.Render("login expired, quit and start veltui again")
 	case h.State == watch.Unauthorized:
-		return c.Theme.Bad.Render("credentials expired, press " + of.sources.Keys.Key("reconnect"))
+		return c.Theme.Bad.Render("credentials expired, press " + of.jobDependencies.Keys.FirstKey("reconnect"))
 	case h.Err != "":
 		return c.Theme.Waiting.Render("no connection")
-	case of.assessed != nil && of.assessed.Environment.Reading.Kind != "":
-		return c.Theme.Waiting.Render(of.assessed.Environment.Reading.String())
+	case of.assessment != nil && of.assessment.World.ReadProgress.Kind != "":
+		return c.Theme.Waiting.Render(of.assessment.World.ReadProgress.String())
 	}
 	return c.Theme.Waiting.Render("connecting")
 }
 
-// countsText counts the jobs in trouble and, with calm, those that run and wait; without words, other
-// findings as a number.
+// countsText counts the jobs in trouble and, with calm, the running and the queued jobs. Without words, it
+// abbreviates the count of other findings.
 func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*clusterState) string {
-	n, idle := countJobs(clusters), len(known(clusters)) == len(clusters)
-	for _, of := range known(clusters) {
-		snap := of.assessed.Snapshot
+	n, idle := formatJobCounts(clusters), len(knownClusters(clusters)) == len(clusters)
+	for _, of := range knownClusters(clusters) {
+		snap := of.assessment.Snapshot
 		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting &&
-			describe.Unseen(snap, watch.Backups, watch.Restores) == ""
+			describe.UncheckedText(snap, watch.Backups, watch.Restores) == ""
 	}
 	attention := m.dashboard.attentionText(c, "", !words, clusters...)
 	if idle && calm {
-		return joined("  ", c.Theme.Dim.Render("idle"), attention)
+		return joinNonEmpty("  ", c.Theme.Dim.Render("idle"), attention)
 	}
 	count := func(style lipgloss.Style, text string) string { // an empty text in a style is not empty
 		if text == "" {
@@ -191,18 +192,18 @@ func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*cluster
 	}
 	stuck := count(c.Theme.Bad, n.stuck)
 	if !calm {
-		return joined("  ", stuck, attention)
+		return joinNonEmpty("  ", stuck, attention)
 	}
-	return joined("  ", count(c.Theme.Running, n.running), count(c.Theme.Waiting, n.queued), stuck, attention)
+	return joinNonEmpty("  ", count(c.Theme.Running, n.running), count(c.Theme.Waiting, n.queued), stuck, attention)
 }
 
-// jobCounts are words such as 2 stuck, each empty for none.
-type jobCounts struct{ stuck, running, queued string }
+// jobCountTexts holds texts such as "2 stuck", each empty if there is no such job.
+type jobCountTexts struct{ stuck, running, queued string }
 
-func countJobs(clusters []*clusterState) jobCounts {
+func formatJobCounts(clusters []*clusterState) jobCountTexts {
 	stuck, running, queued := 0, 0, 0
-	for _, c := range known(clusters) {
-		stuck, running, queued = stuck+c.assessed.Troubled, running+c.assessed.Running, queued+c.assessed.Queued
+	for _, c := range knownClusters(clusters) {
+		stuck, running, queued = stuck+c.assessment.Troubled, running+c.assessment.Running, queued+c.assessment.Queued
 	}
 	count := func(n int, what string) string {
 		if n == 0 {
@@ -210,71 +211,71 @@ func countJobs(clusters []*clusterState) jobCounts {
 		}
 		return fmt.Sprintf("%d %s", n, what)
 	}
-	return jobCounts{count(stuck, "stuck"), count(running, "running"), count(queued, "queued")}
+	return jobCountTexts{count(stuck, "stuck"), count(running, "running"), count(queued, "queued")}
 }
 
-// emptyTexts say why a table has no rows, each cluster's reason on its own.
-func (d *dashboard) emptyTexts() []string {
+// emptyTableReasons returns why a table has no rows: one text, or one for each cluster if they differ.
+func (d *dashboard) emptyTableReasons() []string {
 	var texts []string
-	for _, c := range d.m.clusters {
-		texts = append(texts, d.emptyText(c))
+	for _, c := range d.model.clusters {
+		texts = append(texts, d.emptyTableReason(c))
 	}
 	if len(slices.Compact(slices.Clone(texts))) == 1 {
 		return texts[:1]
 	}
-	for i, c := range d.m.clusters {
+	for i, c := range d.model.clusters {
 		texts[i] = c.Context + ": " + texts[i]
 	}
 	return texts
 }
 
-func (d *dashboard) emptyText(c *clusterState) string {
-	if health := c.health(); health.State == watch.Connecting || c.assessed == nil {
+func (d *dashboard) emptyTableReason(c *clusterState) string {
+	if health := c.currentHealth(); health.State == watch.Connecting || c.assessment == nil {
 		how := health.Err
-		if c.assessed != nil && c.assessed.Environment.Reading.Kind != "" {
-			how = c.assessed.Environment.Reading.String()
+		if c.assessment != nil && c.assessment.World.ReadProgress.Kind != "" {
+			how = c.assessment.World.ReadProgress.String()
 		}
-		return "Connecting to the cluster" + cmp.Or(human.Clause(": ", how), "...")
+		return "Connecting to the cluster" + cmp.Or(human.Prefixed(": ", how), "...")
 	}
-	snap := c.assessed.Snapshot
-	if why := describe.Unseen(snap, d.tab.kinds...); why != "" {
-		return strings.TrimSpace(why + " " + snap.Notice)
+	snap := c.assessment.Snapshot
+	if why := describe.UncheckedText(snap, d.openTab.kinds...); why != "" {
+		return strings.TrimSpace(why + " " + snap.NamespaceNotice)
 	}
-	if snap.Notice != "" {
-		return snap.Notice
+	if snap.NamespaceNotice != "" {
+		return snap.NamespaceNotice
 	}
-	if f := d.tab.filter; !f.empty() {
+	if f := d.openTab.filter; !f.isEmpty() {
 		return fmt.Sprintf(
 			"Nothing matches /%s, which hides %s. %s clears the filter.",
 			f.text,
-			human.Count(d.tab.count, "row"),
-			d.m.options.Keys.Key("clear"),
+			human.Count(d.openTab.rowCount, "row"),
+			d.model.options.Keys.FirstKey("clear"),
 		)
 	}
-	if left := d.leftOut(d.tab); left > 0 {
+	if left := d.countAgedOut(d.openTab); left > 0 {
 		return human.Count(left, "job") + " ended too long ago to be shown (--ended-within)."
 	}
-	switch d.tab {
-	case d.active:
-		if snap.LeftBackups+snap.LeftRestores > 0 {
+	switch d.openTab {
+	case d.activeTab:
+		if snap.AgedOutBackups+snap.AgedOutRestores > 0 {
 			return "Nothing is running, queued or stuck, and no shown job ended in the last hour (--ended-within)."
 		}
 		return "Nothing is running, queued or stuck, and nothing ended in the last hour."
-	case d.restores:
+	case d.restoresTab:
 		return "There are no restores in namespace " + snap.Namespace + "."
-	case d.backups:
+	case d.backupsTab:
 		return "There are no backups in namespace " + snap.Namespace + "."
 	}
-	return d.tab.other.Empty(snap)
+	return d.openTab.resourceTab.EmptyText(snap)
 }
 
-// trouble is what is wrong with the first cluster that has something.
-func (d *dashboard) trouble(c draw.Canvas) string {
-	for _, of := range d.m.clusters {
-		text := troubleOf(c, of)
+// renderConnectionProblem returns what is wrong with the first cluster in trouble.
+func (d *dashboard) renderConnectionProblem(c draw.Canvas) string {
+	for _, of := range d.model.clusters {
+		text := renderClusterProblem(c, of)
 		switch {
 		case lipgloss.Width(text) == 0:
-		case d.several():
+		case d.hasSeveralClusters():
 			return c.Theme.Strong.Render(of.Context+":") + " " + text
 		default:
 			return text
@@ -283,31 +284,31 @@ func (d *dashboard) trouble(c draw.Canvas) string {
 	return ""
 }
 
-func troubleOf(c draw.Canvas, of *clusterState) string {
-	h := of.health()
+func renderClusterProblem(c draw.Canvas, of *clusterState) string {
+	h := of.currentHealth()
 	switch {
-	case of.ended != nil:
+	case of.watchErr != nil:
 		return c.Theme.Bad.Render(h.Err)
-	case of.assessed == nil:
+	case of.assessment == nil:
 		return ""
 	}
-	snap := of.assessed.Snapshot
+	snap := of.assessment.Snapshot
 	switch {
 	case h.State == watch.Stale && h.RetryAt.After(c.Now):
 		return c.Theme.Bad.Render(fmt.Sprintf("%s; next try in %s", h.Err, human.Duration(h.RetryAt.Sub(c.Now))))
 	case h.State == watch.Stale, h.State == watch.Unauthorized:
 		return c.Theme.Bad.Render(h.Err)
-	case snap.Notice != "":
-		return c.Theme.Waiting.Render(snap.Notice)
+	case snap.NamespaceNotice != "":
+		return c.Theme.Waiting.Render(snap.NamespaceNotice)
 	}
-	left := c.Theme.Waiting.Render(missingSources(snap))
+	left := c.Theme.Waiting.Render(missingSourcesText(snap))
 	if n := len(snap.Malformed); n > 0 {
 		return strings.TrimSpace(c.Theme.Bad.Render(human.Count(n, "malformed resource")) + " " + left)
 	}
 	return left
 }
 
-func missingSources(snap *watch.Snapshot) string {
+func missingSourcesText(snap *watch.Snapshot) string {
 	names := map[watch.SourceState][]string{}
 	for _, s := range snap.Sources {
 		name, _, _ := strings.Cut(s.Resource, ".")
@@ -315,10 +316,10 @@ func missingSources(snap *watch.Snapshot) string {
 	}
 	var parts []string
 	if forbidden := names[watch.SourceForbidden]; len(forbidden) > 0 {
-		parts = append(parts, "not allowed to list "+human.List(forbidden, 2))
+		parts = append(parts, "not allowed to list "+human.JoinNames(forbidden, 2))
 	}
 	if missing := names[watch.SourceMissing]; len(missing) > 0 {
-		parts = append(parts, "no CRD for "+human.List(missing, 2))
+		parts = append(parts, "no CRD for "+human.JoinNames(missing, 2))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"charm.land/lipgloss/v2"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// jobColumns are the columns of jobs on the screen. The first has the cursor and the mark.
+// jobColumns are the columns of jobs on the screen. The first column has the cursor and the mark.
 var jobColumns = append(
 	[]view.JobColumn{{Column: view.Column{Screen: view.ScreenColumn{Width: 2}}}},
 	slices.DeleteFunc(
@@ -25,50 +24,50 @@ var jobColumns = append(
 
 const colMark = 0
 
-// The columns that the layout of a row names.
+// The columns that the layout of a row refers to.
 var (
-	colCluster  = columnNamed("context")
-	colKind     = columnNamed("kind")
-	colName     = columnNamed("name")
-	colStage    = columnNamed("stage")
-	colProgress = columnNamed("progress")
-	colETA      = columnNamed("eta")
-	colErrors   = columnNamed("errors")
-	colWarnings = columnNamed("warnings")
-	colLocation = columnNamed("location")
-	colFrom     = columnNamed("from")
+	colCluster  = findColumn("context")
+	colKind     = findColumn("kind")
+	colName     = findColumn("name")
+	colStage    = findColumn("stage")
+	colProgress = findColumn("progress")
+	colETA      = findColumn("eta")
+	colErrors   = findColumn("errors")
+	colWarnings = findColumn("warnings")
+	colLocation = findColumn("location")
+	colFrom     = findColumn("from")
 )
 
-func columnNamed(name string) int {
+func findColumn(name string) int {
 	return slices.IndexFunc(jobColumns, func(c view.JobColumn) bool { return c.Name == name })
 }
 
-// Columns are the names of the columns that can be chosen, in their usual order. The others, up to the name, come
-// first.
-func Columns() (names []string) {
+// ColumnNames returns the names of the columns that can be chosen, in their usual order. The columns up to the name
+// are always shown, before the chosen ones.
+func ColumnNames() (names []string) {
 	for _, c := range jobColumns[colStage:] {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
-// columnOrder is that of the chosen columns, or all. From the bar to the warnings they stay
-// together in their usual order: one text takes their place where a job has ended or waits.
+// columnOrder returns the order of the chosen columns, or of all columns. The columns from the bar to the warnings
+// stay together in their usual order, because a single text replaces them where a job has ended or waits.
 func columnOrder(chosen []string) []int {
 	if len(chosen) == 0 {
-		chosen = Columns()
+		chosen = ColumnNames()
 	}
 	order := []int{colMark, colCluster, colKind, colName}
 	together := func(column int) bool { return column >= colProgress && column <= colWarnings }
 	var group []int
 	for _, name := range chosen {
-		if column := columnNamed(name); together(column) {
+		if column := findColumn(name); together(column) {
 			group = append(group, column)
 		}
 	}
 	slices.Sort(group)
 	for _, name := range chosen {
-		switch column := columnNamed(name); {
+		switch column := findColumn(name); {
 		case !together(column):
 			order = append(order, column)
 		case !slices.ContainsFunc(order, together):
@@ -78,7 +77,7 @@ func columnOrder(chosen []string) []int {
 	return order
 }
 
-func ordered[T any](of []T, order []int) []T {
+func pickColumns[T any](of []T, order []int) []T {
 	shown := make([]T, len(order))
 	for i, column := range order {
 		shown[i] = of[column]
@@ -86,8 +85,8 @@ func ordered[T any](of []T, order []int) []T {
 	return shown
 }
 
-// columnsFor gives names no more room than the longest needs, so that others can grow.
-func columnsFor(rows []row, several bool, order []int) []view.ScreenColumn {
+// fitJobColumns limits columns such as the name to their longest text, so that others can grow.
+func fitJobColumns(rows []tableRow, several bool, order []int) []view.ScreenColumn {
 	columns := make([]view.ScreenColumn, len(jobColumns))
 	for i, c := range jobColumns {
 		if columns[i] = c.Screen; !slices.Contains(order, i) || i == colCluster && !several {
@@ -100,7 +99,7 @@ func columnsFor(rows []row, several bool, order []int) []view.ScreenColumn {
 	name, from, location, in := 0, 0, 0, 0
 	for _, r := range rows {
 		if j, ok := r.item.(*job.Job); ok {
-			_, origin := view.Origin(j)
+			_, origin := view.JobOrigin(j)
 			name, from, location = max(name, len(j.Name)), max(from, len(origin)), max(location, len(j.StorageLocation))
 			in = max(in, len(r.cluster.Context))
 		}
@@ -111,60 +110,57 @@ func columnsFor(rows []row, several bool, order []int) []view.ScreenColumn {
 	return columns
 }
 
-// jobAt is the job of a row at the canvas's present.
-func jobAt(c draw.Canvas, r row, j *job.Job) view.JobRow {
-	return view.JobRow{Judged: r.cluster.assessed.Of(j), Context: r.cluster.Context, Now: c.Now}
+// newJobRow returns a job's row data at the canvas's time.
+func newJobRow(c draw.Canvas, r tableRow, j *job.Job) view.JobRow {
+	return view.JobRow{JudgedJob: r.cluster.assessment.AssessJob(j), Context: r.cluster.Context, Now: c.Now}
 }
 
-func jobRow(c draw.Canvas, r view.JobRow, widths, order []int, selected bool) string {
+func renderJobRow(c draw.Canvas, r view.JobRow, widths, order []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
-	cells[colMark] = mark(c, r.Judged, selected, widths[colMark])
-	last, text := spanOf(c, r, widths)
+	cells[colMark] = renderJobSign(c, r.JudgedJob, selected, widths[colMark])
+	last, text := spanText(c, r, widths)
 	for i, column := range jobColumns {
 		switch spans := i >= colProgress && i <= last; {
 		case i == colMark || spans || widths[i] == 0:
 		case i == colProgress:
-			cells[i] = progressCell(c, r, widths[i])
+			cells[i] = renderProgressCell(c, r, widths[i])
 		default:
-			cells[i] = jobCell(c, column, r, widths[i])
+			cells[i] = renderJobCell(c, column, r, widths[i])
 		}
 	}
 	if last > 0 {
-		widths = spanned(c, cells, widths, colProgress, last, text)
+		widths = spanCells(c, cells, widths, colProgress, last, text)
 	}
-	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
+	return draw.JoinCells(pickColumns(cells, order), pickColumns(widths, order))
 }
 
-// spanOf is the text that stands in place of the columns from the bar to the last one, 0 if none does.
-func spanOf(c draw.Canvas, r view.JobRow, widths []int) (last int, text string) {
+// spanText returns the text that replaces the columns from the bar to the column last. last is 0 if no text does.
+func spanText(c draw.Canvas, r view.JobRow, widths []int) (last int, text string) {
 	switch {
-	case len(r.Malformed) > 0:
-		return colWarnings, malformedText(c, r.Malformed[0], spanWidth(widths, colProgress, colWarnings))
-	case r.Terminal():
-		return colETA, outcome(c, r.Job, spanWidth(widths, colProgress, colETA), widths[colErrors] == 0)
-	case r.Queue.Waits:
+	case len(r.MalformedFields) > 0:
+		return colWarnings, renderMalformedField(c, r.MalformedFields[0], spanWidth(widths, colProgress, colWarnings))
+	case r.IsTerminal():
+		return colETA, renderJobEnd(c, r.Job, spanWidth(widths, colProgress, colETA), widths[colErrors] == 0)
+	case r.Queue.IsWaiting:
 		return colWarnings, c.Theme.Waiting.Render(r.Queue.Reason)
 	}
 	return 0, ""
 }
 
-func jobCell(c draw.Canvas, column view.JobColumn, r view.JobRow, width int) string {
+func renderJobCell(c draw.Canvas, column view.JobColumn, r view.JobRow, width int) string {
 	cell := column.Cell(r)
-	text := cell.Fit(width)
-	if cell.Estimated {
-		text = human.Clause(c.Glyphs.Approx, text)
-	}
-	return c.Cell(c.Theme.Tone(cell.Tone), c.CutMiddle(text, width), width, column.Screen.Right)
+	text := c.WithEstimateMark(view.Text{Text: cell.FitWidth(width), Estimated: cell.Estimated})
+	return c.RenderCell(c.Theme.ToneStyle(cell.Tone), c.TruncateMiddle(text, width), width, column.Screen.Right)
 }
 
-// spanned puts one text in place of the cells from first to last, and returns the widths then.
-func spanned(c draw.Canvas, cells []string, widths []int, first, last int, text string) []int {
+// spanCells replaces the cells from first to last with one text, and returns the new widths.
+func spanCells(c draw.Canvas, cells []string, widths []int, first, last int, text string) []int {
 	width := spanWidth(widths, first, last)
 	widths = slices.Clone(widths)
 	for column := first; column <= last; column++ {
 		if widths[column] > 0 {
-			cells[column], widths[column] = c.Fit(text, width), width
-			width = 0 // one of them has it all
+			cells[column], widths[column] = c.FitLeft(text, width), width
+			width = 0 // the first cell has all of it
 		}
 	}
 	return widths
@@ -180,22 +176,22 @@ func spanWidth(widths []int, first, last int) int {
 	return width
 }
 
-func mark(c draw.Canvas, j assess.Judged, selected bool, width int) string {
+func renderJobSign(c draw.Canvas, j assess.JudgedJob, selected bool, width int) string {
 	sign := " "
 	switch {
-	case j.Troubled(), len(j.Malformed) > 0:
+	case j.IsTroubled(), len(j.MalformedFields) > 0:
 		sign = c.Theme.Bad.Render(c.Glyphs.Attention)
-	case j.Terminal():
-		glyph, style := c.Ending(j.Phase)
+	case j.IsTerminal():
+		glyph, style := c.EndPhaseGlyph(j.Phase)
 		sign = style.Render(glyph)
 	}
-	return c.Fit(pointer(c, selected)+sign, width)
+	return c.FitLeft(renderCursor(c, selected)+sign, width)
 }
 
-// progressCell draws the bar, and its percentage beside it.
-func progressCell(c draw.Canvas, r view.JobRow, width int) string {
+// renderProgressCell draws the bar with the percentage beside it.
+func renderProgressCell(c draw.Canvas, r view.JobRow, width int) string {
 	if !r.FractionKnown {
-		return c.NoBar(width)
+		return c.RenderEmptyBar(width)
 	}
 	cell := jobColumns[colProgress].Cell(r)
 	label := cell.Text.Text
@@ -206,49 +202,29 @@ func progressCell(c draw.Canvas, r view.JobRow, width int) string {
 	if width < 8 {
 		return c.FitRight(label, width)
 	}
-	return c.Bar(wholePercent(r.Fraction), width-5) + label
+	return c.RenderBar(floorFraction(r.Fraction), width-5) + label
 }
 
-// wholePercent rounds as the percentage beside its bar, so that both change in one frame.
-func wholePercent(fraction float64) float64 {
+// floorFraction rounds the bar like the percentage beside it, so that both change in the same frame.
+func floorFraction(fraction float64) float64 {
 	if whole := math.Floor(fraction*100+1e-9) / 100; whole > 0 { // as human.Percent rounds
 		return whole
 	}
 	return fraction
 }
 
-// endedAt is when a job ended. Velero gives no time to one that failed validation.
-func endedAt(j *job.Job) time.Time {
-	if j.Completed.IsZero() {
-		return j.QuietSince()
+// renderJobEnd draws in fixed positions how a job ended; wrong adds its errors and warnings.
+func renderJobEnd(c draw.Canvas, j *job.Job, width int, wrong bool) string {
+	o := view.NewJobOutcome(j)
+	text := c.Theme.Dim.Render(fmt.Sprintf("%-6s %-6s %-10s", human.CompactClock(o.Ended, c.Now), o.Took, o.Items))
+	problems := []view.Text{o.Invalid}
+	if wrong {
+		problems = []view.Text{o.Errors, o.Warnings, o.Invalid}
 	}
-	return j.Completed
-}
-
-// outcome tells in fixed places how a job ended; wrong adds what went wrong.
-func outcome(c draw.Canvas, j *job.Job, width int, wrong bool) string {
-	took, items := "", ""
-	if !j.Started.IsZero() && !j.Completed.IsZero() {
-		took = human.Duration(j.Took())
-	}
-	if j.Items.Known {
-		items = human.Count(j.Items.Done, "item")
-		if j.Items.Done < j.Items.Total {
-			items = fmt.Sprintf("%d/%d", j.Items.Done, j.Items.Total)
-		}
-	}
-	text := c.Theme.Dim.Render(fmt.Sprintf("%-6s %-6s %-10s", human.Day(endedAt(j), c.Now), took, items))
-	for _, part := range []struct {
-		holds bool
-		style lipgloss.Style
-		text  string
-	}{
-		{wrong && j.Errors > 0, c.Theme.Bad, fmt.Sprintf(" %d err", j.Errors)},
-		{wrong && j.Warnings > 0, c.Theme.Waiting, fmt.Sprintf(" %d warn", j.Warnings)},
-		{len(j.ValidationErrors) > 0 && j.Errors == 0, c.Theme.Bad, " invalid"},
-	} {
-		if part.holds && lipgloss.Width(text+part.text) <= width {
-			text += part.style.Render(part.text)
+	for _, problem := range problems {
+		part := human.Prefixed(" ", problem.FitWidth(0))
+		if part != "" && lipgloss.Width(text+part) <= width {
+			text += c.Theme.ToneStyle(problem.Tone).Render(part)
 		}
 	}
 	return text

@@ -10,15 +10,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
 )
 
 // placeOf is where keys.Actions says that a screen's keys are.
-func placeOf(m *Model, name string) keys.Place {
+func placeOf(m *Model, name string) keys.ScreenSet {
 	switch onTop(m) {
 	case "help":
 		return keys.HelpScreen
@@ -28,11 +28,11 @@ func placeOf(m *Model, name string) keys.Place {
 		if name == "page 3" {
 			return keys.LogsPage
 		}
-		return keys.Page
+		return keys.JobPages
 	case "other", "log":
-		return keys.Other
+		return keys.OtherPages
 	case "form":
-		return keys.Form
+		return keys.RestoreForm
 	}
 	return keys.Dashboard
 }
@@ -47,7 +47,7 @@ func TestActionsAreThoseOfTheScreens(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for name, m := range all {
-		for _, b := range m.keysNow() {
+		for _, b := range m.activeBindings() {
 			i := slices.IndexFunc(keys.Actions, func(a keys.Action) bool { return a.Name == b.Name })
 			if b.Name == "" {
 				continue
@@ -58,10 +58,10 @@ func TestActionsAreThoseOfTheScreens(t *testing.T) {
 			}
 			a := keys.Actions[i]
 			seen[a.Name] = true
-			if found := keys.Find(m.keysNow(), b.Keys[0]); found == nil || found.Name != b.Name {
+			if found := keys.FindByKey(m.activeBindings(), b.Keys[0]); found == nil || found.Name != b.Name {
 				continue // not there now, or behind another one
 			}
-			if a.At&placeOf(m, name) == 0 {
+			if a.Screens&placeOf(m, name) == 0 {
 				t.Errorf("%s: keys.Actions does not say that %s is there", name, a.Name)
 			}
 			for _, key := range b.Keys {
@@ -127,7 +127,7 @@ func TestKeysOfK9sOnLists(t *testing.T) {
 		"crm-restored",
 		"nightly-crm",
 		time.Hour,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted,
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted,
 			StartTimestamp: ptr(ago(time.Hour)), CompletionTimestamp: ptr(ago(50 * time.Minute))},
 		50*time.Minute,
 	)
@@ -139,7 +139,9 @@ func TestKeysOfK9sOnLists(t *testing.T) {
 			snap,
 			120,
 			40,
-			func(o *Options) { fake(o).verified = verify.Result{At: noon, Count: map[verify.State]int{}} },
+			func(o *Options) {
+				fake(o).verified = verify.Result{CheckedAt: noon, CountByState: map[verify.State]int{}}
+			},
 		)
 		press(t, m, "2", "end", key)
 		if frame := ansi.Strip(
@@ -170,17 +172,17 @@ func TestKeysOfK9sOnLists(t *testing.T) {
 }
 
 func TestTheUsualKeysHaveNoConflict(t *testing.T) {
-	all := keys.Map{}
+	all := keys.Overrides{}
 	for i := range keys.Actions {
 		a := &keys.Actions[i]
 		all[a.Name] = a.Keys
 		for _, key := range a.Keys {
-			if why := a.Fault(key); why != "" {
+			if why := a.KeyProblem(key); why != "" {
 				t.Errorf("%s: %s", a.Name, why)
 			}
 		}
 	}
-	for _, c := range all.Conflicts() {
+	for _, c := range all.FindConflicts() {
 		t.Errorf("%+v", c)
 	}
 }
@@ -189,7 +191,7 @@ func TestTheUsualKeysHaveNoConflict(t *testing.T) {
 // nothing any more.
 func TestChosenKeysActAndAreNamed(t *testing.T) {
 	m := screen(t, stageful(), 120, 40)
-	m.options.Keys = keys.Map{
+	m.options.Keys = keys.Overrides{
 		"open":           {"o", "enter"},
 		"back":           {"b"},
 		"search":         {"ctrl+f"},
@@ -225,26 +227,26 @@ func TestChosenKeysActAndAreNamed(t *testing.T) {
 
 // remapped gives each action a key that no sentence has by chance, and says which
 // action it was by the usual key.
-func remapped(t *testing.T) (chosen keys.Map, now map[string]string) {
+func remapped(t *testing.T) (chosen keys.Overrides, now map[string]string) {
 	t.Helper()
-	chosen, now = keys.Map{}, map[string]string{}
+	chosen, now = keys.Overrides{}, map[string]string{}
 	letter, function := 'α', 1
 	for i := range keys.Actions {
 		a := &keys.Actions[i]
 		key := string(letter)
-		if a.Typed {
+		if a.WhileTyping {
 			key = fmt.Sprintf("f%d", function)
 			function++
 		} else if letter++; letter == 'ω' {
 			letter = 'б'
 		}
-		if why := a.Fault(key); why != "" {
+		if why := a.KeyProblem(key); why != "" {
 			t.Fatal(why)
 		}
 		chosen[a.Name] = []string{key}
 		now[a.Name] = key
 	}
-	if found := chosen.Conflicts(); len(found) > 0 {
+	if found := chosen.FindConflicts(); len(found) > 0 {
 		t.Fatal(found)
 	}
 	return chosen, now
@@ -263,7 +265,7 @@ func TestSentencesNameChosenKeys(t *testing.T) {
 	translate := func(pressed ...string) []string {
 		for i, key := range pressed {
 			for _, a := range keys.Actions {
-				if slices.Contains(a.Keys, key) && a.At&(keys.Dashboard|keys.Page) != 0 {
+				if slices.Contains(a.Keys, key) && a.Screens&(keys.Dashboard|keys.JobPages) != 0 {
 					pressed[i] = now[a.Name]
 				}
 			}

@@ -18,58 +18,59 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// row is one line of a table: a thing with an identity, or a heading.
-type row struct {
-	key     string // the identity by which a row stays selected; empty for headings
+// tableRow is one line of a table: a thing with an identity, or a heading.
+type tableRow struct {
+	key     string // identifies the row, to keep it selected; empty for headings
 	heading string
-	note    string        // stands in place of rows that cannot be shown
-	cluster *clusterState // where it is; nil for headings
+	note    string        // shown in place of rows that cannot be shown
+	cluster *clusterState // the row's cluster; nil for headings
 	item    any           // a *job.Job, a *view.Row, an *clusterFinding, or nil for a heading
-	// of a row among what needs attention, which may be a job, or of a tab of what is no job; else nil
+	// the finding of a row that needs attention, be it a job or another resource; else nil
 	finding *clusterFinding
-	group   int // the one of a tab's groups that the row belongs to
+	group   int // the index of the tab's group that the row belongs to
 }
 
-// list keeps a selection by key over rows that come and go, and the visible window.
-type list struct {
-	rows   []row
-	cursor int // index of the selected row, -1 if there is none
-	top    int // index of the first visible row
-	height int
-	// settled is true once the user chose a row, and the selection stays on it; else the first row is selected.
-	settled bool
+// rowList keeps a selection by key while rows come and go, and the visible window.
+type rowList struct {
+	rows         []tableRow
+	cursor       int // index of the selected row, -1 if there is none
+	firstVisible int // index of the first visible row
+	height       int
+	// hasUserChoice is true once the user chose a row, so that it stays selected; until then the first row is selected.
+	hasUserChoice bool
 }
 
-func (t *list) selected() (row, bool) {
+func (t *rowList) selectedRow() (tableRow, bool) {
 	if t.cursor < 0 || t.cursor >= len(t.rows) {
-		return row{}, false
+		return tableRow{}, false
 	}
 	return t.rows[t.cursor], true
 }
 
-// setRows replaces the rows. The selected one, or its neighbour, stays selected, and where it was on the screen.
-func (t *list) setRows(rows []row) {
-	before, had := t.selected()
-	line := t.cursor - t.top
+// setRows replaces the rows. The selected row, or its neighbour, stays selected, at the same place on the screen.
+func (t *rowList) setRows(rows []tableRow) {
+	before, had := t.selectedRow()
+	line := t.cursor - t.firstVisible
 	t.rows = rows
-	if !t.settled {
-		t.cursor, t.top = t.nearest(0), 0
-		t.scroll()
+	if !t.hasUserChoice {
+		t.cursor, t.firstVisible = t.nearestSelectable(0), 0
+		t.scrollToCursor()
 		return
 	}
-	switch found := slices.IndexFunc(rows, func(r row) bool { return had && r.key == before.key && r.key != "" }); {
+	switch found := slices.IndexFunc(rows, func(r tableRow) bool { return had && r.key == before.key && r.key != "" }); {
 	case found < 0:
-		t.cursor = t.nearest(max(t.cursor, 0))
-	case t.top > 0: // at the top, what is new shall be seen
-		t.cursor, t.top = found, found-line
+		t.cursor = t.nearestSelectable(max(t.cursor, 0))
+	case t.firstVisible > 0: // at the top, new rows must be visible
+		t.cursor, t.firstVisible = found, found-line
 	default:
 		t.cursor = found
 	}
-	t.scroll()
+	t.scrollToCursor()
 }
 
-// nearest is the selectable row at i, or the next one after, or before it.
-func (t *list) nearest(i int) int {
+// nearestSelectable returns the index of the selectable row at i, or else of the next one after or before i; -1 if
+// there is none.
+func (t *rowList) nearestSelectable(i int) int {
 	i = min(i, len(t.rows)-1)
 	for j := max(i, 0); j < len(t.rows); j++ {
 		if t.rows[j].key != "" {
@@ -84,13 +85,13 @@ func (t *list) nearest(i int) int {
 	return -1
 }
 
-func (t *list) moved(m keys.Motion) {
-	t.settled = true
-	t.move(m.Lines(max(t.height/2, 1), max(t.height-1, 1), len(t.rows)))
+func (t *rowList) applyMotion(m keys.Motion) {
+	t.hasUserChoice = true
+	t.moveCursor(m.LineOffset(max(t.height/2, 1), max(t.height-1, 1), len(t.rows)))
 }
 
-// move goes n selectable rows down, or up if n is negative.
-func (t *list) move(n int) {
+// moveCursor moves the cursor n selectable rows down, or up if n is negative.
+func (t *rowList) moveCursor(n int) {
 	step := 1
 	if n < 0 {
 		step, n = -1, -n
@@ -101,41 +102,41 @@ func (t *list) move(n int) {
 			n--
 		}
 	}
-	t.scroll()
+	t.scrollToCursor()
 }
 
-func (t *list) setHeight(height int) {
+func (t *rowList) setHeight(height int) {
 	t.height = max(height, 0)
-	t.scroll()
+	t.scrollToCursor()
 }
 
-// scroll moves the window as little as needed to show the cursor and a heading above it.
-func (t *list) scroll() {
+// scrollToCursor scrolls the window as little as needed to show the cursor and a heading above it.
+func (t *rowList) scrollToCursor() {
 	if t.cursor >= 0 {
-		t.top = min(t.top, t.cursor)
+		t.firstVisible = min(t.firstVisible, t.cursor)
 		if t.height > 0 {
-			t.top = max(t.top, t.cursor-t.height+1)
+			t.firstVisible = max(t.firstVisible, t.cursor-t.height+1)
 		}
-		for t.top > 0 && t.rows[t.top-1].key == "" && t.cursor-t.top+1 < t.height {
-			t.top--
+		for t.firstVisible > 0 && t.rows[t.firstVisible-1].key == "" && t.cursor-t.firstVisible+1 < t.height {
+			t.firstVisible--
 		}
 	}
-	t.top = max(min(t.top, len(t.rows)-t.height), 0)
+	t.firstVisible = max(min(t.firstVisible, len(t.rows)-t.height), 0)
 }
 
-func (t *list) visible() (from, to int) {
-	return t.top, min(t.top+t.height, len(t.rows))
+func (t *rowList) visibleRange() (from, to int) {
+	return t.firstVisible, min(t.firstVisible+t.height, len(t.rows))
 }
 
-// filter selects rows that have all words, in any case, and none that begins with !.
-type filter struct {
+// rowFilter selects the rows that contain all words, in any case, and no word that is typed after "!".
+type rowFilter struct {
 	text  string
 	words []string
 }
 
-func (f filter) empty() bool { return len(f.words) == 0 }
+func (f rowFilter) isEmpty() bool { return len(f.words) == 0 }
 
-func (f filter) matches(fields ...string) bool {
+func (f rowFilter) matchesFields(fields ...string) bool {
 	all := strings.ToLower(strings.Join(fields, "\n"))
 	for _, word := range f.words {
 		unwanted, negated := strings.CutPrefix(word, "!")
@@ -146,103 +147,103 @@ func (f filter) matches(fields ...string) bool {
 	return true
 }
 
-// click selects the row at a line of the window; again is true if it was selected.
-func (t *list) click(line int) (again bool) {
-	from, to := t.visible()
+// selectLine selects the row at a line of the window; again is true if it was already selected.
+func (t *rowList) selectLine(line int) (again bool) {
+	from, to := t.visibleRange()
 	i := from + line
 	if i >= to || t.rows[i].key == "" {
 		return false
 	}
 	again = i == t.cursor
-	t.settled, t.cursor = true, i
+	t.hasUserChoice, t.cursor = true, i
 	return again
 }
 
-func (t *list) wheel(lines int) {
-	t.settled = true
-	t.top = max(min(t.top+lines, len(t.rows)-t.height), 0)
-	if from, to := t.visible(); from < to {
-		t.cursor = t.nearest(min(max(t.cursor, from), to-1))
+func (t *rowList) scrollLines(lines int) {
+	t.hasUserChoice = true
+	t.firstVisible = max(min(t.firstVisible+lines, len(t.rows)-t.height), 0)
+	if from, to := t.visibleRange(); from < to {
+		t.cursor = t.nearestSelectable(min(max(t.cursor, from), to-1))
 	}
-	t.scroll()
+	t.scrollToCursor()
 }
 
-// marks are the keys of rows to finalize one after the other.
-type marks map[string]bool
+// markedRows holds the keys of the marked rows, whose jobs a change applies to one after the other.
+type markedRows map[string]bool
 
-func (s marks) prune(clusters []*clusterState) {
+func (s markedRows) dropMissing(clusters []*clusterState) {
 	if len(s) == 0 {
 		return
 	}
-	there := marks{}
+	there := markedRows{}
 	for _, j := range allJobs(clusters...) {
-		there[j.cluster.key(string(j.UID))] = true
+		there[j.cluster.rowKey(string(j.UID))] = true
 	}
 	maps.DeleteFunc(s, func(key string, _ bool) bool { return !there[key] })
 }
 
-func (s marks) jobs(c *clusterState) (jobs []*job.Job) {
+func (s markedRows) jobsOfCluster(c *clusterState) (jobs []*job.Job) {
 	if len(s) == 0 {
 		return nil
 	}
-	marked := slices.DeleteFunc(allJobs(c), func(j clusterJob) bool { return !s[c.key(string(j.UID))] })
-	byUrgency(marked)
+	marked := slices.DeleteFunc(allJobs(c), func(j clusterJob) bool { return !s[c.rowKey(string(j.UID))] })
+	sortByUrgency(marked)
 	for _, j := range marked {
 		jobs = append(jobs, j.Job)
 	}
 	return jobs
 }
 
-const markCell = 2
+const markOffset = 2
 
-// on puts the mark onto a drawn row.
-func (s marks) on(c draw.Canvas, r row, line string) string {
+// overlayMark puts the mark onto a drawn row.
+func (s markedRows) overlayMark(c draw.Canvas, r tableRow, line string) string {
 	if !s[r.key] {
 		return line
 	}
 	return ansi.Cut(
 		line,
 		0,
-		markCell,
+		markOffset,
 	) + c.Theme.Accent.Render(
 		c.Glyphs.Marked,
 	) + ansi.Cut(
 		line,
-		markCell+1,
+		markOffset+1,
 		lipgloss.Width(line),
 	)
 }
 
-// order is a way to sort jobs, and how the titles show it.
-type order struct {
+// jobOrder is a way to sort jobs, with the way the titles show it.
+type jobOrder struct {
 	name string
-	draw.Sorting
+	draw.SortOrder
 	compare func(a, b *job.Job) int
 }
 
-// orders are what the sort key goes through. The active tab has its own in place of the first.
-var orders = jobOrders()
+// sortOrders are the orders that the sort key cycles through. The active tab has its own order instead of the first.
+var sortOrders = newSortOrders()
 
-func jobOrders() []order {
-	found := []order{{name: "usual", compare: view.CompareAges}}
+func newSortOrders() []jobOrder {
+	found := []jobOrder{{name: "usual", compare: view.CompareAges}}
 	for _, c := range jobColumns {
 		if c.Sort.Compare != nil {
-			found = append(found, order{
-				name:    cmp.Or(c.Sort.Name, c.Name),
-				Sorting: draw.Sorting{Column: c.Screen.Title, Ascending: c.Sort.Ascending},
-				compare: c.Sort.Compare,
+			found = append(found, jobOrder{
+				name:      cmp.Or(c.Sort.Name, c.Name),
+				SortOrder: draw.SortOrder{Column: c.Screen.Title, Ascending: c.Sort.Ascending},
+				compare:   c.Sort.Compare,
 			})
 		}
 	}
 	return found
 }
 
-// byAge is the order that turns the usual one round.
-var byAge = len(orders) - 1
+// ageOrderIndex is the index of the order that reverses the usual one.
+var ageOrderIndex = len(sortOrders) - 1
 
-func orderNames() (names []string) {
-	for i := range orders {
-		names = append(names, orders[i].name)
+func sortOrderNames() (names []string) {
+	for i := range sortOrders {
+		names = append(names, sortOrders[i].name)
 	}
 	return names
 }
@@ -252,32 +253,32 @@ type clusterJob struct {
 	*job.Job
 }
 
-func (j clusterJob) judged() assess.Judged { return j.cluster.assessed.Of(j.Job) }
+func (j clusterJob) judgedJob() assess.JudgedJob { return j.cluster.assessment.AssessJob(j.Job) }
 
-// known are the clusters of which something is known.
-func known(clusters []*clusterState) []*clusterState {
-	return slices.DeleteFunc(slices.Clone(clusters), func(c *clusterState) bool { return c.assessed == nil })
+// knownClusters returns the clusters with an assessment.
+func knownClusters(clusters []*clusterState) []*clusterState {
+	return slices.DeleteFunc(slices.Clone(clusters), func(c *clusterState) bool { return c.assessment == nil })
 }
 
-// allJobs are those of some clusters, and activeJobs those that have not ended.
+// allJobs returns the jobs of the clusters; activeJobs returns those that have not ended.
 func allJobs(clusters ...*clusterState) []clusterJob {
-	return jobsOf(clusters, func(s *watch.Snapshot) []*job.Job { return s.Jobs })
+	return collectJobs(clusters, func(s *watch.Snapshot) []*job.Job { return s.Jobs })
 }
 
 func activeJobs(clusters ...*clusterState) []clusterJob {
-	return jobsOf(clusters, func(s *watch.Snapshot) []*job.Job { return s.Active })
+	return collectJobs(clusters, func(s *watch.Snapshot) []*job.Job { return s.Active })
 }
 
-func jobsOf(clusters []*clusterState, list func(*watch.Snapshot) []*job.Job) (jobs []clusterJob) {
-	for _, c := range known(clusters) {
-		for _, j := range list(c.assessed.Snapshot) {
+func collectJobs(clusters []*clusterState, list func(*watch.Snapshot) []*job.Job) (jobs []clusterJob) {
+	for _, c := range knownClusters(clusters) {
+		for _, j := range list(c.assessment.Snapshot) {
 			jobs = append(jobs, clusterJob{c, j})
 		}
 	}
 	return jobs
 }
 
-func (o order) sort(jobs []clusterJob, reversed bool) []clusterJob {
+func (o jobOrder) sortJobs(jobs []clusterJob, reversed bool) []clusterJob {
 	slices.SortStableFunc(jobs, func(a, b clusterJob) int {
 		if reversed {
 			a, b = b, a
@@ -287,11 +288,12 @@ func (o order) sort(jobs []clusterJob, reversed bool) []clusterJob {
 	return jobs
 }
 
-// byUrgency orders the active tab: trouble first, then what runs longest, then the queue.
-func byUrgency(jobs []clusterJob) {
+// sortByUrgency sorts for the active tab: jobs in trouble first, then running jobs, the longest first, then the
+// queue.
+func sortByUrgency(jobs []clusterJob) {
 	rank := make(map[*job.Job]int, len(jobs))
 	for _, j := range jobs {
-		if !j.judged().Troubled() {
+		if !j.judgedJob().IsTroubled() {
 			rank[j.Job] += 2
 		}
 		if j.Stage == job.StageQueued {
@@ -303,7 +305,7 @@ func byUrgency(jobs []clusterJob) {
 			cmp.Compare(rank[a.Job], rank[b.Job]),
 			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: people wait for them
 			cmp.Compare(a.QueuePosition, b.QueuePosition),
-			a.Began().Compare(b.Began()),
+			a.BeganAt().Compare(b.BeganAt()),
 			human.CompareNames(a.Name, b.Name),
 		)
 	})

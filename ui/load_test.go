@@ -15,12 +15,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/creack/pty"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -41,7 +41,7 @@ type storeSource struct {
 
 func (s storeSource) Next(ctx context.Context) (*watch.Snapshot, error) {
 	select {
-	case <-s.store.Dirty():
+	case <-s.store.Updates():
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -77,31 +77,31 @@ func (f *fleet) meta(kind string, i int) metav1.ObjectMeta {
 }
 
 func (f *fleet) backup(i int) client.Object {
-	return &velerov1.Backup{
+	return &veleroapi.Backup{
 		ObjectMeta: f.meta("backup", i),
-		Status: velerov1.BackupStatus{
-			Phase: velerov1.BackupPhaseInProgress,
+		Status: veleroapi.BackupStatus{
+			Phase: veleroapi.BackupPhaseInProgress,
 			StartTimestamp: ptr(
 				ago(time.Hour),
 			),
-			Progress: &velerov1.BackupProgress{TotalItems: 1 << 30, ItemsBackedUp: f.version},
+			Progress: &veleroapi.BackupProgress{TotalItems: 1 << 30, ItemsBackedUp: f.version},
 		},
 	}
 }
 
 func (f *fleet) restore(i int) client.Object {
 	f.items[i]++
-	return &velerov1.Restore{ObjectMeta: f.meta("restore", i), Spec: velerov1.RestoreSpec{BackupName: "b"},
-		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour)),
-			Progress: &velerov1.RestoreProgress{TotalItems: 1 << 30, ItemsRestored: f.items[i]}}}
+	return &veleroapi.Restore{ObjectMeta: f.meta("restore", i), Spec: veleroapi.RestoreSpec{BackupName: "b"},
+		Status: veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour)),
+			Progress: &veleroapi.RestoreProgress{TotalItems: 1 << 30, ItemsRestored: f.items[i]}}}
 }
 
 func (f *fleet) volume(i int) client.Object {
-	v := &velerov1.PodVolumeBackup{
+	v := &veleroapi.PodVolumeBackup{
 		ObjectMeta: f.meta("volume", i),
-		Status:     velerov1.PodVolumeBackupStatus{Phase: velerov1.PodVolumeBackupPhaseInProgress},
+		Status:     veleroapi.PodVolumeBackupStatus{Phase: veleroapi.PodVolumeBackupPhaseInProgress},
 	}
-	v.Labels = map[string]string{velerov1.BackupUIDLabel: fmt.Sprintf("backup-%d", i%loadBackups)}
+	v.Labels = map[string]string{veleroapi.BackupUIDLabel: fmt.Sprintf("backup-%d", i%loadBackups)}
 	v.Status.Progress.TotalBytes, v.Status.Progress.BytesDone = 1<<40, int64(f.version)
 	return v
 }
@@ -208,14 +208,14 @@ func onTerminal(
 		_, err := Run(
 			ctx,
 			Options{
-				Clusters: []Cluster{{Inspector: &fakeCluster{source: storeSource{store}}, Context: "load"}},
-				Clock:    time.Now,
-				Theme:    "dark",
-				FPS:      30,
-				Tick:     time.Second,
-				Terminal: Terminal{Title: true, Progress: true},
-				Input:    tty,
-				Output:   tty,
+				Clusters:     []Cluster{{Backend: &fakeCluster{source: storeSource{store}}, Context: "load"}},
+				Clock:        time.Now,
+				Theme:        "dark",
+				FPS:          30,
+				TickInterval: time.Second,
+				Terminal:     Terminal{Title: true, Progress: true},
+				Input:        tty,
+				Output:       tty,
 			},
 		)
 		ended <- err
@@ -233,13 +233,13 @@ func BenchmarkBytes(b *testing.B) {
 			for i := range 30 {
 				at := func(d time.Duration) *metav1.Time { return ptr(metav1.NewTime(time.Now().Add(-d))) }
 				store.Upsert(
-					&velerov1.Backup{ObjectMeta: (&fleet{}).meta("backup", i), Status: velerov1.BackupStatus{
-						Phase: velerov1.BackupPhaseCompleted,
+					&veleroapi.Backup{ObjectMeta: (&fleet{}).meta("backup", i), Status: veleroapi.BackupStatus{
+						Phase: veleroapi.BackupPhaseCompleted,
 						StartTimestamp: at(
 							9 * time.Minute,
 						),
 						CompletionTimestamp: at(8 * time.Minute),
-						Progress:            &velerov1.BackupProgress{TotalItems: 400, ItemsBackedUp: 400},
+						Progress:            &veleroapi.BackupProgress{TotalItems: 400, ItemsBackedUp: 400},
 					}},
 				)
 			}
@@ -247,13 +247,13 @@ func BenchmarkBytes(b *testing.B) {
 			change := func() {
 				items += 20
 				for i := range running {
-					r := &velerov1.Restore{
+					r := &veleroapi.Restore{
 						ObjectMeta: (&fleet{version: items}).meta("restore", i),
-						Spec:       velerov1.RestoreSpec{BackupName: "b"},
-						Status: velerov1.RestoreStatus{
-							Phase:          velerov1.RestorePhaseInProgress,
+						Spec:       veleroapi.RestoreSpec{BackupName: "b"},
+						Status: veleroapi.RestoreStatus{
+							Phase:          veleroapi.RestorePhaseInProgress,
 							StartTimestamp: ptr(metav1.NewTime(time.Now().Add(-time.Hour))),
-							Progress:       &velerov1.RestoreProgress{TotalItems: 9000, ItemsRestored: items + i},
+							Progress:       &veleroapi.RestoreProgress{TotalItems: 9000, ItemsRestored: items + i},
 						},
 					}
 					r.CreationTimestamp = *r.Status.StartTimestamp
@@ -355,8 +355,8 @@ func benchmarkKey(b *testing.B, load bool) {
 // only one restore moves: to take it, to judge it, and to draw it.
 func BenchmarkOneMoves(b *testing.B) {
 	store := watch.NewStore(time.Now, 0)
-	ended := testbed.Large("velero", time.Now())
-	ended.Running = 0
+	ended := testbed.LargeFleet("velero", time.Now())
+	ended.RunningCount = 0
 	version := 0
 	for o, err := range ended.Objects() {
 		if err != nil {
@@ -369,17 +369,17 @@ func BenchmarkOneMoves(b *testing.B) {
 	began := metav1.NewTime(time.Now().Add(-time.Minute))
 	f := &fleet{version: version}
 	move := func() {
-		r := f.restore(0).(*velerov1.Restore)
+		r := f.restore(0).(*veleroapi.Restore)
 		r.Name, r.CreationTimestamp, r.Status.StartTimestamp = "running", began, &began
 		store.Upsert(r)
 	}
 	source := storeSource{store}
 	m, err := newModel(b.Context(), Options{
-		Clusters: []Cluster{{Inspector: &fakeCluster{source: source}, Context: "large"}},
-		Clock:    time.Now,
-		Theme:    "dark",
-		Tick:     time.Second,
-		Terminal: Terminal{Title: true, Progress: true},
+		Clusters:     []Cluster{{Backend: &fakeCluster{source: source}, Context: "large"}},
+		Clock:        time.Now,
+		Theme:        "dark",
+		TickInterval: time.Second,
+		Terminal:     Terminal{Title: true, Progress: true},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -394,7 +394,7 @@ func BenchmarkOneMoves(b *testing.B) {
 		move()
 		snap := store.Snapshot()
 		snap.Health, snap.Namespace = watch.Health{State: watch.Live}, "velero"
-		m.Update(snapshotAssessed{of, of.estimates.Assess(snap, time.Now())})
+		m.Update(snapshotAssessedMsg{of, of.estimates.AssessSnapshot(snap, time.Now())})
 		_ = m.View()
 	}
 	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/1000/float64(moves), "processor-ms/op")

@@ -21,7 +21,7 @@ import (
 func audited(t *testing.T) func(*Options) {
 	t.Helper()
 	dir := t.TempDir()
-	one := action.Entry{
+	one := action.AuditEntry{
 		Attempt:   "a1",
 		Context:   "prod-east",
 		Cluster:   "https://prod-east:6443",
@@ -34,7 +34,7 @@ func audited(t *testing.T) func(*Options) {
 		To:        "Failed",
 		Reason:    "INC-4711",
 	}
-	two := action.Entry{
+	two := action.AuditEntry{
 		Attempt:   "a2",
 		Context:   "prod-east",
 		Action:    "create",
@@ -44,7 +44,7 @@ func audited(t *testing.T) func(*Options) {
 		By:        "jane",
 		Reason:    "it was asked for",
 	}
-	three := action.Entry{
+	three := action.AuditEntry{
 		Attempt:   "a3",
 		Context:   "prod-west",
 		Action:    "pause",
@@ -54,7 +54,7 @@ func audited(t *testing.T) func(*Options) {
 		By:        "joe",
 	}
 	var log strings.Builder
-	note := func(ago time.Duration, e action.Entry, event string, change func(*action.Entry)) {
+	note := func(ago time.Duration, e action.AuditEntry, event string, change func(*action.AuditEntry)) {
 		e.Time, e.Event = noon.Add(-ago).UTC(), event
 		change(&e)
 		data, err := json.Marshal(e)
@@ -67,26 +67,28 @@ func audited(t *testing.T) func(*Options) {
 		50*time.Hour,
 		one,
 		"begin",
-		func(e *action.Entry) { e.Commands = []string{"kubectl patch restore crm-old", "kubectl get"} },
+		func(e *action.AuditEntry) { e.Commands = []string{"kubectl patch restore crm-old", "kubectl get"} },
 	)
-	note(50*time.Hour, one, "send", func(e *action.Entry) {
+	note(50*time.Hour, one, "send", func(e *action.AuditEntry) {
 		e.Patch = json.RawMessage(`[{"op":"add","path":"/status/phase","value":"Failed"}]`)
 	})
 	note(
 		50*time.Hour,
 		one,
 		"end",
-		func(e *action.Entry) { e.Sent, e.State, e.Message = action.Landed, action.Settled, "it stayed so" },
+		func(e *action.AuditEntry) {
+			e.Sent, e.State, e.Message = action.Landed, action.StateSettled, "it stayed so"
+		},
 	)
-	note(time.Hour, two, "begin", func(*action.Entry) {})
-	note(time.Hour, two, "send", func(e *action.Entry) { e.Object = json.RawMessage(`{"kind":"Restore"}`) })
-	note(time.Hour, two, "end", func(e *action.Entry) { e.Sent, e.State = action.Doubtful, action.Unfinished })
-	note(time.Minute, three, "begin", func(*action.Entry) {})
-	if err := os.WriteFile(filepath.Join(dir, action.LogFile), []byte(log.String()+"no entry\n"), 0o600); err != nil {
+	note(time.Hour, two, "begin", func(*action.AuditEntry) {})
+	note(time.Hour, two, "send", func(e *action.AuditEntry) { e.Object = json.RawMessage(`{"kind":"Restore"}`) })
+	note(time.Hour, two, "end", func(e *action.AuditEntry) { e.Sent, e.State = action.Doubtful, action.StateUnfinished })
+	note(time.Minute, three, "begin", func(*action.AuditEntry) {})
+	if err := os.WriteFile(filepath.Join(dir, action.AuditLogFile), []byte(log.String()+"no entry\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return func(o *Options) {
-		o.Audit = func(about string) (*document.Audit, error) { return document.ReadAudit(dir, about) }
+		o.LoadAudit = func(about string) (*document.Audit, error) { return document.ReadAudit(dir, about) }
 	}
 }
 
@@ -132,7 +134,7 @@ func TestLogWithoutEntries(t *testing.T) {
 		"veltui has changed nothing from this machine.": func(about string) (*document.Audit, error) { return document.ReadAudit(t.TempDir(), about) },
 		"The log cannot be read: it is a folder":        func(string) (*document.Audit, error) { return nil, errors.New("it is a folder") },
 	} {
-		m := screen(t, stageful(), 80, 24, func(o *Options) { o.Audit = read })
+		m := screen(t, stageful(), 80, 24, func(o *Options) { o.LoadAudit = read })
 		openLogScreen(t, m)
 		press(t, m, "y", "enter")
 		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, want) {

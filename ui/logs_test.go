@@ -12,11 +12,11 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/stored/logs"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/jobview"
 )
 
@@ -41,7 +41,7 @@ func logOf(lines ...string) []logs.Entry {
 		var ago int
 		var level, rest string
 		if _, err := fmt.Sscanf(l, "%d %s", &ago, &level); err != nil {
-			entries = append(entries, logs.Entry{Raw: []byte(l), Level: logs.Mark})
+			entries = append(entries, logs.Entry{Raw: []byte(l), Level: logs.Notice})
 			continue
 		}
 		_, rest, _ = strings.Cut(l, level+" ")
@@ -74,9 +74,9 @@ var overnight = logOf(
 
 func writes(origin logs.Origin, entries []logs.Entry, err error, stays bool) *scribe {
 	return &scribe{write: func(ctx context.Context, _ logs.Query, out logs.Output) error {
-		out.Origin(origin)
+		out.OnOrigin(origin)
 		for _, e := range entries {
-			if err := out.Line(e); err != nil {
+			if err := out.OnLine(e); err != nil {
 				return err
 			}
 		}
@@ -114,7 +114,7 @@ func drive(t *testing.T, m *Model, cmd tea.Cmd, want ...string) string {
 		}()
 	}
 	start(cmd)
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for {
 		frame := plain(checkFrame(t, m))
 		missing := ""
@@ -139,7 +139,7 @@ func drive(t *testing.T, m *Model, cmd tea.Cmd, want ...string) string {
 // closes waits until so many readings have ended.
 func closes(t *testing.T, s *scribe, want int32) {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); s.closed.Load() != want; time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(patience); s.closed.Load() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatalf("%d of %d readings ended", s.closed.Load(), want)
 		}
@@ -151,7 +151,7 @@ func runningRestore() *job.Job {
 		"running",
 		"nightly",
 		time.Hour,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour))},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour))},
 		time.Minute,
 	)
 }
@@ -210,7 +210,7 @@ func TestLogFrames(t *testing.T) {
 // A line that is so long that it comes in parts is one line.
 func TestLongLineCountsOnce(t *testing.T) {
 	long := logOf(`10 info msg="begins"`)
-	long = append(long, logs.Entry{Raw: []byte("goes on"), More: true}, logs.Entry{Raw: []byte("and ends"), More: true})
+	long = append(long, logs.Entry{Raw: []byte("goes on"), IsContinuation: true}, logs.Entry{Raw: []byte("and ends"), IsContinuation: true})
 	m := screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, long, nil, false)))
 	frame := drive(t, m, press(t, m, "3", "l"), "and ends")
 	if !strings.Contains(frame, "stored log  1 line\n") && !strings.Contains(frame, "stored log  1 line ") {
@@ -265,7 +265,7 @@ func TestLogKeys(t *testing.T) {
 	drive(t, m, press(t, m, "enter"), "item_backupper is not here")
 	press(t, m, "esc")
 
-	m.options.Folder = dir
+	m.options.SaveFolder = dir
 	nothing := func(after string) {
 		t.Helper()
 		if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
@@ -313,10 +313,10 @@ func TestLogsAreReadWhileThePageIsOpen(t *testing.T) {
 		"running",
 		"nightly",
 		time.Hour,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(time.Hour))},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted, StartTimestamp: ptr(ago(time.Hour))},
 		time.Minute,
 	)
-	_, cmd := m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(snapshotOf(ended), noon)})
+	_, cmd := m.Update(snapshotAssessedMsg{m.currentCluster, m.currentCluster.estimates.AssessSnapshot(snapshotOf(ended), noon)})
 	drive(t, m, cmd, "stored log", "from the store")
 	closes(t, s, 3)
 	press(t, m, "esc")
@@ -413,7 +413,7 @@ func TestCopyingALog(t *testing.T) {
 	m = screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, long, nil, false)))
 	drive(t, m, press(t, m, "3", "l"), "Setting up", "2,005 lines")
 	got := copied(press(t, m, "Y"), m)
-	if len(got) != 1 || len(got[0]) > jobview.MaxCopied || len(got[0]) < jobview.MaxCopied*9/10 ||
+	if len(got) != 1 || len(got[0]) > jobview.MaxCopyBytes || len(got[0]) < jobview.MaxCopyBytes*9/10 ||
 		strings.Contains(got[0], "\x1b") ||
 		!strings.Contains(m.notice, "only lines 1 to ") ||
 		!strings.Contains(m.notice, " of 2005 (s saves all)") {
@@ -422,7 +422,7 @@ func TestCopyingALog(t *testing.T) {
 	press(t, m, "G")
 	m.View()
 	got = copied(press(t, m, "Y"), m)
-	if len(got) != 1 || !strings.Contains(got[0], "item 1999") || len(got[0]) < jobview.MaxCopied*9/10 ||
+	if len(got) != 1 || !strings.Contains(got[0], "item 1999") || len(got[0]) < jobview.MaxCopyBytes*9/10 ||
 		!strings.Contains(m.notice, " to 2005 of 2005") {
 		t.Errorf("Y copied %d texts and said %q", len(got), m.notice)
 	}
@@ -434,7 +434,7 @@ func TestFromAMessageToItsLogLine(t *testing.T) {
 	failed := backupJob(
 		"stored",
 		time.Hour,
-		velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 2, Warnings: 1},
+		veleroapi.BackupStatus{Phase: veleroapi.BackupPhasePartiallyFailed, Errors: 2, Warnings: 1},
 		time.Hour,
 	)
 	results := artifact.Results{
@@ -498,7 +498,7 @@ func BenchmarkLogFrame(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := &scribe{write: func(_ context.Context, _ logs.Query, out logs.Output) error {
 				for i := range n {
-					if err := out.Line(
+					if err := out.OnLine(
 						logOf(fmt.Sprintf(`10 info msg="Restored %d items" name=token-%d restore=velero/running`, i, i))[0],
 					); err != nil {
 						return err
@@ -515,7 +515,7 @@ func BenchmarkLogFrame(b *testing.B) {
 			}
 			b.ResetTimer()
 			for b.Loop() {
-				m.stale = true
+				m.isFrameStale = true
 				m.View()
 				press(b, m, "down")
 			}

@@ -4,63 +4,62 @@ import (
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
 // spoiled is a snapshot with a malformed backup, restore, schedule, location
 // and repository.
 func spoiled() *watch.Snapshot {
-	hook := decode.Malformed{
+	hook := decode.MalformedField{
 		Field: "spec.hooks.resources[0].pre[0].exec.timeout",
 		Value: `"30d"`,
 		Error: "expected a duration",
 	}
-	ttl := decode.Malformed{
+	ttl := decode.MalformedField{
 		Field: "spec.template.ttl",
 		Value: `"` + strings.Repeat("long ", 11) + `"`,
 		Error: "expected a duration",
 	}
-	b := &velerov1.Backup{ObjectMeta: meta("bad-backup", 0)}
-	r := &velerov1.Restore{
+	b := &veleroapi.Backup{ObjectMeta: meta("bad-backup", 0)}
+	r := &veleroapi.Restore{
 		ObjectMeta: meta("bad-restore", 0),
-		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: ptr(ago(0))},
+		Status:     veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted, CompletionTimestamp: ptr(ago(0))},
 	}
-	snap := snapshotOf(job.Next(nil, job.Input{Backup: b, Malformed: []decode.Malformed{hook}, At: noon}),
-		job.Next(nil, job.Input{Restore: r, Malformed: []decode.Malformed{hook}, At: noon}),
+	snap := snapshotOf(job.Fold(nil, job.Observation{Backup: b, MalformedFields: []decode.MalformedField{hook}, ObservedAt: noon}),
+		job.Fold(nil, job.Observation{Restore: r, MalformedFields: []decode.MalformedField{hook}, ObservedAt: noon}),
 		running("good", "b", 871, 1402, 34))
 	snap.Malformed = append(
 		snap.Malformed,
-		watch.Malformed{
+		watch.MalformedObject{
 			Resource: watch.Backups,
 			Kind:     "Backup",
 			Name:     b.Name,
 			UID:      b.UID,
-			Fields:   []decode.Malformed{hook},
+			Fields:   []decode.MalformedField{hook},
 		},
-		watch.Malformed{
-			Resource: watch.Locations,
+		watch.MalformedObject{
+			Resource: watch.StorageLocations,
 			Kind:     "BackupStorageLocation",
-			Name:     snap.Locations[0].Name,
-			UID:      snap.Locations[0].UID,
-			Fields:   []decode.Malformed{ttl},
+			Name:     snap.StorageLocations[0].Name,
+			UID:      snap.StorageLocations[0].UID,
+			Fields:   []decode.MalformedField{ttl},
 		},
-		watch.Malformed{
+		watch.MalformedObject{
 			Resource: watch.Repositories,
 			Kind:     "BackupRepository",
 			Name:     "repo",
 			UID:      "repo",
-			Fields:   []decode.Malformed{ttl},
+			Fields:   []decode.MalformedField{ttl},
 		},
-		watch.Malformed{
+		watch.MalformedObject{
 			Resource: watch.Schedules,
 			Kind:     "Schedule",
 			Name:     snap.Schedules[0].Name,
 			UID:      snap.Schedules[0].UID,
-			Fields:   []decode.Malformed{ttl},
+			Fields:   []decode.MalformedField{ttl},
 		},
 	)
 	return snap

@@ -24,101 +24,101 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// idleTick is the slow clock's pace while nothing runs.
-const idleTick = time.Minute
+// idleTickPace is the slow clock's pace while nothing runs.
+const idleTickPace = time.Minute
 
 // Model is the root tea.Model: it routes messages to the screens and draws the frame.
 type Model struct {
-	options   Options
-	keys      []keys.Binding  // the program's own
-	changes   []keys.Binding  // those that lead to an action
-	ctx       context.Context // ends with the program
-	made      int             // counts the clusters that were shown
-	switching *switching      // the last switch that did not fail
-	left      *switching      // what was shown before it
-	namespace string          // the last one asked for
-	theme     *draw.Theme
-	dark      bool // the terminal's background
-	fewColors bool // at most sixteen
-	glyphs    *draw.Glyphs
+	options            Options
+	programBindings    []keys.Binding  // the keys of the program itself
+	changeBindings     []keys.Binding  // the keys that open an action
+	ctx                context.Context // ends with the program
+	lastClusterID      int             // the number of clusters shown so far
+	lastSwitch         *clusterSwitch  // the last switch that did not fail
+	previousSwitch     *clusterSwitch  // the clusters shown before it
+	requestedNamespace string          // the last namespace asked for
+	theme              *draw.Theme
+	darkBackground     bool // the terminal's background
+	fewColors          bool // at most sixteen
+	glyphs             *draw.Glyphs
 
-	width, height int
-	clusters      []*clusterState // those that are shown
-	at            *clusterState   // the one of the open screen
-	screens       []openScreen    // the open ones, the dashboard at the bottom
-	dashboard     *dashboard
-	watching      []*dialogScreen // those that were left while the result is watched
-	starts        fetch.Start     // makes commands of work that ends with the program
-	notice        string          // answers a key that could do nothing; it goes with the next key
-	presses       int             // counts keys and pastes
-	lastKey       string          // and when it came
-	lastKeyAt     time.Time
-	calls         narrate.Calls // to a person, that are due or wait
-	calling       bool          // while a clock runs for calls
-	unguided      bool          // true once the hints of the guide are hidden
-	parting       []string      // lines for the user's own terminal when the program has ended
-	command       *command.Line // where a command is typed
-	saveAs        keys.PathLine // where a file's path is confirmed
-	pace          time.Duration // of the armed slow clock
-	ticks         int           // only the slow clock's tick of this number counts
+	width, height     int
+	clusters          []*clusterState // the shown clusters
+	currentCluster    *clusterState   // the cluster of the open screen
+	screens           []screenOnStack // the open screens, the dashboard at the bottom
+	dashboard         *dashboard
+	backgroundDialogs []*dialogScreen // dialogs that were left while their result is awaited
+	startWork         fetch.StartFunc // starts work that ends with the program
+	notice            string          // the answer to a key that could do nothing; the next key clears it
+	inputCount        int             // counts keys and pastes
+	lastKey           string          // the last key, pressed at lastKeyAt
+	lastKeyAt         time.Time
+	notifications     narrate.Notifications // to a person, due or waiting
+	notifyArmed       bool                  // true while a timer runs for notifications
+	guideHidden       bool                  // true once the hints of the guide are hidden
+	exitLines         []string              // lines for the user's own terminal when the program has ended
+	commandLine       *command.InputLine    // where a command is typed
+	savePrompt        keys.PathPrompt       // where the path of a file is confirmed
+	tickPace          time.Duration         // the pace of the armed slow clock
+	tickNumber        int                   // only the slow clock's tick with this number counts
 
-	frame   tea.View // the last one, drawn again only when stale
-	stale   bool
-	undrawn bool  // whether it was stale before the present message
-	err     error // why the program ends, if the user did not want it
+	frame         tea.View // the last frame, drawn again only when stale
+	isFrameStale  bool
+	wasFrameStale bool  // stale, before the present message
+	exitErr       error // why the program ends, if the user did not ask for it
 }
 
-// snapshotAssessed brings a new snapshot, enriched and judged.
-type snapshotAssessed struct {
-	of *clusterState
+// snapshotAssessedMsg brings a new snapshot, enriched and judged.
+type snapshotAssessedMsg struct {
+	clusterState *clusterState
 	*assess.Assessment
 }
 
-// assessedAgain brings the last one, judged for the present.
-type assessedAgain snapshotAssessed
+// reassessedMsg brings the last snapshot, judged again for the current time.
+type reassessedMsg snapshotAssessedMsg
 
-type watchEnded struct {
-	of  *clusterState
-	err error
+type watchEndedMsg struct {
+	clusterState *clusterState
+	err          error
 }
 
-// ticked is the slow clock, which runs only while the screen depends on the time.
-type ticked struct{ n int }
+// tickMsg is the slow clock, which runs only while the screen depends on the time.
+type tickMsg struct{ tickNumber int }
 
-type panicked struct {
+type panicMsg struct {
 	value any
 	stack []byte
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, ctx: ctx, starts: starter(ctx), glyphs: &draw.Unicode, stale: true}
+	m := &Model{options: o, ctx: ctx, startWork: newStartFunc(ctx), glyphs: &draw.UnicodeGlyphs, isFrameStale: true}
 	if len(o.Clusters) == 0 {
 		return nil, errors.New("there is no cluster to show")
 	}
 	m.setClusters(o.Clusters)
 	m.dashboard = newDashboard(m)
-	m.dashboard.choose(o.Tabs, o.Columns)
-	m.screens = []openScreen{m.dashboard}
-	m.keys, m.changes = m.programKeys(), m.changeKeys()
-	m.command = command.New(m.newCommands())
+	m.dashboard.chooseTabs(o.Tabs, o.Columns)
+	m.screens = []screenOnStack{m.dashboard}
+	m.programBindings, m.changeBindings = m.newProgramBindings(), m.newChangeBindings()
+	m.commandLine = command.New(m.newCommands())
 	if o.ASCII {
-		m.glyphs = &draw.ASCII
+		m.glyphs = &draw.ASCIIGlyphs
 	}
 	return m, m.useTheme(true)
 }
 
-func starter(ctx context.Context) fetch.Start {
+func newStartFunc(ctx context.Context) fetch.StartFunc {
 	return func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(ctx)
-		return guarded(func() tea.Msg { return work(ctx) }), cancel
+		return recoverPanic(func() tea.Msg { return work(ctx) }), cancel
 	}
 }
 
-func guarded(cmd tea.Cmd) tea.Cmd {
+func recoverPanic(cmd tea.Cmd) tea.Cmd {
 	return func() (msg tea.Msg) {
 		defer func() {
 			if value := recover(); value != nil {
-				msg = panicked{value, debug.Stack()}
+				msg = panicMsg{value, debug.Stack()}
 			}
 		}()
 		return cmd()
@@ -128,31 +128,33 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 func (m *Model) Init() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
-		cmds = append(cmds, c.next(), m.loadAcknowledged(c))
+		cmds = append(cmds, c.awaitSnapshot(), m.loadAcknowledgements(c))
 	}
 	if _, byBackground := m.themeName(true); byBackground {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
-	if m.options.QuerySync {
+	if m.options.QuerySynchronizedOutput {
 		cmds = append(cmds, tea.Raw(ansi.RequestModeSynchronizedOutput))
 	}
-	if m.options.Unfinished != nil {
-		look, _ := m.starts(func(ctx context.Context) tea.Msg { return attemptsUnfinished(m.options.Unfinished(ctx)) })
+	if m.options.UnfinishedAttempts != nil {
+		look, _ := m.startWork(
+			func(ctx context.Context) tea.Msg { return unfinishedAttemptsMsg(m.options.UnfinishedAttempts(ctx)) },
+		)
 		cmds = append(cmds, look)
 	}
 	return tea.Batch(cmds...)
 }
 
-// attemptsUnfinished are sentences about earlier attempts that were not completed.
-type attemptsUnfinished []string
+// unfinishedAttemptsMsg holds sentences about earlier attempts that were not completed.
+type unfinishedAttemptsMsg []string
 
-// reportUnfinished shows the first, and leaves all of them on the user's terminal.
-func (m *Model) reportUnfinished(sentences attemptsUnfinished) {
+// reportUnfinished shows the first sentence, and leaves all of them on the user's terminal at the end.
+func (m *Model) reportUnfinished(sentences unfinishedAttemptsMsg) {
 	if len(sentences) == 0 {
-		m.unchanged()
+		m.keepFrame()
 		return
 	}
-	m.parting = append(m.parting, sentences...)
+	m.exitLines = append(m.exitLines, sentences...)
 	m.notice = sentences[0]
 	if more := len(sentences) - 1; more > 0 {
 		m.notice += fmt.Sprintf(" veltui prints this and %d more when you quit.", more)
@@ -160,10 +162,10 @@ func (m *Model) reportUnfinished(sentences attemptsUnfinished) {
 }
 
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.undrawn, m.stale = m.stale, true
+	m.wasFrameStale, m.isFrameStale = m.isFrameStale, true
 	switch msg.(type) {
 	case tea.KeyPressMsg, tea.PasteMsg, tea.MouseClickMsg, tea.MouseWheelMsg:
-		m.dashboard.attend()
+		m.dashboard.noteActivity()
 	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -172,165 +174,175 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		_ = m.useTheme(msg.IsDark()) // on an error, the theme stays
 	case tea.ColorProfileMsg:
 		m.fewColors = msg.Profile <= colorprofile.ANSI
-		_ = m.useTheme(m.dark)
+		_ = m.useTheme(m.darkBackground)
 	case tea.KeyPressMsg:
-		return m, m.pressed(msg)
+		return m, m.handleKey(msg)
 	case tea.PasteMsg:
-		return m, m.pasted(msg)
+		return m, m.handlePaste(msg)
 	case tea.MouseClickMsg:
-		return m, m.clicked(msg)
+		return m, m.handleClick(msg)
 	case tea.MouseWheelMsg:
-		m.wheeled(msg)
+		m.handleWheel(msg)
 		return m, nil
 	case tea.ResumeMsg:
 		return m, tea.ClearScreen
-	case snapshotAssessed:
-		if !m.shows(msg.of) {
+	case snapshotAssessedMsg:
+		if !m.isShown(msg.clusterState) {
 			return m, nil
 		}
-		over := m.show(msg.of, msg.Assessment)
-		return m, tea.Batch(over, msg.of.next(), m.tick(), m.ask(), m.look(), m.checkAccess(msg.of), m.call())
-	case assessedAgain:
+		over := m.applyAssessment(msg.clusterState, msg.Assessment)
+		return m, tea.Batch(
+			over,
+			msg.clusterState.awaitSnapshot(),
+			m.armClock(),
+			m.fetchMissing(),
+			m.takeCloserLook(),
+			m.checkAccess(msg.clusterState),
+			m.sendNotification(),
+		)
+	case reassessedMsg:
 		var over tea.Cmd
-		if m.shows(msg.of) && msg.Source == msg.of.assessed.Source {
-			over = m.show(msg.of, msg.Assessment)
+		if m.isShown(msg.clusterState) && msg.Source == msg.clusterState.assessment.Source {
+			over = m.applyAssessment(msg.clusterState, msg.Assessment)
 		}
-		return m, tea.Batch(over, m.tick(), m.ask(), m.look(), m.call())
-	case unboundKey:
-		if m.unchanged(); msg.n == m.presses {
-			m.notice, m.stale = msg.key+" does nothing here; "+m.options.Keys.Key("help")+" lists the keys", true
+		return m, tea.Batch(over, m.armClock(), m.fetchMissing(), m.takeCloserLook(), m.sendNotification())
+	case unboundKeyMsg:
+		if m.keepFrame(); msg.inputCount == m.inputCount {
+			m.notice, m.isFrameStale = msg.key+" does nothing here; "+m.options.Keys.FirstKey("help")+" lists the keys", true
 		}
-	case callDue:
-		m.unchanged()
-		m.calling = false
-		return m, m.call()
-	case clustersConnected:
-		return m, m.handleClusters(msg)
-	case ticked:
-		if msg.n != m.ticks {
-			m.unchanged()
-			return m, nil // a faster one has taken its place
+	case notifyDueMsg:
+		m.keepFrame()
+		m.notifyArmed = false
+		return m, m.sendNotification()
+	case clustersConnectedMsg:
+		return m, m.handleConnected(msg)
+	case tickMsg:
+		if msg.tickNumber != m.tickNumber {
+			m.keepFrame()
+			return m, nil // replaced by a faster tick
 		}
-		pace := m.pace
-		m.pace = 0
-		return m, m.judgeAgain(pace)
+		pace := m.tickPace
+		m.tickPace = 0
+		return m, m.reassessOutdated(pace)
 	case fetch.Message:
 		next, changed := msg.Deliver()
 		if !changed {
-			m.unchanged()
+			m.keepFrame()
 		}
-		return m, tea.Batch(next, m.ask())
-	case attemptsUnfinished:
+		return m, tea.Batch(next, m.fetchMissing())
+	case unfinishedAttemptsMsg:
 		m.reportUnfinished(msg)
-	case dialog.Watched:
-		m.handleWatched(msg.Of)
-	case keys.SaveAs:
+	case dialog.ObservationDoneMsg:
+		m.handleObservationDone(msg.Dialog)
+	case keys.SaveAsMsg:
 		m.notice = ""
-		return m, m.saveAs.Open(filepath.Join(m.options.Folder, filepath.Base(msg.Name)), msg.Do)
-	case jobview.Noticed:
+		path := filepath.Join(m.options.SaveFolder, filepath.Base(msg.ProposedPath))
+		return m, m.savePrompt.OpenWithPath(path, msg.WriteFile)
+	case jobview.NoticeMsg:
 		m.notice = msg.Text
-	case watchEnded:
-		return m, m.endWatch(msg.of, msg.err)
-	case panicked:
-		return m, m.end(fmt.Errorf("%v\n%s", msg.value, msg.stack), "veltui has a defect, please report it: %w")
+	case watchEndedMsg:
+		return m, m.handleWatchEnded(msg.clusterState, msg.err)
+	case panicMsg:
+		return m, m.endProgram(fmt.Errorf("%v\n%s", msg.value, msg.stack), "veltui has a defect, please report it: %w")
 	default:
-		return m, m.passOn(msg)
+		return m, m.forwardMessage(msg)
 	}
 	return m, nil
 }
 
-func (m *Model) passOn(msg tea.Msg) tea.Cmd {
+func (m *Model) forwardMessage(msg tea.Msg) tea.Cmd {
 	for _, s := range slices.Backward(m.screens) {
 		if cmd, handled := s.Update(msg); handled {
 			return cmd
 		}
 	}
 	switch {
-	case m.saveAs.Typing():
-		return m.saveAs.Update(msg)
-	case m.command.Typing():
-		return m.typedCommand(msg)
+	case m.savePrompt.IsTyping():
+		return m.savePrompt.Update(msg)
+	case m.commandLine.IsTyping():
+		return m.handleCommandInput(msg)
 	}
-	m.unchanged()
+	m.keepFrame()
 	return nil
 }
 
-// unchanged notes that a message changed nothing. What came before may still be undrawn.
-func (m *Model) unchanged() { m.stale = m.undrawn }
+// keepFrame notes that a message changed nothing. Changes of earlier messages may still have to be drawn.
+func (m *Model) keepFrame() { m.isFrameStale = m.wasFrameStale }
 
-func (m *Model) show(c *clusterState, a *assess.Assessment) tea.Cmd {
-	c.assessed = a
-	a.Coverage, a.NextRun = &c.coverage, &c.nextRun
-	over := m.findAttention(c)
-	m.hear(c)
-	m.dropQuestions(c)
+func (m *Model) applyAssessment(c *clusterState, a *assess.Assessment) tea.Cmd {
+	c.assessment = a
+	a.Coverage, a.NextRunPrediction = &c.coverageReading, &c.nextRunReading
+	over := m.updateFindings(c)
+	m.collectNotifications(c)
+	m.dropUnneededContents(c)
 	if len(m.screens) > 1 {
-		m.dashboard.attend()
+		m.dashboard.noteActivity()
 	}
-	m.reload(c)
+	m.refreshScreens(c)
 	return over
 }
 
-// reload has the screens take what is known of a cluster.
-func (m *Model) reload(c *clusterState) {
-	m.dashboard.load()
+// refreshScreens applies a cluster's present state to the screens.
+func (m *Model) refreshScreens(c *clusterState) {
+	m.dashboard.rebuildRows()
 	for _, s := range m.screens {
-		if s.cluster() == c {
-			s.Load(c.assessed)
+		if s.shownCluster() == c {
+			s.SetAssessment(c.assessment)
 		}
 	}
 }
 
-// judgeAgain judges snapshots again that are older than the slow clock's last tick.
-func (m *Model) judgeAgain(pace time.Duration) tea.Cmd {
+// reassessOutdated judges again all snapshots whose assessment is at least one pace old.
+func (m *Model) reassessOutdated(pace time.Duration) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, c := range known(m.clusters) {
-		if c.now(m.options.Clock).Sub(c.assessed.Environment.Now) >= pace {
-			cmds = append(cmds, c.judgeAgain())
+	for _, c := range knownClusters(m.clusters) {
+		if c.clusterTime(m.options.Clock).Sub(c.assessment.World.Now) >= pace {
+			cmds = append(cmds, c.reassess())
 		}
 	}
 	if len(cmds) == 0 {
-		m.unchanged()
-		return m.tick()
+		m.keepFrame()
+		return m.armClock()
 	}
 	return tea.Batch(cmds...)
 }
 
-// tick arms the slow clock: for ages and verdicts while jobs move, else by the minute.
-func (m *Model) tick() tea.Cmd {
-	shown, pace := known(m.clusters), idleTick
+// armClock arms the slow clock: at the tick interval while jobs are active or a cluster is not live, otherwise once a
+// minute.
+func (m *Model) armClock() tea.Cmd {
+	shown, pace := knownClusters(m.clusters), idleTickPace
 	for _, c := range shown {
-		if len(c.assessed.Snapshot.Active) > 0 || c.health().State != watch.Live {
-			pace = m.options.Tick
+		if len(c.assessment.Snapshot.Active) > 0 || c.currentHealth().State != watch.Live {
+			pace = m.options.TickInterval
 		}
 	}
-	if len(shown) == 0 || m.pace > 0 && m.pace <= pace {
+	if len(shown) == 0 || m.tickPace > 0 && m.tickPace <= pace {
 		return nil
 	}
-	m.pace = pace
-	m.ticks++
-	n := m.ticks
-	return tea.Tick(pace, func(time.Time) tea.Msg { return ticked{n} })
+	m.tickPace = pace
+	m.tickNumber++
+	n := m.tickNumber
+	return tea.Tick(pace, func(time.Time) tea.Msg { return tickMsg{n} })
 }
 
-// endWatch takes that a cluster is no longer followed. The others are.
-func (m *Model) endWatch(c *clusterState, err error) tea.Cmd {
-	if m.shows(c) && (len(m.clusters) == 1 || errors.Is(err, context.Canceled)) {
-		return m.end(err, "watching the cluster: %w")
+// handleWatchEnded handles the end of a cluster's watch. The other clusters are still followed.
+func (m *Model) handleWatchEnded(c *clusterState, err error) tea.Cmd {
+	if m.isShown(c) && (len(m.clusters) == 1 || errors.Is(err, context.Canceled)) {
+		return m.endProgram(err, "watching the cluster: %w")
 	}
-	c.ended = err
+	c.watchErr = err
 	return nil
 }
 
-// end ends the program. That it was cancelled is no reason of its own.
-func (m *Model) end(err error, format string) tea.Cmd {
+// endProgram ends the program. Cancellation is not reported as an error.
+func (m *Model) endProgram(err error, format string) tea.Cmd {
 	if !errors.Is(err, context.Canceled) {
-		m.err = fmt.Errorf(format, err)
+		m.exitErr = fmt.Errorf(format, err)
 	}
 	return tea.Quit
 }
 
-// themeName is the theme on a background, empty for the user's own.
+// themeName returns the name of the theme for a background, empty for the user's own theme.
 func (m *Model) themeName(dark bool) (name string, byBackground bool) {
 	switch {
 	case m.options.NoColor:
@@ -338,12 +350,12 @@ func (m *Model) themeName(dark bool) (name string, byBackground bool) {
 	case m.options.UserTheme != nil:
 		return "", false
 	}
-	return draw.ThemeFor(m.options.Theme, dark)
+	return draw.ResolveTheme(m.options.Theme, dark)
 }
 
-// useTheme takes the theme for a background, and for the terminal's colours.
+// useTheme sets the theme for a background and for the terminal's number of colours.
 func (m *Model) useTheme(dark bool) error {
-	m.dark = dark
+	m.darkBackground = dark
 	name, _ := m.themeName(dark)
 	theme := m.options.UserTheme
 	if name != "" {
@@ -353,7 +365,7 @@ func (m *Model) useTheme(dark bool) error {
 		}
 	}
 	if m.theme = theme; m.fewColors {
-		m.theme = theme.Basic()
+		m.theme = theme.ForSixteenColors()
 	}
 	return nil
 }

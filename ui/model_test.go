@@ -14,9 +14,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/terminal"
@@ -27,7 +27,7 @@ import (
 func show(m *Model, snap *watch.Snapshot) { showAt(m, snap, noon) }
 
 func showAt(m *Model, snap *watch.Snapshot, at time.Time) {
-	m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(snap, at)})
+	m.Update(snapshotAssessedMsg{m.currentCluster, m.currentCluster.estimates.AssessSnapshot(snap, at)})
 }
 
 func selectedName(t *testing.T, m *Model) string {
@@ -46,7 +46,7 @@ func TestSelectionStaysOnItsRowWhenRowsComeAndGo(t *testing.T) {
 	line := lineOf(t, m, want)
 
 	snap := manyJobs(100)
-	newer := ended("brand-new", velerov1.BackupPhaseCompleted, 1, time.Second, time.Second, 0, 0)
+	newer := ended("brand-new", veleroapi.BackupPhaseCompleted, 1, time.Second, time.Second, 0, 0)
 	snap.Jobs = append([]*job.Job{newer}, snap.Jobs...)
 	show(m, snap)
 	if got := selectedName(t, m); got != want {
@@ -74,7 +74,7 @@ func TestSelectionStaysOnItsRowWhenRowsComeAndGo(t *testing.T) {
 func lineOf(t *testing.T, m *Model, text string) int {
 	t.Helper()
 	for i, line := range strings.Split(ansi.Strip(checkFrame(t, m)), "\n") {
-		if strings.Contains(line, text) && strings.Contains(line, draw.Unicode.Cursor) {
+		if strings.Contains(line, text) && strings.Contains(line, draw.UnicodeGlyphs.Cursor) {
 			return i
 		}
 	}
@@ -108,12 +108,12 @@ func TestSortGoesThroughItsOrdersAndBack(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "3")
 	var firsts []string
-	for range len(orders) + 1 {
-		firsts = append(firsts, m.dashboard.backups.rows[0].item.(*job.Job).Name)
+	for range len(sortOrders) + 1 {
+		firsts = append(firsts, m.dashboard.backupsTab.rows[0].item.(*job.Job).Name)
 		press(t, m, "s")
 	}
-	if firsts[0] != firsts[len(orders)] {
-		t.Errorf("after all orders the first row is %s, not %s again", firsts[len(orders)], firsts[0])
+	if firsts[0] != firsts[len(sortOrders)] {
+		t.Errorf("after all orders the first row is %s, not %s again", firsts[len(sortOrders)], firsts[0])
 	}
 	if firsts[1] != "hourly-db-0900" {
 		t.Errorf("by name the first backup is %s", firsts[1])
@@ -126,9 +126,9 @@ func TestHalfPages(t *testing.T) {
 	press(t, m, "3")
 	first := selectedName(t, m)
 	checkFrame(t, m)
-	half := m.dashboard.tab.height / 2
+	half := m.dashboard.openTab.height / 2
 	press(t, m, "ctrl+d")
-	if at := m.dashboard.tab.cursor; at != half || half < 5 {
+	if at := m.dashboard.openTab.cursor; at != half || half < 5 {
 		t.Errorf("in a list of %d lines ctrl+d leads to row %d", 2*half, at)
 	}
 	press(t, m, "ctrl+u")
@@ -172,8 +172,8 @@ func TestBareFragmentsOfEscapeSequencesOnlyMoveAbout(t *testing.T) {
 	screens := everyScreen(t)
 	for _, k := range strings.Split("A B C D F H M O P Q R S [ ; ~ 0 1 2 3 4 5 6 7 8 9", " ") {
 		for name, screen := range screens {
-			if b := keys.Find(screen.keysNow(), k); b != nil && b.Group != keys.Move && k != "R" {
-				t.Errorf("%q means %s on screen %s", k, b.Says(), name)
+			if b := keys.FindByKey(screen.activeBindings(), k); b != nil && b.Group != keys.GroupMove && k != "R" {
+				t.Errorf("%q means %s on screen %s", k, b.CurrentDescription(), name)
 			}
 		}
 	}
@@ -184,8 +184,8 @@ func TestEscAndAKeyInOnePacketAreBoth(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "enter")
 	m.Update(tea.KeyPressMsg{Code: '3', Mod: tea.ModAlt})
-	if onTop(m) != "dashboard" || m.dashboard.tab != m.dashboard.backups {
-		t.Errorf("esc 3 leads to screen %s, tab %v", onTop(m), m.dashboard.tab.name)
+	if onTop(m) != "dashboard" || m.dashboard.openTab != m.dashboard.backupsTab {
+		t.Errorf("esc 3 leads to screen %s, tab %v", onTop(m), m.dashboard.openTab.name)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestNoRightsAreNotCalm(t *testing.T) {
 		{Resource: watch.Backups, State: watch.SourceForbidden},
 		{Resource: watch.Restores, State: watch.SourceForbidden},
 	}
-	snap.Notice = "this is a guess: velero"
+	snap.NamespaceNotice = "this is a guess: velero"
 	frame := ansi.Strip(checkFrame(t, screen(t, snap, 80, 24)))
 	if strings.Contains(frame, "idle") || strings.Contains(frame, "Nothing is running") ||
 		!strings.Contains(frame, "You may not list") {
@@ -210,8 +210,8 @@ func TestWhatFailedValidationIsAmongTheEnded(t *testing.T) {
 		backupJob(
 			"wrong",
 			time.Minute,
-			velerov1.BackupStatus{
-				Phase:            velerov1.BackupPhaseFailedValidation,
+			veleroapi.BackupStatus{
+				Phase:            veleroapi.BackupPhaseFailedValidation,
 				ValidationErrors: []string{"no such location"},
 			},
 			time.Minute,
@@ -219,7 +219,7 @@ func TestWhatFailedValidationIsAmongTheEnded(t *testing.T) {
 		backupJob(
 			"wrong-last-week",
 			150*time.Hour,
-			velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: ptr(ago(150 * time.Hour))},
+			veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFailed, StartTimestamp: ptr(ago(150 * time.Hour))},
 			150*time.Hour,
 		),
 	)
@@ -263,29 +263,29 @@ func TestStaleDataIsDated(t *testing.T) {
 }
 
 func TestNothingTicksWhenNothingMoves(t *testing.T) {
-	m := screen(t, snapshotOf(ended("b", velerov1.BackupPhaseCompleted, 1, time.Second, time.Minute, 0, 0)), 80, 24)
-	if m.pace != idleTick {
-		t.Errorf("the clock runs every %s though no job does", m.pace)
+	m := screen(t, snapshotOf(ended("b", veleroapi.BackupPhaseCompleted, 1, time.Second, time.Minute, 0, 0)), 80, 24)
+	if m.tickPace != idleTickPace {
+		t.Errorf("the clock runs every %s though no job does", m.tickPace)
 	}
 	before := m.View().Content
 	m.Update(tea.FocusMsg{})
-	if m.stale {
+	if m.isFrameStale {
 		t.Error("a message that changes nothing makes the frame be drawn again")
 	}
 	if m.View().Content != before {
 		t.Error("the frame changed though nothing did")
 	}
-	m.Update(ticked{m.ticks})
-	if m.stale || m.pace != idleTick {
-		t.Errorf("what was judged just now is judged again, or never: %s", m.pace)
+	m.Update(tickMsg{m.tickNumber})
+	if m.isFrameStale || m.tickPace != idleTickPace {
+		t.Errorf("what was judged just now is judged again, or never: %s", m.tickPace)
 	}
-	slow := m.ticks
+	slow := m.tickNumber
 	show(m, stageful()) // the minute is not over
-	if m.pace != time.Second {
-		t.Errorf("the clock runs every %s though jobs do", m.pace)
+	if m.tickPace != time.Second {
+		t.Errorf("the clock runs every %s though jobs do", m.tickPace)
 	}
 	m.View()
-	if _, cmd := m.Update(ticked{slow}); cmd != nil || m.stale {
+	if _, cmd := m.Update(tickMsg{slow}); cmd != nil || m.isFrameStale {
 		t.Error("two clocks run")
 	}
 }
@@ -319,11 +319,11 @@ func TestRunningRowChangesOnlyWhereItTells(t *testing.T) {
 func TestLateDigestDoesNotReplaceANewerSnapshot(t *testing.T) {
 	old := stageful()
 	m := screen(t, old, 80, 24)
-	late := m.at.assessed
+	late := m.currentCluster.assessment
 	newer := snapshotOf()
 	show(m, newer)
-	m.Update(assessedAgain{m.at, late})
-	if m.at.assessed.Source != newer {
+	m.Update(reassessedMsg{m.currentCluster, late})
+	if m.currentCluster.assessment.Source != newer {
 		t.Error("a digest of an old snapshot replaced the newer one")
 	}
 }
@@ -336,7 +336,7 @@ func TestRetryReachesTheSource(t *testing.T) {
 	}
 	cmd()
 	select {
-	case <-m.at.Inspector.(*fakeCluster).source.(*scripted).retries:
+	case <-m.currentCluster.Backend.(*fakeCluster).source.(*scripted).retries:
 	default:
 		t.Error("the source was not asked to retry")
 	}
@@ -345,23 +345,23 @@ func TestRetryReachesTheSource(t *testing.T) {
 func TestProgramEndsForTheRightReason(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "ctrl+c")
-	if !errors.Is(m.err, ErrInterrupted) {
-		t.Errorf("ctrl+c: %v", m.err)
+	if !errors.Is(m.exitErr, ErrInterrupted) {
+		t.Errorf("ctrl+c: %v", m.exitErr)
 	}
 	m = screen(t, nil, 80, 24)
-	m.Update(watchEnded{m.at, errors.New("gone")})
-	if m.err == nil || !strings.Contains(m.err.Error(), "gone") {
-		t.Errorf("the watch ended: %v", m.err)
+	m.Update(watchEndedMsg{m.currentCluster, errors.New("gone")})
+	if m.exitErr == nil || !strings.Contains(m.exitErr.Error(), "gone") {
+		t.Errorf("the watch ended: %v", m.exitErr)
 	}
 	m = screen(t, nil, 80, 24)
-	m.Update(watchEnded{m.at, context.Canceled})
-	if m.err != nil {
-		t.Errorf("a cancelled watch: %v", m.err)
+	m.Update(watchEndedMsg{m.currentCluster, context.Canceled})
+	if m.exitErr != nil {
+		t.Errorf("a cancelled watch: %v", m.exitErr)
 	}
-	msg := guarded(func() tea.Msg { panic("ouch") })()
+	msg := recoverPanic(func() tea.Msg { panic("ouch") })()
 	m.Update(msg)
-	if m.err == nil || !strings.Contains(m.err.Error(), "ouch") {
-		t.Errorf("a panicking command: %v", m.err)
+	if m.exitErr == nil || !strings.Contains(m.exitErr.Error(), "ouch") {
+		t.Errorf("a panicking command: %v", m.exitErr)
 	}
 }
 
@@ -390,7 +390,7 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 	reading := snapshotOf()
 	reading.Health = watch.Health{State: watch.Connecting}
 	reading.Sources = []watch.Source{
-		{Resource: watch.Backups, State: watch.SourceSyncing, Read: 500, Total: 10000, Since: reading.At},
+		{Resource: watch.Backups, State: watch.SourceSyncing, ObjectsRead: 500, ObjectsTotal: 10000, Since: reading.At},
 	}
 	for _, c := range []struct {
 		snap *watch.Snapshot
@@ -456,13 +456,13 @@ func TestKeysPageNamesEveryKey(t *testing.T) {
 		}
 	}
 	for name, m := range everyScreen(t) {
-		for _, b := range m.keysNow() {
-			if b.Label == "" || b.Says() == "" {
+		for _, b := range m.activeBindings() {
+			if b.Label == "" || b.CurrentDescription() == "" {
 				t.Errorf("a binding without help on screen %s: %q", name, b.Keys)
 			}
 			for _, label := range strings.Fields(b.Label) {
 				if !slices.Contains(named, label) {
-					t.Errorf("%s (%s, on screen %s) is not in docs/keys.md", label, b.Says(), name)
+					t.Errorf("%s (%s, on screen %s) is not in docs/keys.md", label, b.CurrentDescription(), name)
 				}
 			}
 		}
@@ -496,18 +496,18 @@ func everyScreen(t *testing.T) map[string]*Model {
 
 // onTop names the screen that keys go to.
 func onTop(m *Model) string {
-	switch m.top().(type) {
+	switch m.topScreen().(type) {
 	case *helpScreen:
 		return "help"
 	case *dialogScreen:
 		return "dialog"
-	case *formScreen:
+	case *restoreFormScreen:
 		return "form"
 	case *jobScreen:
 		return "job"
-	case *otherScreen:
+	case *resourceScreen:
 		return "other"
-	case *logScreen:
+	case *auditScreen:
 		return "log"
 	}
 	return "dashboard"
@@ -547,7 +547,7 @@ func TestBackgroundAndColorsChooseTheTheme(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.colors <= colorprofile.ANSI {
-			want = want.Basic()
+			want = want.ForSixteenColors()
 		}
 		if m.theme.Bad.Render("x")+m.theme.Good.Render("x") != want.Bad.Render("x")+want.Good.Render("x") {
 			t.Errorf("--theme %q on %v with %s is not %s", c.theme, c.ground, c.colors, c.want)
@@ -561,9 +561,9 @@ func TestWhatWasNotDrawnIsDrawnLater(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	before := m.View().Content
 	press(t, m, "2")
-	for _, msg := range []tea.Msg{struct{}{}, ticked{n: -1}} {
+	for _, msg := range []tea.Msg{struct{}{}, tickMsg{tickNumber: -1}} {
 		m.Update(msg)
-		if !m.stale {
+		if !m.isFrameStale {
 			t.Errorf("%T takes the frame of what was before it", msg)
 		}
 	}
@@ -586,7 +586,7 @@ func calledWith(cmd tea.Cmd) (texts []string) {
 				texts = append(texts, calledWith(c)...)
 			}
 		}
-		if n, ok := msg.(terminal.Notified); ok {
+		if n, ok := msg.(terminal.NotifyMsg); ok {
 			texts = append(texts, n.Text)
 		}
 	case <-time.After(50 * time.Millisecond): // it waits for a snapshot or for the clock
@@ -595,10 +595,10 @@ func calledWith(cmd tea.Cmd) (texts []string) {
 }
 
 func TestJobsThatEndCallAPerson(t *testing.T) {
-	for _, how := range []terminal.Notification{"", terminal.NoNotification, terminal.Bell} {
+	for _, how := range []terminal.NotificationMethod{"", terminal.NoNotification, terminal.Bell} {
 		m := screen(t, nil, 80, 24, func(o *Options) { o.Terminal.Notify = how })
 		bring := func(snap *watch.Snapshot) []string {
-			_, cmd := m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(snap, noon)})
+			_, cmd := m.Update(snapshotAssessedMsg{m.currentCluster, m.currentCluster.estimates.AssessSnapshot(snap, noon)})
 			return calledWith(cmd)
 		}
 		if got := bring(stageful()); len(got) != 0 {
@@ -607,7 +607,7 @@ func TestJobsThatEndCallAPerson(t *testing.T) {
 		later := stageful()
 		for i, j := range later.Jobs {
 			if j.Name == "nightly-crm" {
-				later.Jobs[i] = ended("nightly-crm", velerov1.BackupPhaseFailed, 310, time.Minute, 0, 1, 0)
+				later.Jobs[i] = ended("nightly-crm", veleroapi.BackupPhaseFailed, 310, time.Minute, 0, 1, 0)
 			}
 		}
 		later.Active = slices.DeleteFunc(later.Active, func(j *job.Job) bool { return j.Name == "nightly-crm" })

@@ -37,7 +37,7 @@ func TestClicks(t *testing.T) {
 			t.Fatalf("at %v a click selects %s on %s", size, got, onTop(m))
 		}
 		click(t, m, "db-restore")
-		if onTop(m) != "job" || m.job().Job().Name != "db-restore" {
+		if onTop(m) != "job" || m.findJobScreen().Job().Name != "db-restore" {
 			t.Fatalf("at %v the second click leads to %s", size, onTop(m))
 		}
 		for _, page := range []string{"Time", "YAML", "Results", "Overview", "Vol"} {
@@ -50,8 +50,8 @@ func TestClicks(t *testing.T) {
 		press(t, m, "esc")
 		for _, tab := range []string{"5 Storage", "2 Restores", "3 Backups", "4 Sched"} {
 			click(t, m, tab)
-			if _, name, _ := strings.Cut(tab, " "); !strings.HasPrefix(m.dashboard.tab.name, name) {
-				t.Errorf("at %v a click on %s leads to %s", size, tab, m.dashboard.tab.name)
+			if _, name, _ := strings.Cut(tab, " "); !strings.HasPrefix(m.dashboard.openTab.name, name) {
+				t.Errorf("at %v a click on %s leads to %s", size, tab, m.dashboard.openTab.name)
 			}
 		}
 		click(t, m, "nightly-crm")
@@ -92,12 +92,12 @@ func TestWheel(t *testing.T) {
 	press(t, m, "3")
 	m.View()
 	wheel(m, tea.MouseWheelDown, 4)
-	if top := m.dashboard.tab.top; top != 12 {
+	if top := m.dashboard.openTab.firstVisible; top != 12 {
 		t.Errorf("the list begins at row %d", top)
 	}
 	checkFrame(t, m)
 	wheel(m, tea.MouseWheelUp, 100)
-	if top := m.dashboard.tab.top; top != 0 {
+	if top := m.dashboard.openTab.firstVisible; top != 0 {
 		t.Errorf("the list begins at row %d", top)
 	}
 	for name, keys := range map[string][]string{"job": {"1", "enter", "YAML"}, "help": {"?"}} {
@@ -120,18 +120,18 @@ func TestTheMouseNeverConfirms(t *testing.T) {
 	for _, frame := range dialogFrames {
 		b := newBench(t, 80, 24)
 		frame.show(t, b)
-		before, stage := b.frame(), find[*dialogScreen](b.Model).Stage()
+		before, stage := b.frame(), findScreen[*dialogScreen](b.Model).Stage()
 		for y := range 24 {
 			for x := 0; x < 80; x += 3 {
 				b.Update(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 			}
 		}
-		if after := b.frame(); find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != stage ||
+		if after := b.frame(); findScreen[*dialogScreen](b.Model) == nil || findScreen[*dialogScreen](b.Model).Stage() != stage ||
 			after != before {
 			t.Errorf("%s: clicks changed the dialog:\n%s", frame.name, after)
 		}
 		wheel(b.Model, tea.MouseWheelDown, 3)
-		if find[*dialogScreen](b.Model).Stage() != stage {
+		if findScreen[*dialogScreen](b.Model).Stage() != stage {
 			t.Errorf("%s: the wheel changed the dialog", frame.name)
 		}
 	}
@@ -156,7 +156,7 @@ func TestTheMouseIsOff(t *testing.T) {
 	before := m.View()
 	m.Update(tea.MouseMotionMsg{X: 3, Y: 3})
 	m.Update(tea.MouseReleaseMsg{X: 3, Y: 3})
-	if m.stale || fmt.Sprint(m.View().Content) != fmt.Sprint(before.Content) {
+	if m.isFrameStale || fmt.Sprint(m.View().Content) != fmt.Sprint(before.Content) {
 		t.Error("a movement of the mouse draws a frame")
 	}
 }

@@ -16,347 +16,370 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-func (m *Model) allowed(holds func(allowed) bool) func() bool {
-	return func() bool { return holds(m.shown().allows()) }
+func (m *Model) globalKeyCondition(holds func(globalKeySet) bool) func() bool {
+	return func() bool { return holds(m.screenBelowHelp().globalKeys()) }
 }
 
-func (m *Model) onDashboard() bool { return m.shown() == openScreen(m.dashboard) }
+func (m *Model) isOnDashboard() bool { return m.screenBelowHelp() == screenOnStack(m.dashboard) }
 
-func (m *Model) changeKeys() []keys.Binding {
-	onJobs := m.allowed(func(a allowed) bool { return a.jobs })
-	deletion := changeKey(m, "delete", "X", "delete", m.deletable, m.deleteJobs)
-	deletion.Short = false // the footer names what is wanted often
+func (m *Model) newChangeBindings() []keys.Binding {
+	onJobs := m.globalKeyCondition(func(a globalKeySet) bool { return a.jobActions })
+	deletion := newChangeBinding(m, "delete", "X", "delete", m.deletionTargets, m.openDeletion)
+	deletion.InFooter = false // the footer names frequent keys
 	return []keys.Binding{
 		{
-			Name:   "preview",
-			Keys:   []string{"R"},
-			Label:  "R",
-			What:   "preview a restore",
-			Group:  keys.Look,
-			On:     onJobs,
-			WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),
-			Do:     run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) }),
+			Name:        "preview",
+			Keys:        []string{"R"},
+			Label:       "R",
+			Description: "preview a restore",
+			Group:       keys.GroupLook,
+			Active:      onJobs,
+			Unavailable: keys.UnavailableUnless(func() bool { return m.targetJob() != nil }, noJobSelected),
+			Do:          keylessAction(func() tea.Cmd { return m.openRestoreForm(m.focusedCluster(), m.targetJob()) }),
 		},
 		{
-			Name:   "finalize",
-			Keys:   []string{"f"},
-			Label:  "f",
-			What:   "finalize",
-			Group:  keys.Change,
-			Short:  true,
-			Writes: true,
-			Fits:   func() bool { return onJobs() && m.wantsFinalize() },
-			On:     m.allowed(func(a allowed) bool { return a.main }),
-			WhyNot: m.finalizeUnavailable,
-			Do:     run(m.openFinalize),
+			Name:         "finalize",
+			Keys:         []string{"f"},
+			Label:        "f",
+			Description:  "finalize",
+			Group:        keys.GroupChange,
+			InFooter:     true,
+			Writes:       true,
+			ShowInFooter: func() bool { return onJobs() && m.isFinalizeSuggested() },
+			Active:       m.globalKeyCondition(func(a globalKeySet) bool { return a.actions }),
+			Unavailable:  m.finalizeUnavailable,
+			Do:           keylessAction(m.openFinalize),
 		},
 		{
-			Name:   "cancel-volume",
-			Keys:   []string{"X"},
-			Label:  "X",
-			What:   "cancel this volume",
-			Brief:  "cancel",
-			Group:  keys.Change,
-			Short:  true,
-			Writes: true,
-			On:     func() bool { s, ok := m.shown().(*jobScreen); return ok && s.SelectedVolume() != nil },
-			Fits:   func() bool { return !m.job().SelectedVolume().Ended() },
-			WhyNot: func() string { return m.writesUnavailable(m.focus()) },
-			Do:     run(m.openCancelVolume),
+			Name:         "cancel-volume",
+			Keys:         []string{"X"},
+			Label:        "X",
+			Description:  "cancel this volume",
+			FooterText:   "cancel",
+			Group:        keys.GroupChange,
+			InFooter:     true,
+			Writes:       true,
+			Active:       func() bool { s, ok := m.screenBelowHelp().(*jobScreen); return ok && s.SelectedVolume() != nil },
+			ShowInFooter: func() bool { return !m.findJobScreen().SelectedVolume().HasEnded() },
+			Unavailable:  func() string { return m.writesUnavailable(m.focusedCluster()) },
+			Do:           keylessAction(m.openCancelVolume),
 		},
 		{
-			Name:   "mark",
-			Keys:   []string{"m"},
-			Label:  "m",
-			What:   "mark, to finalize or delete several",
-			Group:  keys.Change,
-			Writes: true,
-			On:     m.onDashboard,
-			WhyNot: m.markUnavailable,
-			Do:     keys.Run(m.dashboard.toggleMark),
+			Name:        "mark",
+			Keys:        []string{"m"},
+			Label:       "m",
+			Description: "mark, to finalize or delete several",
+			Group:       keys.GroupChange,
+			Writes:      true,
+			Active:      m.isOnDashboard,
+			Unavailable: m.markUnavailable,
+			Do:          keys.DoFunc(m.dashboard.toggleMark),
 		},
-		changeKey(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),
-		changeKey(m, "pause", "p", "pause, or let it go on", m.dashboard.selectedSchedule, m.pauseSchedule),
+		newChangeBinding(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),
+		newChangeBinding(m, "pause", "p", "pause, or let it go on", m.dashboard.selectedSchedule, m.pauseSchedule),
 		deletion,
 	}
 }
 
-// wantsFinalize reports whether a job that the key means is in trouble, or was marked.
-func (m *Model) wantsFinalize() bool {
-	of, jobs := m.subjects()
-	return len(jobs) > 1 || jobs[0] != nil && of.assessed != nil && of.assessed.Of(jobs[0]).Troubled()
+// isFinalizeSuggested reports whether a job that the finalize key applies to is in trouble, or several are marked.
+func (m *Model) isFinalizeSuggested() bool {
+	of, jobs := m.finalizeTargets()
+	return len(jobs) > 1 || jobs[0] != nil && of.assessment != nil && of.assessment.AssessJob(jobs[0]).IsTroubled()
 }
 
-func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd { return cmd() } }
+func keylessAction(cmd func() tea.Cmd) func(string) tea.Cmd {
+	return func(string) tea.Cmd { return cmd() }
+}
 
-func (m *Model) programKeys() []keys.Binding {
+func (m *Model) newProgramBindings() []keys.Binding {
 	applying := func() bool {
-		d := find[*dialogScreen](m)
-		return d != nil && d.Stage() == dialog.Applying
+		d := findScreen[*dialogScreen](m)
+		return d != nil && d.Stage() == dialog.StageApplying
 	}
 	return []keys.Binding{
-		{Name: "reconnect", Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App,
-			On: m.allowed(func(a allowed) bool { return a.main }), Do: run(m.retry)},
+		{Name: "reconnect", Keys: []string{"r"}, Label: "r", Description: "reconnect now", Group: keys.GroupApp,
+			Active: m.globalKeyCondition(func(a globalKeySet) bool { return a.actions }), Do: keylessAction(m.reconnect)},
 		{
-			Name:   "redraw",
-			Keys:   []string{"ctrl+l"},
-			Label:  "ctrl+l",
-			What:   "redraw the screen",
-			Group:  keys.App,
-			Always: true,
-			Do:     run(func() tea.Cmd { return tea.ClearScreen }),
+			Name:             "redraw",
+			Keys:             []string{"ctrl+l"},
+			Label:            "ctrl+l",
+			Description:      "redraw the screen",
+			Group:            keys.GroupApp,
+			WorksDuringGrace: true,
+			Do:               keylessAction(func() tea.Cmd { return tea.ClearScreen }),
 		},
-		{Name: "suspend", Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
-			On: m.allowed(func(a allowed) bool { return a.suspend }), Do: run(func() tea.Cmd { return tea.Suspend })},
 		{
-			Name:  "command",
-			Keys:  []string{":"},
-			Label: ":",
-			What:  "command",
-			Group: keys.App,
-			Short: true,
-			Fits:  m.onDashboard,
-			On: m.allowed(
-				func(a allowed) bool { return a.command },
+			Name:             "suspend",
+			Keys:             []string{"ctrl+z"},
+			Label:            "ctrl+z",
+			Description:      "suspend",
+			Group:            keys.GroupApp,
+			WorksDuringGrace: true,
+			Active: m.globalKeyCondition(
+				func(a globalKeySet) bool { return a.suspend },
 			),
-			Do: run(func() tea.Cmd { return m.command.Open() }),
-		},
-		{Name: "help", Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
-			On: func() bool { return m.helping() || m.shown().allows().help }, Do: keys.Run(m.toggleHelp)},
-		{
-			Name:  "form-help",
-			Keys:  []string{"f1"},
-			Label: "f1",
-			What:  "help",
-			Group: keys.App,
-			Short: true,
-			On:    m.writing,
-			Do:    keys.Run(m.toggleHelp),
+			Do: keylessAction(func() tea.Cmd { return tea.Suspend }),
 		},
 		{
-			Name:    "quit",
-			Keys:    []string{"q"},
-			Label:   "q",
-			What:    "quit",
-			WhatNow: keys.Either(applying, "stop and quit", "quit"),
-			Group:   keys.App,
-			Short:   true,
-			On:      m.allowed(func(a allowed) bool { return a.quit }),
-			Do:      run(m.quit),
+			Name:         "command",
+			Keys:         []string{":"},
+			Label:        ":",
+			Description:  "command",
+			Group:        keys.GroupApp,
+			InFooter:     true,
+			ShowInFooter: m.isOnDashboard,
+			Active: m.globalKeyCondition(
+				func(a globalKeySet) bool { return a.command },
+			),
+			Do: keylessAction(func() tea.Cmd { return m.commandLine.OpenEmpty() }),
 		},
 		{
-			Keys:   []string{"ctrl+c"},
-			Label:  "ctrl+c",
-			What:   "quit at once",
-			Group:  keys.App,
-			Always: true,
-			Do:     run(m.interrupt),
+			Name:        "help",
+			Keys:        []string{"?"},
+			Label:       "?",
+			Description: "help",
+			Group:       keys.GroupApp,
+			InFooter:    true,
+			Active:      func() bool { return m.isHelpOpen() || m.screenBelowHelp().globalKeys().help },
+			Do:          keys.DoFunc(m.toggleHelp),
+		},
+		{
+			Name:        "form-help",
+			Keys:        []string{"f1"},
+			Label:       "f1",
+			Description: "help",
+			Group:       keys.GroupApp,
+			InFooter:    true,
+			Active:      m.isTypingInForm,
+			Do:          keys.DoFunc(m.toggleHelp),
+		},
+		{
+			Name:               "quit",
+			Keys:               []string{"q"},
+			Label:              "q",
+			Description:        "quit",
+			DynamicDescription: keys.ChooseText(applying, "stop and quit", "quit"),
+			Group:              keys.GroupApp,
+			InFooter:           true,
+			Active:             m.globalKeyCondition(func(a globalKeySet) bool { return a.quit }),
+			Do:                 keylessAction(m.quitProgram),
+		},
+		{
+			Keys:             []string{"ctrl+c"},
+			Label:            "ctrl+c",
+			Description:      "quit at once",
+			Group:            keys.GroupApp,
+			WorksDuringGrace: true,
+			Do:               keylessAction(m.interruptProgram),
 		},
 	}
 }
 
-// guideScreen tells the guide what is on the screen, and whether its job has ended.
-func (m *Model) guideScreen() (on guide.Screen, ended bool) {
+// guideState returns what is on the screen for the guide, and whether its job has ended.
+func (m *Model) guideState() (on guide.Screen, ended bool) {
 	g := m.options.Guide
-	if g == nil || m.unguided || m.helping() || m.at.assessed == nil {
-		return guide.Elsewhere, false
+	if g == nil || m.guideHidden || m.isHelpOpen() || m.currentCluster.assessment == nil {
+		return guide.OtherScreen, false
 	}
-	jobs := m.at.assessed.Snapshot.Jobs
-	led := slices.IndexFunc(jobs, func(j *job.Job) bool { return j.Name == g.Job })
+	jobs := m.currentCluster.assessment.Snapshot.Jobs
+	led := slices.IndexFunc(jobs, func(j *job.Job) bool { return j.Name == g.JobName })
 	if led < 0 {
-		return guide.Elsewhere, false
+		return guide.OtherScreen, false
 	}
-	ended = jobs[led].Terminal()
-	switch top := m.top().(type) {
+	ended = jobs[led].IsTerminal()
+	switch top := m.topScreen().(type) {
 	case *dialogScreen:
-		if top.Finalizes(g.Job) {
-			return guide.Dialog, ended
+		if top.IsFinalizing(g.JobName) {
+			return guide.ConfirmDialog, ended
 		}
 	case *jobScreen:
-		if top.Job().Name == g.Job {
-			return guide.Job, ended
+		if top.Job().Name == g.JobName {
+			return guide.JobScreen, ended
 		}
 	case *dashboard:
 		selected := top.selectedJob()
 		switch {
-		case top.tab != top.active && !ended:
-		case selected != nil && selected.Name == g.Job:
-			return guide.Row, ended
+		case top.openTab != top.activeTab && !ended:
+		case selected != nil && selected.Name == g.JobName:
+			return guide.JobRow, ended
 		default:
-			return guide.List, ended
+			return guide.JobList, ended
 		}
 	}
-	return guide.Elsewhere, ended
+	return guide.OtherScreen, ended
 }
 
-func (m *Model) guideKeys() []keys.Binding {
+func (m *Model) guideBindings() []keys.Binding {
 	if m.options.Guide == nil {
 		return nil
 	}
-	return []keys.Binding{{Keys: []string{"x"}, Label: "x", What: "hide the hints", Group: keys.App,
-		On: func() bool {
-			on, ended := m.guideScreen()
-			_, text := m.options.Guide.Hint(on, ended)
-			return text != "" && on != guide.Dialog
+	return []keys.Binding{{Keys: []string{"x"}, Label: "x", Description: "hide the hints", Group: keys.GroupApp,
+		Active: func() bool {
+			on, ended := m.guideState()
+			_, text := m.options.Guide.HintFor(on, ended)
+			return text != "" && on != guide.ConfirmDialog
 		},
-		Do: func(string) tea.Cmd { m.unguided = true; return nil }}}
+		Do: func(string) tea.Cmd { m.guideHidden = true; return nil }}}
 }
 
-// screenKeys are the keys of the screen on top, help left out, and the program's.
-func (m *Model) screenKeys() []keys.Binding {
-	return m.options.Keys.Apply(slices.Concat(m.shown().Keys(), m.changes, m.keys, m.guideKeys()))
+// screenBindings returns the keys of the screen on top, or of the one below help, and the program's keys.
+func (m *Model) screenBindings() []keys.Binding {
+	return m.options.Keys.RebindAll(
+		slices.Concat(m.screenBelowHelp().Bindings(), m.changeBindings, m.programBindings, m.guideBindings()),
+	)
 }
 
-func (m *Model) keysNow() []keys.Binding {
-	if m.helping() {
-		return m.options.Keys.Apply(slices.Concat(m.top().Keys(), m.keys))
+func (m *Model) activeBindings() []keys.Binding {
+	if m.isHelpOpen() {
+		return m.options.Keys.RebindAll(slices.Concat(m.topScreen().Bindings(), m.programBindings))
 	}
-	return m.screenKeys()
+	return m.screenBindings()
 }
 
-func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
+func (m *Model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
 	before, since := m.lastKey, m.options.Clock().Sub(m.lastKeyAt)
-	m.presses, m.lastKey, m.lastKeyAt = m.presses+1, key, m.options.Clock()
-	if b := keys.Find(m.keysNow(), key); b != nil && b.Name == "suspend" { // also while text is typed
+	m.inputCount, m.lastKey, m.lastKeyAt = m.inputCount+1, key, m.options.Clock()
+	if b := keys.FindByKey(m.activeBindings(), key); b != nil && b.Name == "suspend" { // also while text is typed
 		return b.Do(key)
 	}
-	if cmd, typed := m.prompted(msg); typed {
+	if cmd, typed := m.handlePromptInput(msg); typed {
 		return cmd
 	}
 	m.notice = ""
-	if key == "esc" && !m.helping() && find[*dialogScreen](m) == nil { // there it has a meaning of its own
-		if cmd, handled := m.stopSwitching(); handled {
+	if key == "esc" && !m.isHelpOpen() && findScreen[*dialogScreen](m) == nil { // a dialog has its own esc
+		if cmd, handled := m.cancelSwitch(); handled {
 			return cmd
 		}
 	}
-	b := keys.Find(m.keysNow(), key)
-	w, writes := m.top().(writer)
+	b := keys.FindByKey(m.activeBindings(), key)
+	w, writes := m.topScreen().(textEditor)
 	switch {
-	case writes && (b == nil || !b.Always) && w.Takes(msg, b != nil):
-		return w.Type(msg)
+	case writes && (b == nil || !b.WorksDuringGrace) && w.AcceptsKey(msg, b != nil):
+		return w.HandleTyping(msg)
 	case b == nil && msg.Mod == tea.ModAlt:
-		// On a slow line esc and the next key arrive as one: two were meant.
+		// Over a slow connection, esc and the next key arrive as one key: take them as two.
 		second := tea.KeyPressMsg{Code: msg.Code, Text: string(msg.Code)}
-		return tea.Sequence(m.pressed(tea.KeyPressMsg{Code: tea.KeyEscape}), m.pressed(second))
+		return tea.Sequence(m.handleKey(tea.KeyPressMsg{Code: tea.KeyEscape}), m.handleKey(second))
 	case b == nil:
-		return m.unbound(key, before, since)
+		return m.scheduleUnboundKey(key, before, since)
 	}
-	if why := b.Why(); why != "" {
+	if why := b.UnavailableReason(); why != "" {
 		m.notice = key + ": " + why
-		m.focus().rights.Outdate() // a right may have been given meanwhile
-		return m.checkAccess(m.focus())
+		m.focusedCluster().accessAnswer.Invalidate() // access may have been granted meanwhile
+		return m.checkAccess(m.focusedCluster())
 	}
 	cmd := b.Do(key)
-	if d, ok := m.top().(*dialogScreen); ok && d.Closed() {
-		m.pop()
+	if d, ok := m.topScreen().(*dialogScreen); ok && d.IsClosed() {
+		m.popScreen()
 	}
-	return tea.Batch(cmd, m.ask(), m.look())
+	return tea.Batch(cmd, m.fetchMissing(), m.takeCloserLook())
 }
 
-// unboundKey is the answer to a letter that nothing is bound to, unless a key has come since.
-type unboundKey struct {
-	n   int
-	key string
+// unboundKeyMsg answers a letter without a binding, unless another key has come since.
+type unboundKeyMsg struct {
+	inputCount int
+	key        string
 }
 
-// burst is how fast keys follow each other in an escape sequence that arrives in pieces, and in a paste
-// that the terminal does not mark. Nobody has pressed those.
-const burst = 100 * time.Millisecond
+// burstInterval is the longest time between the keys of an escape sequence that arrives in pieces, and of a paste
+// that the terminal does not mark. The user has not pressed those keys.
+const burstInterval = 100 * time.Millisecond
 
-// unbound answers a letter, unless it is part of a burst or may end an escape sequence.
-func (m *Model) unbound(key, before string, since time.Duration) tea.Cmd {
+// scheduleUnboundKey schedules the answer to a letter without a binding, unless the letter is part of a burst or may
+// end an escape sequence.
+func (m *Model) scheduleUnboundKey(key, before string, since time.Duration) tea.Cmd {
 	r, size := utf8.DecodeRuneInString(key)
 	ends := unicode.IsUpper(r) && (before == "esc" || strings.ContainsAny(before, "[O;0123456789"))
-	if size < len(key) || !unicode.IsLetter(r) || ends || since < burst {
+	if size < len(key) || !unicode.IsLetter(r) || ends || since < burstInterval {
 		return nil
 	}
-	n := m.presses
-	return tea.Tick(burst, func(time.Time) tea.Msg { return unboundKey{n, key} })
+	n := m.inputCount
+	return tea.Tick(burstInterval, func(time.Time) tea.Msg { return unboundKeyMsg{n, key} })
 }
 
-// prompted gives what is typed to the last line; typed is false if that takes nothing.
-func (m *Model) prompted(msg tea.Msg) (cmd tea.Cmd, typed bool) {
+// handlePromptInput passes typed input to the prompt in the last line; typed is false if no prompt is open.
+func (m *Model) handlePromptInput(msg tea.Msg) (cmd tea.Cmd, typed bool) {
 	switch {
-	case m.saveAs.Typing():
-		return m.saveAs.Update(msg), true
-	case m.command.Typing():
-		return m.typedCommand(msg), true
+	case m.savePrompt.IsTyping():
+		return m.savePrompt.Update(msg), true
+	case m.commandLine.IsTyping():
+		return m.handleCommandInput(msg), true
 	}
-	if p := m.prompting(); p != nil {
+	if p := m.activePrompt(); p != nil {
 		cmd, _ = p.Update(msg)
 		return cmd, true
 	}
 	return nil, false
 }
 
-func (m *Model) pasted(msg tea.PasteMsg) tea.Cmd {
-	m.presses++
-	if cmd, typed := m.prompted(msg); typed {
+func (m *Model) handlePaste(msg tea.PasteMsg) tea.Cmd {
+	m.inputCount++
+	if cmd, typed := m.handlePromptInput(msg); typed {
 		return cmd
 	}
-	if w, ok := m.top().(writer); ok {
-		return w.Paste(msg)
+	if w, ok := m.topScreen().(textEditor); ok {
+		return w.HandlePaste(msg)
 	}
 	return nil
 }
 
-func (m *Model) retry() tea.Cmd {
+func (m *Model) reconnect() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
-		c.forgetContents(func(_ types.UID, q *question) bool { return q.answer.Err == nil })
-		c.looks.lookout.Again()
-		cmds = append(cmds, guarded(func() tea.Msg { c.Retry(); return nil }))
+		c.filterContentsQueries(func(_ types.UID, q *contentsQuery) bool { return q.answer.Err == nil })
+		c.closerLooks.scheduler.ForgetLooks()
+		cmds = append(cmds, recoverPanic(func() tea.Msg { c.Retry(); return nil }))
 	}
-	if s := m.job(); s != nil {
-		s.AskAgain()
+	if s := m.findJobScreen(); s != nil {
+		s.ClearErrors()
 	}
 	return tea.Batch(cmds...)
 }
 
-// quit ends the program, after what is under way.
-func (m *Model) quit() tea.Cmd { return m.leave(false) }
+// quitProgram ends the program after the work in progress.
+func (m *Model) quitProgram() tea.Cmd { return m.leaveProgram(false) }
 
-func (m *Model) interrupt() tea.Cmd {
-	m.err = ErrInterrupted
-	return m.leave(true)
+func (m *Model) interruptProgram() tea.Cmd {
+	m.exitErr = ErrInterrupted
+	return m.leaveProgram(true)
 }
 
-func (m *Model) leave(atOnce bool) tea.Cmd {
-	if d := find[*dialogScreen](m); d != nil {
-		return d.Leave(atOnce)
+func (m *Model) leaveProgram(atOnce bool) tea.Cmd {
+	if d := findScreen[*dialogScreen](m); d != nil {
+		return d.RequestQuit(atOnce)
 	}
 	return tea.Quit
 }
 
 const (
-	wheelLines  = 3 // that one notch of the wheel scrolls
+	wheelLines  = 3 // lines per notch of the wheel
 	headerLines = 1
 )
 
-// clicked takes a click on a tab or a row. In a dialog it does nothing: a change is never confirmed with the mouse.
-func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
-	on, ok := m.top().(clicker)
-	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.command.Typing() || m.saveAs.Typing() ||
-		m.prompting() != nil {
-		m.stale = false
+// handleClick handles a click on a tab or a row. In a dialog a click does nothing: the mouse never confirms a change.
+func (m *Model) handleClick(at tea.MouseClickMsg) tea.Cmd {
+	on, ok := m.topScreen().(clickHandler)
+	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.commandLine.IsTyping() || m.savePrompt.IsTyping() ||
+		m.activePrompt() != nil {
+		m.isFrameStale = false
 		return nil
 	}
 	m.notice = ""
-	again, cmd := on.Click(at.X, at.Y-headerLines)
-	if open := keys.Named(m.keysNow(), "open"); again && open != nil && open.Why() == "" {
+	again, cmd := on.HandleClick(at.X, at.Y-headerLines)
+	if open := keys.FindByAction(m.activeBindings(), "open"); again && open != nil && open.UnavailableReason() == "" {
 		cmd = open.Do(open.Keys[0])
 	}
-	return tea.Batch(cmd, m.ask(), m.look())
+	return tea.Batch(cmd, m.fetchMissing(), m.takeCloserLook())
 }
 
-func (m *Model) wheeled(at tea.MouseWheelMsg) {
+func (m *Model) handleWheel(at tea.MouseWheelMsg) {
 	switch at.Button {
 	case tea.MouseWheelUp:
-		m.top().Wheel(-wheelLines)
+		m.topScreen().HandleWheel(-wheelLines)
 	case tea.MouseWheelDown:
-		m.top().Wheel(wheelLines)
+		m.topScreen().HandleWheel(wheelLines)
 	default:
-		m.stale = false
+		m.isFrameStale = false
 	}
 }

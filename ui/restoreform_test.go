@@ -11,7 +11,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,8 +19,10 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -29,7 +30,7 @@ import (
 // previewer answers as told, and keeps what it was asked and what was saved.
 type previewer struct {
 	answer cluster.Preview
-	check  cluster.Check
+	check  cluster.CheckResult
 	asked  []restorespec.Draft
 	ended  []error // why each question was given up; nil if it was not
 	// checked and dropped are the same of looks at the cluster.
@@ -38,47 +39,47 @@ type previewer struct {
 	// compared and cancelled are the same of comparisons, which end as told.
 	compared    []restorespec.Draft
 	cancelled   []error
-	differs     cluster.Check
+	differs     cluster.CheckResult
 	withSecrets []bool // of each dry run
 	whyNot      error
 	saved       map[string]string
 }
 
-func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) cluster.Preview {
+func (p *previewer) PreviewRestore(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) cluster.Preview {
 	p.asked, p.ended = append(p.asked, d), append(p.ended, ctx.Err())
 	return p.answer
 }
 
-func (p *previewer) Check(
+func (p *previewer) CheckRestore(
 	ctx context.Context,
 	d restorespec.Draft,
 	_ cluster.Preview,
 	_ *assess.Assessment,
-) cluster.Check {
+) cluster.CheckResult {
 	p.checked, p.dropped = append(p.checked, d), append(p.dropped, ctx.Err())
 	return p.check
 }
 
-func (p *previewer) Compare(
+func (p *previewer) CompareRestore(
 	ctx context.Context,
 	d restorespec.Draft,
 	_ cluster.Preview,
 	_ *assess.Assessment,
 	far func(string),
-) (cluster.Check, error) {
+) (cluster.CheckResult, error) {
 	p.compared, p.cancelled = append(p.compared, d), append(p.cancelled, ctx.Err())
 	far("12 of 40 MiB")
 	return p.differs, p.whyNot
 }
 
-func (p *previewer) DryRun(
+func (p *previewer) DryRunRestore(
 	ctx context.Context,
 	d restorespec.Draft,
 	_ cluster.Preview,
 	_ *assess.Assessment,
 	secrets bool,
 	far func(string),
-) (cluster.Check, error) {
+) (cluster.CheckResult, error) {
 	p.compared, p.cancelled, p.withSecrets = append(
 		p.compared,
 		d,
@@ -93,9 +94,9 @@ func (p *previewer) DryRun(
 	return p.differs, p.whyNot
 }
 
-func (p *previewer) Save(name string, data []byte) (string, error) {
+func (p *previewer) SaveFile(name string, data []byte) (string, error) {
 	if before, there := p.saved[name]; there && before != string(data) {
-		return "", fmt.Errorf("/home/jane/%s %w", name, cluster.ErrExists)
+		return "", fmt.Errorf("/home/jane/%s %w", name, cluster.ErrFileExists)
 	}
 	p.saved[name] = string(data)
 	return "/home/jane/" + name, nil
@@ -106,11 +107,8 @@ func shopPreview() cluster.Preview {
 		return collector.ResourceCount{Resource: name, Items: n, Namespaces: namespaces}
 	}
 	return cluster.Preview{
-		Backup:  "nightly-shop",
-		Takes:   42 * time.Second,
-		Low:     31 * time.Second,
-		High:    65 * time.Second,
-		Learned: true,
+		Backup:   "nightly-shop",
+		Duration: forecast.TimeEstimate{Likely: 42 * time.Second, Low: 31 * time.Second, High: 65 * time.Second},
 		Estimate: collector.Estimate{Total: 1402, Resources: []collector.ResourceCount{
 			counts(
 				"namespaces",
@@ -144,7 +142,7 @@ func form(t testing.TB, width, height int, p *previewer, change ...func(*Options
 	change = append(change, func(o *Options) { fake(o).previewer = p })
 	m := screen(
 		t,
-		snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
+		snapshotOf(ended("nightly-shop", veleroapi.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
 		width,
 		height,
 		change...)
@@ -152,7 +150,7 @@ func form(t testing.TB, width, height int, p *previewer, change ...func(*Options
 	return m
 }
 
-func keyOf(m *Model, action string) string { return m.options.Keys.Key(action) }
+func keyOf(m *Model, action string) string { return m.options.Keys.FirstKey(action) }
 
 // answered runs commands, and what follows from them, to their end.
 func answered(m *Model, cmd tea.Cmd) {
@@ -165,7 +163,7 @@ func answered(m *Model, cmd tea.Cmd) {
 		for _, c := range msg {
 			answered(m, c)
 		}
-	case keys.SaveAs:
+	case keys.SaveAsMsg:
 		m.Update(msg)
 		_, next := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
 		answered(m, next)
@@ -185,7 +183,7 @@ func typeIn(t testing.TB, m *Model, text string) {
 }
 
 func TestFormFrames(t *testing.T) {
-	obstacles := cluster.Check{Unseen: []string{"events: you may not list them."}, Findings: []preflight.Finding{
+	obstacles := cluster.CheckResult{Unchecked: []string{"events: you may not list them."}, Findings: []preflight.Finding{
 		{
 			Severity: preflight.Obstacle,
 			Resource: "widgets.example.com",
@@ -196,7 +194,7 @@ func TestFormFrames(t *testing.T) {
 	}}
 	for name, c := range map[string]struct {
 		answer cluster.Preview
-		check  cluster.Check
+		check  cluster.CheckResult
 		types  string
 		keys   []string
 		change []func(*Options)
@@ -206,9 +204,9 @@ func TestFormFrames(t *testing.T) {
 		"form-zoomed":  {answer: shopPreview(), check: obstacles, keys: []string{"ctrl+p"}},
 		"form-both":    {answer: shopPreview(), keys: []string{"up", "up"}, types: "nightly"},
 		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
-		"form-unknown": {answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
-		"form-unread":  {answer: cluster.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
-		"form-refused": {answer: cluster.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
+		"form-unknown": {answer: cluster.Preview{ItemsUnchecked: "with --no-artifacts veltui does not read backups"}},
+		"form-unread":  {answer: cluster.Preview{Backup: "nightly-shop", ItemsUnchecked: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: cluster.CheckResult{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unchecked: []string{"the cluster, because the items are not known"}}},
+		"form-refused": {answer: cluster.Preview{Backup: "nightly-shop", RefusalReasons: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
 		"form-ascii":   {answer: shopPreview(), check: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
@@ -240,8 +238,8 @@ func TestFormTakesLetters(t *testing.T) {
 	m := form(t, 120, 40, p)
 	const all = "qRf?:yrhjk/xmes"
 	typeIn(t, m, all)
-	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; onTop(m) != "form" || m.helping() ||
-		m.command.Typing() ||
+	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; onTop(m) != "form" || m.isHelpOpen() ||
+		m.commandLine.IsTyping() ||
 		len(got) != 1 ||
 		got[0] != all {
 		t.Errorf("%s, namespaces %q", onTop(m), got)
@@ -256,7 +254,7 @@ func TestFormTakesLetters(t *testing.T) {
 		t.Errorf("the wrong name is not doubted:\n%s", frame)
 	}
 	press(t, m, "f1")
-	if !m.helping() {
+	if !m.isHelpOpen() {
 		t.Error("f1 opens no help")
 	}
 	if frame := ansi.Strip(
@@ -300,7 +298,7 @@ func TestFormCopiesAndSaves(t *testing.T) {
 	answered(m, press(t, m, "ctrl+s"))
 	const name = "nightly-shop-20261120120000"
 	want := "apiVersion: velero.io/v1\nkind: Restore\nmetadata:\n  name: " + name + "\n  namespace: velero\nspec:\n  backupName: nightly-shop\n  includedNamespaces:\n  - shop\n"
-	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; !strings.HasPrefix(got, want[:40]) ||
+	if got := p.saved[restorespec.DefaultName("nightly-shop", noon)+".yaml"]; !strings.HasPrefix(got, want[:40]) ||
 		!strings.HasSuffix(got, want[len(want)-40:]) {
 		t.Errorf("saved %q, want %q", p.saved, want)
 	}
@@ -381,18 +379,18 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 	p := &previewer{answer: shopPreview()}
 	m := form(t, 120, 40, p)
 	asked := len(p.asked)
-	answered(m, find[*formScreen](m).Ask())
+	answered(m, findScreen[*restoreFormScreen](m).FetchMissing())
 	if len(p.asked) != asked {
 		t.Fatal("asked again for nothing")
 	}
 	p.answer = cluster.Preview{
-		Refused: []string{"There is no backup nightly-shop."},
-		Unknown: "there is no backup to look into",
+		RefusalReasons: []string{"There is no backup nightly-shop."},
+		ItemsUnchecked: "there is no backup to look into",
 	}
-	find[*formScreen](
+	findScreen[*restoreFormScreen](
 		m,
-	).Load(m.at.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
-	answered(m, find[*formScreen](m).Ask())
+	).SetAssessment(m.currentCluster.estimates.AssessSnapshot(snapshotOf(ended("another", veleroapi.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
+	answered(m, findScreen[*restoreFormScreen](m).FetchMissing())
 	if frame := ansi.Strip(
 		checkFrame(t, m),
 	); len(p.asked) == asked ||
@@ -407,7 +405,7 @@ func TestFormRefusesWithoutTheBackup(t *testing.T) {
 		t,
 		120,
 		40,
-		&previewer{answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
+		&previewer{answer: cluster.Preview{ItemsUnchecked: "with --no-artifacts veltui does not read backups"}},
 	)
 	typeIn(t, m, "shop")
 	press(t, m, "down")
@@ -467,14 +465,14 @@ func TestFormTakesWhatIsPasted(t *testing.T) {
 
 // However narrow it is, the two halves of the title stand apart.
 func TestFormTitleKeepsApart(t *testing.T) {
-	doubts := cluster.Check{
+	doubts := cluster.CheckResult{
 		Findings: []preflight.Finding{
 			{Severity: preflight.Obstacle, Sentence: "One."},
 			{Severity: preflight.Doubt, Sentence: "Two."},
 		},
 	}
-	for _, answer := range []cluster.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
-		for _, check := range []cluster.Check{{}, doubts} {
+	for _, answer := range []cluster.Preview{shopPreview(), {ItemsUnchecked: "the backup is still Queued"}} {
+		for _, check := range []cluster.CheckResult{{}, doubts} {
 			m := form(t, 200, 60, &previewer{answer: answer, check: check})
 			for width := 40; width <= 100; width++ {
 				m.Update(tea.WindowSizeMsg{Width: width, Height: 12})
@@ -497,10 +495,10 @@ func TestFormAgain(t *testing.T) {
 		"old",
 		"nightly-shop",
 		time.Hour,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted},
 		time.Minute,
 	)
-	old.Object.(*velerov1.Restore).Spec.IncludedNamespaces = []string{"shop"}
+	old.Object.(*veleroapi.Restore).Spec.IncludedNamespaces = []string{"shop"}
 	m := screen(t, snapshotOf(old), 120, 40, func(o *Options) { fake(o).previewer = p })
 	answered(m, press(t, m, "2", "enter", "R"))
 	got := p.asked[0].Restore
@@ -518,12 +516,12 @@ func TestFormAgain(t *testing.T) {
 func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
 	p := &previewer{
 		answer: cluster.Preview{
-			Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster",
+			ItemsUnchecked: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster",
 		},
 	}
 	m := form(t, 80, 24, p, func(o *Options) {
 		o.ReadOnly = true
-		o.Keys = keys.Map{"preview": {"p"}, "save-restore": {"f2"}, "copy-restore": {"ctrl+x"}, "form-help": {"f3"}}
+		o.Keys = keys.Overrides{"preview": {"p"}, "save-restore": {"f2"}, "copy-restore": {"ctrl+x"}, "form-help": {"f3"}}
 	})
 	frame := ansi.Strip(checkFrame(t, m))
 	for _, want := range []string{"read-only: to download", "f2 save YAML", "ctrl+x copy command", "f3 help", "velero restore create"} {
@@ -541,8 +539,8 @@ func TestFormCompares(t *testing.T) {
 	}
 	p := &previewer{
 		answer:  shopPreview(),
-		check:   cluster.Check{Existing: 1240, Findings: found("1,240 secrets exist.")},
-		differs: cluster.Check{Findings: found("7 secrets differ.")},
+		check:   cluster.CheckResult{ComparableObjects: 1240, Findings: found("1,240 secrets exist.")},
+		differs: cluster.CheckResult{Findings: found("7 secrets differ.")},
 	}
 	m := form(t, 120, 40, p)
 	says := framesSay(t, m)
@@ -598,7 +596,7 @@ func TestFormCompares(t *testing.T) {
 func TestFormDryRuns(t *testing.T) {
 	p := &previewer{
 		answer: shopPreview(),
-		differs: cluster.Check{
+		differs: cluster.CheckResult{
 			Findings: []preflight.Finding{
 				{
 					Severity: preflight.Obstacle,
@@ -606,13 +604,13 @@ func TestFormDryRuns(t *testing.T) {
 					Sentence: "The API server rejects 3 pods: no.",
 				},
 			},
-			Unseen: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
+			Unchecked: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
 			DryRun: &preflight.DryRun{
-				As:         "velero",
-				Items:      1402,
-				Sent:       1084,
+				User:       "velero",
+				ItemCount:  1402,
+				SentCount:  1084,
 				Rejected:   make([]preflight.Rejection, 3),
-				CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}},
+				CannotTell: []preflight.ItemGroup{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}},
 			},
 		},
 	}
@@ -654,13 +652,13 @@ func TestFormOffersADryRun(t *testing.T) {
 		return form(t, 200, 60, p, func(o *Options) {
 			unhurried(o) // a dialog listens after a while
 			fake(o).finalizer = &fakeFinalizer{t: t}
-			fake(o).propose = func(action.Name, *unstructured.Unstructured, action.Request) (action.Plan, error) {
+			fake(o).propose = func(action.Kind, *unstructured.Unstructured, action.Request) (action.Plan, error) {
 				return action.Plan{}, errors.New("later")
 			}
 		})
 	}
 	opened := func(m *Model) bool { return onTop(m) == "dialog" }
-	ran := cluster.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Accepted: 1084}}
+	ran := cluster.CheckResult{DryRun: &preflight.DryRun{User: "velero", ItemCount: 1402, SentCount: 1084, AcceptedCount: 1084}}
 
 	p := &previewer{answer: shopPreview(), differs: ran}
 	p.answer.Estimate.Total = 12_000
@@ -697,7 +695,7 @@ func TestFormOffersADryRun(t *testing.T) {
 
 	p = &previewer{
 		answer: shopPreview(),
-		differs: cluster.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, CarriedOut: []preflight.CarriedOut{
+		differs: cluster.CheckResult{DryRun: &preflight.DryRun{User: "velero", ItemCount: 1402, StoredObjects: []preflight.StoredObject{
 			{
 				Resource:  "configmaps",
 				Namespace: "shop",
@@ -724,7 +722,7 @@ func TestFormOffersADryRun(t *testing.T) {
 	}
 
 	p = &previewer{answer: shopPreview()}
-	p.answer.Unknown = "the object store is away"
+	p.answer.ItemsUnchecked = "the object store is away"
 	m = start(p)
 	if answered(m, press(t, m, "ctrl+o")); !opened(m) || len(p.withSecrets) > 0 {
 		t.Errorf("%s is on top; asked %v", onTop(m), p.withSecrets)
@@ -739,9 +737,9 @@ func TestFormSaysWhyItDoesNotCompare(t *testing.T) {
 		says string
 	}{
 		"nothing exists": {previewer{answer: shopPreview()}, ""},
-		"no artifacts":   {previewer{answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}}, "with --no-artifacts"},
-		"read-only":      {previewer{answer: shopPreview(), check: cluster.Check{Existing: 1, WhyNotCompare: "read-only: it would download"}}, "read-only: it would download"},
-		"an error":       {previewer{answer: shopPreview(), check: cluster.Check{Existing: 1}, whyNot: errors.New("the cluster is away")}, "Not compared: the cluster is away."},
+		"no artifacts":   {previewer{answer: cluster.Preview{ItemsUnchecked: "with --no-artifacts veltui does not read backups"}}, "with --no-artifacts"},
+		"read-only":      {previewer{answer: shopPreview(), check: cluster.CheckResult{ComparableObjects: 1, CompareUnavailable: "read-only: it would download"}}, "read-only: it would download"},
+		"an error":       {previewer{answer: shopPreview(), check: cluster.CheckResult{ComparableObjects: 1}, whyNot: errors.New("the cluster is away")}, "Not compared: the cluster is away."},
 	} {
 		m := form(t, 120, 40, &c.p)
 		frame := ansi.Strip(checkFrame(t, m))
@@ -798,7 +796,7 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 	p := &previewer{answer: shopPreview(), saved: map[string]string{}}
 	m := screen(
 		t,
-		snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
+		snapshotOf(ended("nightly-shop", veleroapi.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
 		120,
 		40,
 		func(o *Options) { fake(o).previewer = p },
@@ -853,14 +851,14 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 	p := &previewer{
 		answer: shopPreview(),
-		check: cluster.Check{
+		check: cluster.CheckResult{
 			Findings: []preflight.Finding{{Severity: preflight.Doubt, Sentence: "14 secrets exist already."}},
 		},
 		saved: map[string]string{},
 	}
 	m := screen(
 		t,
-		snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
+		snapshotOf(ended("nightly-shop", veleroapi.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
 		120,
 		40,
 		func(o *Options) { fake(o).previewer = p },
@@ -908,7 +906,7 @@ func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 // a click ends what esc asked.
 func TestFormSaysWhatIsRefused(t *testing.T) {
 	const why = "The backup nightly-shop is being deleted."
-	m := form(t, 120, 40, &previewer{answer: cluster.Preview{Backup: "nightly-shop", Refused: []string{why}}})
+	m := form(t, 120, 40, &previewer{answer: cluster.Preview{Backup: "nightly-shop", RefusalReasons: []string{why}}})
 	for _, key := range []string{"ctrl+y", "ctrl+s"} {
 		answered(m, press(t, m, key))
 		frame := strings.Join(strings.Fields(strings.ReplaceAll(ansi.Strip(checkFrame(t, m)), "│", " ")), " ")
@@ -931,10 +929,10 @@ func TestFormOnAnOlderVelero(t *testing.T) {
 		"old",
 		"nightly-shop",
 		time.Hour,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted},
 		time.Minute,
 	)
-	old.Object.(*velerov1.Restore).Spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}
+	old.Object.(*veleroapi.Restore).Spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}
 	for version, says := range map[string][2]string{
 		"v1.15.2": {"The command of Velero v1.15.2 lacks --resource-policies-configmap and --annotations. Its server ignores --resource-policies-configmap.", ""},
 		"v1.16.0": {"The command of Velero v1.16.0 lacks --resource-policies-configmap.", "lacks --annotations"},
@@ -945,7 +943,7 @@ func TestFormOnAnOlderVelero(t *testing.T) {
 		snap.Server.Version = version
 		m := screen(t, snap, 120, 60, func(o *Options) { fake(o).previewer = &previewer{answer: shopPreview()} })
 		answered(m, press(t, m, "2", "enter", "R"))
-		for _, f := range slices.Backward(restorespec.Fields()) { // from the namespaces to the annotations, the last
+		for _, f := range slices.Backward(restorespec.FlagSpecs()) { // from the namespaces to the annotations, the last
 			if f.Flag == "include-namespaces" {
 				break
 			}
@@ -990,7 +988,7 @@ func TestFormLeavesOutLoneExcludes(t *testing.T) {
 	p := &previewer{answer: shopPreview()}
 	m := form(t, 120, 60, p)
 	to := func(flag string) int {
-		return slices.IndexFunc(restorespec.Fields(), func(f restorespec.Field) bool { return f.Flag == flag })
+		return slices.IndexFunc(restorespec.FlagSpecs(), func(f restorespec.FlagSpec) bool { return f.Flag == flag })
 	}
 	for range to("status-exclude-resources") - to("include-namespaces") {
 		press(t, m, "down")
@@ -998,7 +996,7 @@ func TestFormLeavesOutLoneExcludes(t *testing.T) {
 	typeIn(t, m, "pods")
 	framesSay(t, m)("excludes alone", "It has no effect without the field above.")
 	answered(m, press(t, m, "ctrl+s"))
-	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; got == "" ||
+	if got := p.saved[restorespec.DefaultName("nightly-shop", noon)+".yaml"]; got == "" ||
 		strings.Contains(got, "restoreStatus") {
 		t.Errorf("saved %q", got)
 	}
@@ -1037,7 +1035,7 @@ func TestNamesOfRestores(t *testing.T) {
 		{"nightly", "nightly-20261120120000"}, {"", ""}, {strings.Repeat("a", 253), strings.Repeat("a", 238) + "-20261120120000"},
 		{strings.Repeat("a", 237) + "." + strings.Repeat("b", 10), strings.Repeat("a", 237) + "-20261120120000"},
 	} {
-		if got := restorespec.Name(c[0], time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != c[1] {
+		if got := restorespec.DefaultName(c[0], time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != c[1] {
 			t.Errorf("%s: %s, want %s", c[0], got, c[1])
 		}
 	}

@@ -12,12 +12,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/stored/logs"
 	came "github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -28,20 +28,16 @@ type complaints struct {
 	asked   int
 }
 
-func (c *complaints) Results(context.Context, *job.Job) (artifact.Results, error) {
+func (c *complaints) FetchResults(context.Context, *job.Job) (artifact.Results, error) {
 	c.asked++
 	return c.results, c.err
 }
 
-func (c *complaints) Resources(context.Context, *job.Job) ([]artifact.Resources, error) {
+func (c *complaints) FetchStoredVolumes(context.Context, *job.Job) ([]artifact.VolumeInfo, error) {
 	return nil, artifact.ErrAbsent
 }
 
-func (c *complaints) StoredVolumes(context.Context, *job.Job) ([]artifact.Volume, error) {
-	return nil, artifact.ErrAbsent
-}
-
-func (c *complaints) Operations(context.Context, *job.Job) ([]artifact.Operation, error) {
+func (c *complaints) FetchOperations(context.Context, *job.Job) ([]artifact.Operation, error) {
 	return nil, artifact.ErrAbsent
 }
 
@@ -117,21 +113,21 @@ func opsResults() artifact.Results {
 	return r
 }
 
-func opsTrial(phase velerov1.RestorePhase) *watch.Snapshot {
+func opsTrial(phase veleroapi.RestorePhase) *watch.Snapshot {
 	return snapshotOf(
 		restoreJob(
 			"ops-trial-1",
 			"ops-20261121",
 			time.Hour,
-			velerov1.RestoreStatus{Phase: phase, Errors: 25, Warnings: 1,
-				Progress: &velerov1.RestoreProgress{TotalItems: 300, ItemsRestored: 300}},
+			veleroapi.RestoreStatus{Phase: phase, Errors: 25, Warnings: 1,
+				Progress: &veleroapi.RestoreProgress{TotalItems: 300, ItemsRestored: 300}},
 			time.Hour,
 		),
 	)
 }
 
 func TestResultsFrames(t *testing.T) {
-	partly := opsTrial(velerov1.RestorePhasePartiallyFailed)
+	partly := opsTrial(veleroapi.RestorePhasePartiallyFailed)
 	forbidden := &complaints{
 		err: errors.New("not permitted: you may not create downloadrequests.velero.io in namespace velero"),
 	}
@@ -141,8 +137,8 @@ func TestResultsFrames(t *testing.T) {
 			"ops-trial-1",
 			"b",
 			time.Hour,
-			velerov1.RestoreStatus{
-				Phase:         velerov1.RestorePhaseFailed,
+			veleroapi.RestoreStatus{
+				Phase:         veleroapi.RestorePhaseFailed,
 				FailureReason: "found a restore with status \"InProgress\" during the server starting, mark it as \"Failed\"",
 			},
 			time.Hour,
@@ -205,7 +201,7 @@ func TestEmptyMessageHasWords(t *testing.T) {
 		"wordless",
 		"nightly",
 		time.Hour,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 1},
 		time.Minute,
 	)
 	m := opened(
@@ -227,9 +223,9 @@ func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
 	if from.asked != 0 || !strings.Contains(plain(checkFrame(t, m)), "when all items are done") {
 		t.Errorf("asked %d times:\n%s", from.asked, plain(checkFrame(t, m)))
 	}
-	for n, phase := range []velerov1.RestorePhase{velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhaseFinalizingPartiallyFailed, velerov1.RestorePhasePartiallyFailed} {
-		m.show(m.at, m.at.estimates.Assess(opsTrial(phase), noon))
-		follow(t, m, m.job().Ask())
+	for n, phase := range []veleroapi.RestorePhase{veleroapi.RestorePhaseFinalizingPartiallyFailed, veleroapi.RestorePhaseFinalizingPartiallyFailed, veleroapi.RestorePhasePartiallyFailed} {
+		m.applyAssessment(m.currentCluster, m.currentCluster.estimates.AssessSnapshot(opsTrial(phase), noon))
+		follow(t, m, m.findJobScreen().FetchMissing())
 		if want := []int{1, 1, 2}[n]; from.asked != want {
 			t.Errorf("%s: asked %d times, want %d", phase, from.asked, want)
 		}
@@ -249,8 +245,8 @@ func TestResultsOfAStuckJob(t *testing.T) {
 		"crm-old",
 		"b",
 		3*time.Hour,
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(3 * time.Hour)),
-			Progress: &velerov1.RestoreProgress{TotalItems: 918, ItemsRestored: 902}},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(3 * time.Hour)),
+			Progress: &veleroapi.RestoreProgress{TotalItems: 918, ItemsRestored: 902}},
 		2*time.Hour,
 	)
 	m := opened(t, snapshotOf(stuck), from, 80, 24, "e")
@@ -264,11 +260,11 @@ func TestResultsOfAStuckJob(t *testing.T) {
 // job ended is not the last one.
 func TestResultsThatCameTooEarly(t *testing.T) {
 	from := &complaints{err: artifact.ErrAbsent}
-	m := opened(t, opsTrial(velerov1.RestorePhaseFinalizing), from, 80, 24, "1")
+	m := opened(t, opsTrial(veleroapi.RestorePhaseFinalizing), from, 80, 24, "1")
 	early := press(t, m, "e")
 	from.asked = 0
-	m.show(m.at, m.at.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), noon))
-	follow(t, m, m.job().Ask())
+	m.applyAssessment(m.currentCluster, m.currentCluster.estimates.AssessSnapshot(opsTrial(veleroapi.RestorePhasePartiallyFailed), noon))
+	follow(t, m, m.findJobScreen().FetchMissing())
 	answer := early()
 	from.err, from.results = nil, opsResults()
 	_, next := m.Update(answer)
@@ -309,7 +305,7 @@ func opsLogged() logs.Problems {
 			logs.Line{
 				Level: logs.Error,
 				Text:  fmt.Sprintf(`error restoring %[1]s: pods "%[1]s" is forbidden: exceeded quota: compute`, name),
-				Fields: []logs.Field{
+				Fields: []logs.LineField{
 					{Name: "groupResource", Value: "pods"},
 					{Name: "namespace", Value: "ops"},
 					{Name: "original name", Value: name},
@@ -364,7 +360,7 @@ func TestResultsSoFar(t *testing.T) {
 	}
 	for n, after := range []time.Duration{29 * time.Second, time.Second} {
 		now = now.Add(after)
-		follow(t, m, m.job().Ask())
+		follow(t, m, m.findJobScreen().FetchMissing())
 		if l.asked != n+1 {
 			t.Errorf("asked %d times, want %d", l.asked, n+1)
 		}
@@ -372,8 +368,8 @@ func TestResultsSoFar(t *testing.T) {
 	if from.asked != 0 {
 		t.Errorf("results asked for %d times", from.asked)
 	}
-	m.show(m.at, m.at.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
-	follow(t, m, m.job().Ask())
+	m.applyAssessment(m.currentCluster, m.currentCluster.estimates.AssessSnapshot(opsTrial(veleroapi.RestorePhasePartiallyFailed), now))
+	follow(t, m, m.findJobScreen().FetchMissing())
 	if frame := plain(
 		checkFrame(t, m),
 	); strings.Contains(frame, "So far") || !strings.Contains(frame, "widgets") ||
@@ -386,7 +382,7 @@ func TestResultsSoFar(t *testing.T) {
 	}
 	m = opened(
 		t,
-		opsTrial(velerov1.RestorePhaseFinalizing),
+		opsTrial(veleroapi.RestorePhaseFinalizing),
 		readOnly,
 		120,
 		40,
@@ -412,7 +408,7 @@ func TestResultsSoFar(t *testing.T) {
 		}
 	}
 	waits := snapshotOf(
-		restoreJob("ops-trial-1", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}, time.Hour),
+		restoreJob("ops-trial-1", "b", time.Hour, veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseNew}, time.Hour),
 	)
 	never := &serverLog{}
 	if opened(t, waits, from, 80, 24, "e", withServerLog(never)); never.asked != 0 {
@@ -424,19 +420,19 @@ func TestResultsSoFar(t *testing.T) {
 // command, and finds the same as one on the spot.
 func TestManyLinesAreSearchedInACommand(t *testing.T) {
 	var r artifact.Results
-	kind := came.Kind{Name: "configmaps", Count: map[came.Did]int{came.Created: 1500}}
+	kind := came.Kind{Name: "configmaps", CountByStatus: map[came.ItemStatus]int{came.Created: 1500}}
 	for i := range 1500 {
 		r.Warnings.Cluster = append(r.Warnings.Cluster, fmt.Sprintf("text %d of its own", i))
 		kind.Items = append(
 			kind.Items,
-			came.Item{Namespace: "shop", Name: fmt.Sprint("of-its-own-", i), Did: came.Created},
+			came.Item{Namespace: "shop", Name: fmt.Sprint("of-its-own-", i), Status: came.Created},
 		)
 	}
 	from := inventory{items: came.Items{Kinds: []came.Kind{kind}}}
 	for _, page := range []string{"e", "4"} {
 		m := opened(
 			t,
-			opsTrial(velerov1.RestorePhaseCompleted),
+			opsTrial(veleroapi.RestorePhaseCompleted),
 			&complaints{results: r},
 			120,
 			40,
@@ -490,7 +486,7 @@ func BenchmarkResults50000(b *testing.B) {
 			"big",
 			"b",
 			time.Hour,
-			velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Warnings: 50_000},
+			veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Warnings: 50_000},
 			time.Hour,
 		),
 	)
@@ -533,65 +529,65 @@ type inventory struct {
 
 func quotaItems() came.Items {
 	kind := func(name string, items ...came.Item) came.Kind {
-		k := came.Kind{Name: name, Items: items, Count: map[came.Did]int{}}
+		k := came.Kind{Name: name, Items: items, CountByStatus: map[came.ItemStatus]int{}}
 		for _, i := range items {
-			k.Count[i.Did]++
+			k.CountByStatus[i.Status]++
 		}
 		return k
 	}
 	pods := kind("pods")
 	for n := range 20 {
 		i := came.Item{
-			Namespace: "ops-2",
-			Name:      fmt.Sprint("worker-", n),
-			From:      "ops",
-			Did:       came.Failed,
-			Why:       "is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20",
+			Namespace:       "ops-2",
+			Name:            fmt.Sprint("worker-", n),
+			BackupNamespace: "ops",
+			Status:          came.Failed,
+			Why:             "is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20",
 		}
 		if n > 17 {
-			i.Did, i.Why = came.Created, ""
+			i.Status, i.Why = came.Created, ""
 		}
 		pods.Items = append(pods.Items, i)
-		pods.Count[i.Did]++
+		pods.CountByStatus[i.Status]++
 	}
 	return came.Items{Kinds: []came.Kind{
 		pods,
 		kind(
 			"replicasets.apps",
 			came.Item{
-				Namespace: "ops-2",
-				Name:      "web-7f9c",
-				From:      "ops",
-				Did:       came.Missing,
-				Why:       "not in Velero's list of what it worked on",
+				Namespace:       "ops-2",
+				Name:            "web-7f9c",
+				BackupNamespace: "ops",
+				Status:          came.Missing,
+				Why:             "not in Velero's list of what it worked on",
 			},
 		),
 		kind(
 			"persistentvolumes",
 			came.Item{
-				Name: "pv-ops-0",
-				Did:  came.Skipped,
-				Why:  "the same is there already, or its claim gets a new volume",
+				Name:   "pv-ops-0",
+				Status: came.Skipped,
+				Why:    "the same is there already, or its claim gets a new volume",
 			},
 		),
-		kind("serviceaccounts", came.Item{Namespace: "ops-2", Name: "default", From: "ops", Did: came.Updated}),
-		kind("nodes", came.Item{Name: "node-a", Did: came.LeftOut, Why: "Velero never restores this kind"}),
+		kind("serviceaccounts", came.Item{Namespace: "ops-2", Name: "default", BackupNamespace: "ops", Status: came.Updated}),
+		kind("nodes", came.Item{Name: "node-a", Status: came.LeftOut, Why: "Velero never restores this kind"}),
 	}}
 }
 
 func TestItemsFrames(t *testing.T) {
-	partly := opsTrial(velerov1.RestorePhasePartiallyFailed)
+	partly := opsTrial(veleroapi.RestorePhasePartiallyFailed)
 	backup := snapshotOf(
-		backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
+		backupJob("nightly", time.Hour, veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted}, time.Hour),
 	)
 	alone := quotaItems()
-	alone.NotCompared = "not permitted: you may not create downloadrequests.velero.io in namespace velero"
-	held := came.Listed([]artifact.Resources{
+	alone.CompareUnavailable = "not permitted: you may not create downloadrequests.velero.io in namespace velero"
+	held := came.ListItems([]artifact.KindItems{
 		{
 			Kind:  "v1/Pod",
-			Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}, {Namespace: "shop", Name: "db-1"}},
+			Items: []artifact.ItemEntry{{Namespace: "shop", Name: "db-0"}, {Namespace: "shop", Name: "db-1"}},
 		},
-		{Kind: "example.com/v1/Widget", Items: []artifact.Resource{{Namespace: "shop", Name: "w"}}},
+		{Kind: "example.com/v1/Widget", Items: []artifact.ItemEntry{{Namespace: "shop", Name: "w"}}},
 	}, nil)
 	for _, s := range []struct {
 		name string
@@ -635,36 +631,36 @@ func TestItemsFrames(t *testing.T) {
 // TestItemsOfABackupThatWaits: Velero stores the list before it waits for plugins.
 func TestItemsOfABackupThatWaits(t *testing.T) {
 	held := inventory{
-		items: came.Listed(
-			[]artifact.Resources{{Kind: "v1/Pod", Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}}}},
+		items: came.ListItems(
+			[]artifact.KindItems{{Kind: "v1/Pod", Items: []artifact.ItemEntry{{Namespace: "shop", Name: "db-0"}}}},
 			nil,
 		),
 	}
-	for phase, says := range map[velerov1.BackupPhase]string{
-		velerov1.BackupPhaseInProgress:                                "does not read the contents of backups",
-		velerov1.BackupPhaseWaitingForPluginOperations:                "1 item of 1 kind",
-		velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed: "1 item of 1 kind",
-		velerov1.BackupPhaseFinalizing:                                "1 item of 1 kind",
-		velerov1.BackupPhaseCompleted:                                 "1 item of 1 kind",
+	for phase, says := range map[veleroapi.BackupPhase]string{
+		veleroapi.BackupPhaseInProgress:                                "does not read the contents of backups",
+		veleroapi.BackupPhaseWaitingForPluginOperations:                "1 item of 1 kind",
+		veleroapi.BackupPhaseWaitingForPluginOperationsPartiallyFailed: "1 item of 1 kind",
+		veleroapi.BackupPhaseFinalizing:                                "1 item of 1 kind",
+		veleroapi.BackupPhaseCompleted:                                 "1 item of 1 kind",
 	} {
 		snap := snapshotOf(
 			backupJob(
 				"nightly",
 				time.Hour,
-				velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))},
+				veleroapi.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))},
 				time.Hour,
 			),
 		)
 		m := screen(t, snap, 80, 24, func(o *Options) { fake(o).items = &held })
 		press(t, m, "1")
-		if phase == velerov1.BackupPhaseCompleted {
+		if phase == veleroapi.BackupPhaseCompleted {
 			press(t, m, "3")
 		}
 		frame := drive(t, m, press(t, m, "enter", "4"), says)
 		if more := strings.Contains(
 			frame,
 			"until the backup has ended",
-		); more != (strings.HasPrefix(says, "1") && phase != velerov1.BackupPhaseCompleted) {
+		); more != (strings.HasPrefix(says, "1") && phase != veleroapi.BackupPhaseCompleted) {
 			t.Errorf("%s: it may write more: %v\n%s", phase, more, frame)
 		}
 	}
@@ -672,18 +668,18 @@ func TestItemsOfABackupThatWaits(t *testing.T) {
 
 // BenchmarkItems60000 opens a kind of 60,000 items and searches through them.
 func BenchmarkItems60000(b *testing.B) {
-	kind := came.Kind{Name: "configmaps", Count: map[came.Did]int{came.Created: 60_000}}
+	kind := came.Kind{Name: "configmaps", CountByStatus: map[came.ItemStatus]int{came.Created: 60_000}}
 	for i := range 60_000 {
 		kind.Items = append(
 			kind.Items,
-			came.Item{Namespace: "shop", Name: fmt.Sprint("settings-", i), Did: came.Created},
+			came.Item{Namespace: "shop", Name: fmt.Sprint("settings-", i), Status: came.Created},
 		)
 	}
 	from := inventory{items: came.Items{Kinds: []came.Kind{kind}}}
 	for b.Loop() {
 		m := opened(
 			b,
-			opsTrial(velerov1.RestorePhaseCompleted),
+			opsTrial(veleroapi.RestorePhaseCompleted),
 			&complaints{},
 			120,
 			40,
@@ -716,7 +712,7 @@ func TestOverviewSaysWhyAJobFailed(t *testing.T) {
 	failed := backupJob(
 		"failed",
 		time.Hour,
-		velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 6, Warnings: 1},
+		veleroapi.BackupStatus{Phase: veleroapi.BackupPhasePartiallyFailed, Errors: 6, Warnings: 1},
 		time.Hour,
 	)
 	for _, size := range [][2]int{{80, 40}, {120, 40}} {
@@ -739,7 +735,7 @@ func TestOverviewSaysWhyAJobFailed(t *testing.T) {
 	a := &complaints{}
 	opened(
 		t,
-		snapshotOf(ended("well", velerov1.BackupPhaseCompleted, 3, time.Minute, time.Minute, 0, 2)),
+		snapshotOf(ended("well", veleroapi.BackupPhaseCompleted, 3, time.Minute, time.Minute, 0, 2)),
 		a,
 		80,
 		24,
@@ -751,7 +747,7 @@ func TestOverviewSaysWhyAJobFailed(t *testing.T) {
 	frame := plain(
 		checkFrame(t, opened(t, snapshotOf(failed), &complaints{err: errors.New("the store is away")}, 80, 40, "1")),
 	)
-	if !strings.Contains(frame, "The errors cannot be read: the store is away") {
+	if !strings.Contains(frame, "The results cannot be read: the store is away") {
 		t.Error(frame)
 	}
 	if frame := plain(

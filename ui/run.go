@@ -19,62 +19,62 @@ var ErrInterrupted = errors.New("interrupted")
 
 type Options struct {
 	Clusters []Cluster // shown side by side, in this order
-	// Switch connects to other contexts, in a namespace or where Velero is found. What it started ends with ctx.
-	// May be nil.
-	Switch   func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
-	Contexts []string // the names of all contexts that there are
-	// sentences about uncompleted attempts, safe to draw; may be nil
-	Unfinished func(ctx context.Context) []string
-	// what veltui has changed, of one KIND/NAME or, without it, all
-	Audit     func(about string) (*document.Audit, error)
-	Folder    string                                 // where files are proposed to be written
-	ReadOnly  bool                                   // nothing may be changed because the user said so
-	Clock     func() time.Time                       // our own clock
-	Theme     string                                 // a theme's name; empty or draw.ThemeAuto asks the terminal
-	UserTheme *draw.Theme                            // a theme of the user's own, in place of Theme; nil for none
-	Themes    []string                               // the user's own
-	LoadTheme func(name string) (*draw.Theme, error) // reads one of them anew; errors are safe to draw
-	Keys      keys.Map                               // those that the user chose instead of the usual ones
-	// names of [Tabs] and [Columns] to show, in order; nil for all
+	// SwitchClusters connects to other contexts, in the given namespace or wherever Velero is found. Everything it
+	// starts ends with ctx. May be nil.
+	SwitchClusters func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
+	Contexts       []string // the names of all contexts
+	// returns sentences about uncompleted attempts, safe to draw; may be nil
+	UnfinishedAttempts func(ctx context.Context) []string
+	// returns the changes made by veltui: those of one KIND/NAME, or all if about is empty
+	LoadAudit  func(about string) (*document.Audit, error)
+	SaveFolder string                                 // the folder proposed for saved files
+	ReadOnly   bool                                   // true if the user forbids changes
+	Clock      func() time.Time                       // the local clock
+	Theme      string                                 // a theme's name; empty or draw.ThemeAuto asks the terminal
+	UserTheme  *draw.Theme                            // replaces Theme; nil for none
+	UserThemes []string                               // the names of the user's themes
+	LoadTheme  func(name string) (*draw.Theme, error) // loads a theme of the user again; errors are safe to draw
+	Keys       keys.Overrides                         // the user's keys in place of the usual ones
+	// names of [TabNames] and [ColumnNames] to show, in order; nil for all
 	Tabs, Columns []string
 	// how old a schedule's last Completed backup may be, 0 for any age
-	BackupAge time.Duration
-	ASCII     bool // draws with ASCII only
-	NoColor   bool // draws without colour
-	// gets clicks and the wheel; text is then selected with shift
+	MaxBackupAge time.Duration
+	ASCII        bool // draws with ASCII only
+	NoColor      bool // draws without colour
+	// accepts clicks and the wheel; text is then selected with shift
 	Mouse       bool
 	NoAltScreen bool         // draws into the normal screen
 	Guide       *guide.Guide // hints for a newcomer; nil for none
-	// bounds how often the terminal is written to, 0 for the default
+	// limits the frames written to the terminal per second, 0 for the default
 	FPS int
-	// how often ages and verdicts are reckoned anew while jobs run
-	Tick time.Duration
+	// how often ages and verdicts are updated while jobs run
+	TickInterval time.Duration
 	// asks for synchronized output, which Bubble Tea does not do over ssh
-	QuerySync bool
-	// the terminal's name, TERM; empty for that of the environment
+	QuerySynchronizedOutput bool
+	// the terminal's name as in TERM; empty for that of the environment
 	Term     string
-	Terminal Terminal // says what beside the screen may be used
+	Terminal Terminal // the terminal's features other than the screen
 	Input    io.Reader
-	Output   terminal.Screen
+	Output   terminal.OutputFile
 }
 
 type Terminal struct {
-	Title          bool                  // the window's title
-	Progress       bool                  // the terminal's own progress indicator (OSC 9;4)
-	WhyNoClipboard string                // why nothing can be copied, and what to do instead
-	Notify         terminal.Notification // how a person is called when a job ends or is stuck
-	Through        terminal.Multiplexed  // what the call goes through
+	Title                bool                        // the window's title
+	Progress             bool                        // the terminal's own progress indicator (OSC 9;4)
+	ClipboardUnavailable string                      // why nothing can be copied, and what to do instead
+	Notify               terminal.NotificationMethod // how to notify a person when a job ends or is stuck
+	Multiplexer          terminal.Multiplexer        // the multiplexer that notifications pass through
 }
 
-// Run shows the dashboard until the user leaves or ctx ends. said is for the user's own terminal: a
-// line about each job that was finalized, or was to be. The error is ErrInterrupted after ctrl+c,
-// the cause of ctx, or why the dashboard could not go on.
+// Run shows the dashboard until the user leaves or ctx ends. said holds lines for the user's own terminal, such as
+// one about each job that was finalized or was to be. The error is ErrInterrupted after ctrl+c, the cause of ctx, or
+// why the dashboard could not go on.
 func Run(ctx context.Context, o Options) (said []string, err error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Tick <= 0 {
-		o.Tick = time.Second
+	if o.TickInterval <= 0 {
+		o.TickInterval = time.Second
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -87,13 +87,13 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 		cancel,
 		model,
 		terminal.Options{
-			Input:   o.Input,
-			Output:  o.Output,
-			Term:    o.Term,
-			NoColor: o.NoColor,
-			FPS:     o.FPS,
-			Notify:  o.Terminal.Notify,
-			Through: o.Terminal.Through,
+			Input:       o.Input,
+			Output:      o.Output,
+			Term:        o.Term,
+			NoColor:     o.NoColor,
+			FPS:         o.FPS,
+			Notify:      o.Terminal.Notify,
+			Multiplexer: o.Terminal.Multiplexer,
 		},
 	)
 	cause := context.Cause(ctx)
@@ -101,7 +101,7 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	said = model.exitMessages()
 	switch {
 	case err == nil:
-		return said, model.err
+		return said, model.exitErr
 	case cause != nil:
 		return said, cause
 	}
@@ -110,8 +110,8 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 
 func (m *Model) exitMessages() []string {
 	m.showDashboard()
-	for _, s := range m.watching {
-		m.parting = append(m.parting, s.Parting()...)
+	for _, s := range m.backgroundDialogs {
+		m.exitLines = append(m.exitLines, s.ExitMessages()...)
 	}
-	return m.parting
+	return m.exitLines
 }

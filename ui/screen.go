@@ -8,73 +8,73 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// openScreen is shown between the header and the keys.
-type openScreen interface {
-	cluster() *clusterState // the one that it is about, nil for none in particular
-	allows() allowed
-	Keys() []keys.Binding                           // the screen's own
-	Update(msg tea.Msg) (cmd tea.Cmd, handled bool) // handled is false if a message is for others
-	Load(a *assess.Assessment)                      // takes the newest state of the cluster
-	Ask() tea.Cmd                                   // asks for what is missing
+// screenOnStack is a screen, drawn between the header and the keys.
+type screenOnStack interface {
+	shownCluster() *clusterState // the cluster that the screen is about, nil for none in particular
+	globalKeys() globalKeySet
+	Bindings() []keys.Binding                       // the keys of the screen itself
+	Update(msg tea.Msg) (cmd tea.Cmd, handled bool) // handled is false if the message is for another screen
+	SetAssessment(a *assess.Assessment)             // sets the newest state of the cluster
+	FetchMissing() tea.Cmd                          // requests the data that the screen lacks
 	View(c draw.Canvas) string
-	Wheel(lines int)
-	Close() // once it is left
+	HandleWheel(lines int)
+	Close() // called once the screen is left
 }
 
-// allowed are the keys of the program that depend on the screen.
-type allowed struct {
-	main                         bool // those for actions and to reconnect
-	jobs                         bool // actions are about jobs
+// globalKeySet says which of the program's keys a screen allows.
+type globalKeySet struct {
+	actions                      bool // the keys for actions and for reconnecting
+	jobActions                   bool // the actions are about jobs
 	command, help, quit, suspend bool
 }
 
-// A screen may do more than each of them does.
+// Screens may implement these interfaces too.
 type (
 	// prompter takes all keys while something is typed into the last line.
 	prompter interface {
-		Typing() bool
-		Prompt(width int) string
+		IsTyping() bool
+		RenderPrompt(width int) string
 		Update(tea.Msg) (cmd tea.Cmd, handled bool)
 	}
-	// writer has text fields, which take keys before bindings do. bound is true of a bound key.
-	writer interface {
-		Takes(msg tea.KeyPressMsg, bound bool) bool
-		Type(msg tea.Msg) tea.Cmd
-		Paste(msg tea.PasteMsg) tea.Cmd
+	// textEditor has text fields, which take keys before bindings do. bound is true if the key has a binding.
+	textEditor interface {
+		AcceptsKey(msg tea.KeyPressMsg, bound bool) bool
+		HandleTyping(msg tea.Msg) tea.Cmd
+		HandlePaste(msg tea.PasteMsg) tea.Cmd
 	}
-	// clicker takes clicks; again is true for what was selected before.
-	clicker interface {
-		Click(x, y int) (again bool, cmd tea.Cmd)
+	// clickHandler handles clicks; again is true if the clicked thing was already selected.
+	clickHandler interface {
+		HandleClick(x, y int) (again bool, cmd tea.Cmd)
 	}
 )
 
-// still is what screens need not have, for them to embed.
-type still struct{}
+// noopScreen implements the optional methods of a screen, for embedding.
+type noopScreen struct{}
 
-func (still) cluster() *clusterState         { return nil }
-func (still) Update(tea.Msg) (tea.Cmd, bool) { return nil, false }
-func (still) Load(*assess.Assessment)        {}
-func (still) Ask() tea.Cmd                   { return nil }
-func (still) Close()                         {}
+func (noopScreen) shownCluster() *clusterState      { return nil }
+func (noopScreen) Update(tea.Msg) (tea.Cmd, bool)   { return nil, false }
+func (noopScreen) SetAssessment(*assess.Assessment) {}
+func (noopScreen) FetchMissing() tea.Cmd            { return nil }
+func (noopScreen) Close()                           {}
 
-// base is a screen that is about a cluster, for screens to embed.
-type base struct {
-	still
-	m  *Model
-	of *clusterState
+// clusterScreen is a screen about a cluster, for embedding.
+type clusterScreen struct {
+	noopScreen
+	model        *Model
+	clusterState *clusterState
 }
 
-func (b base) cluster() *clusterState { return b.of }
+func (b clusterScreen) shownCluster() *clusterState { return b.clusterState }
 
-func (m *Model) push(s openScreen) {
+func (m *Model) pushScreen(s screenOnStack) {
 	m.screens = append(m.screens, s)
-	if c := s.cluster(); c != nil {
-		m.at = c
+	if c := s.shownCluster(); c != nil {
+		m.currentCluster = c
 	}
 }
 
-func (m *Model) pop() tea.Cmd {
-	top := m.top()
+func (m *Model) popScreen() tea.Cmd {
+	top := m.topScreen()
 	m.screens = m.screens[:len(m.screens)-1]
 	top.Close()
 	return nil
@@ -82,22 +82,22 @@ func (m *Model) pop() tea.Cmd {
 
 func (m *Model) showDashboard() {
 	for len(m.screens) > 1 {
-		m.pop()
+		m.popScreen()
 	}
 }
 
-func (m *Model) top() openScreen { return m.screens[len(m.screens)-1] }
+func (m *Model) topScreen() screenOnStack { return m.screens[len(m.screens)-1] }
 
-// shown is the screen on top, or that below help.
-func (m *Model) shown() openScreen {
-	if m.helping() {
+// screenBelowHelp returns the screen on top, or the one below help.
+func (m *Model) screenBelowHelp() screenOnStack {
+	if m.isHelpOpen() {
 		return m.screens[len(m.screens)-2]
 	}
-	return m.top()
+	return m.topScreen()
 }
 
-// find is the open screen of a type, the zero value if there is none.
-func find[S openScreen](m *Model) (found S) {
+// findScreen returns the open screen of a type, the zero value if there is none.
+func findScreen[S screenOnStack](m *Model) (found S) {
 	for _, s := range m.screens {
 		if s, ok := s.(S); ok {
 			found = s
@@ -106,9 +106,9 @@ func find[S openScreen](m *Model) (found S) {
 	return found
 }
 
-// prompting is what takes all keys for its last line, or nil.
-func (m *Model) prompting() prompter {
-	if p, ok := m.top().(prompter); ok && p.Typing() {
+// activePrompt returns the prompt that takes all keys, or nil.
+func (m *Model) activePrompt() prompter {
+	if p, ok := m.topScreen().(prompter); ok && p.IsTyping() {
 		return p
 	}
 	return nil

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/internal/view/resource"
@@ -25,141 +25,152 @@ import (
 	"github.com/veltui/veltui/ui/restoreform"
 )
 
-// onMain are the program's keys over a screen that is no form or dialog.
-func onMain(jobs bool) allowed {
-	return allowed{main: true, jobs: jobs, command: true, help: true, quit: true, suspend: true}
+// mainScreenKeys returns the program's keys for a screen that is neither a form nor a dialog.
+func mainScreenKeys(jobs bool) globalKeySet {
+	return globalKeySet{actions: true, jobActions: jobs, command: true, help: true, quit: true, suspend: true}
 }
 
 type jobScreen struct {
-	base
+	clusterScreen
 	*jobview.Screen
 }
 
-func (m *Model) openJob(of *clusterState, uid types.UID, at jobview.Page) tea.Cmd {
-	m.push(&jobScreen{base{m: m, of: of}, jobview.New(uid, at, of.assessed, of.sources, m.pop)})
-	return nil // what its page lacks is asked for after every key
+func (m *Model) openJob(of *clusterState, uid types.UID, at jobview.PageName) tea.Cmd {
+	m.pushScreen(
+		&jobScreen{
+			clusterScreen{model: m, clusterState: of},
+			jobview.New(uid, at, of.assessment, of.jobDependencies, m.popScreen),
+		},
+	)
+	return nil // the page's missing data is requested after every key
 }
 
-// job is the open job's screen, nil while there is none.
-func (m *Model) job() *jobScreen { return find[*jobScreen](m) }
+// findJobScreen returns the open job's screen, nil if there is none.
+func (m *Model) findJobScreen() *jobScreen { return findScreen[*jobScreen](m) }
 
-func (s *jobScreen) allows() allowed { return onMain(true) }
+func (s *jobScreen) globalKeys() globalKeySet { return mainScreenKeys(true) }
 
 func (s *jobScreen) View(c draw.Canvas) string {
-	s.Read(s.of.contents(s.UID()))
+	s.SetContents(s.clusterState.knownContents(s.UID()))
 	return s.Screen.View(c)
 }
 
 func (s *jobScreen) Close() {
 	s.Screen.Close()
-	s.of.looks.last.About(nil)
-	s.m.dropQuestions(s.of)
+	s.clusterState.closerLooks.lastLook.ResetForKey(nil)
+	s.model.dropUnneededContents(s.clusterState)
 }
 
-type otherScreen struct {
-	base
+type resourceScreen struct {
+	clusterScreen
 	*detail.Screen
 }
 
-func (m *Model) openOther(of *clusterState, t view.Tab, key string) tea.Cmd {
+func (m *Model) openResource(of *clusterState, t view.Tab, key string) tea.Cmd {
 	open := func(uid types.UID) tea.Cmd { return m.openJob(of, uid, jobview.Overview) }
-	m.push(&otherScreen{base{m: m, of: of}, detail.New(t, key, of.assessed, m.pop, open)})
-	if t.Reads == nil {
+	m.pushScreen(
+		&resourceScreen{clusterScreen{model: m, clusterState: of}, detail.New(t, key, of.assessment, m.popScreen, open)},
+	)
+	if t.DetailKey == nil {
 		return nil
 	}
-	what := t.Reads(of.assessed, key)
+	what := t.DetailKey(of.assessment, key)
 	switch {
 	case what == "":
 		return nil
-	case t.Name == resource.SchedulesName:
-		return m.askNextRun(of, what)
+	case t.Name == resource.SchedulesTabName:
+		return m.fetchNextRun(of, what)
 	}
-	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.ReadEtcdLog(ctx, what); return nil })
+	cmd, _ := of.jobDependencies.Start(func(ctx context.Context) tea.Msg { of.ReadEtcdLog(ctx, what); return nil })
 	return cmd
 }
 
-func (s *otherScreen) allows() allowed { return onMain(false) }
+func (s *resourceScreen) globalKeys() globalKeySet { return mainScreenKeys(false) }
 
-func (s *otherScreen) Click(_, y int) (again bool, cmd tea.Cmd) { return s.Screen.Click(y), nil }
+func (s *resourceScreen) HandleClick(_, y int) (again bool, cmd tea.Cmd) {
+	return s.Screen.HandleClick(y), nil
+}
 
-type formScreen struct {
-	base
+type restoreFormScreen struct {
+	clusterScreen
 	*restoreform.Form
 }
 
-// openForm opens the form of a restore: from a backup, or like another restore.
-func (m *Model) openForm(of *clusterState, j *job.Job) tea.Cmd {
+// openRestoreForm opens the form for a restore: from a backup, or like another restore.
+func (m *Model) openRestoreForm(of *clusterState, j *job.Job) tea.Cmd {
 	now := m.options.Clock()
-	draft := restoreform.From(j.Name, now)
-	if r, ok := j.Object.(*velerov1.Restore); ok {
-		draft = restoreform.Again(r, now)
+	draft := restoreform.NewDraft(j.Name, now)
+	if r, ok := j.Object.(*veleroapi.Restore); ok {
+		draft = restoreform.NewDraftLike(r, now)
 	}
-	if s := m.job(); s != nil && s.UID() == j.UID && len(s.Marked()) > 0 {
-		if err := draft.Select(s.Marked()); err != nil {
-			return func() tea.Msg { return jobview.Noticed{Text: err.Error()} }
+	if s := m.findJobScreen(); s != nil && s.UID() == j.UID && len(s.MarkedItems()) > 0 {
+		if err := draft.SelectItems(s.MarkedItems()); err != nil {
+			return func() tea.Msg { return jobview.NoticeMsg{Text: err.Error()} }
 		}
 	}
 	form, cmd := restoreform.New(restoreform.Options{
-		Draft:          draft,
-		Context:        of.Context,
-		Reach:          of.Request.Reach(),
-		Inspector:      of.Inspector,
-		Start:          m.starts,
-		Clock:          m.options.Clock,
-		Keys:           m.options.Keys,
-		WhyNoClipboard: m.options.Terminal.WhyNoClipboard,
-		Back:           m.pop,
-		WhyNotCreate:   m.writesUnavailable(of),
-		Create: func(d restorespec.Draft, consequences []string) tea.Cmd {
+		Draft:                draft,
+		Context:              of.Context,
+		ClusterAccess:        of.Request.ClusterAccess(),
+		Backend:              of.Backend,
+		Start:                m.startWork,
+		Clock:                m.options.Clock,
+		Keys:                 m.options.Keys,
+		ClipboardUnavailable: m.options.Terminal.ClipboardUnavailable,
+		OnBack:               m.popScreen,
+		CreateUnavailable:    m.writesUnavailable(of),
+		OnCreate: func(d restorespec.Draft, consequences []string) tea.Cmd {
 			r := of.Request
-			namespace := of.assessed.Snapshot.Namespace
-			r.Policy, r.Consequences, r.Unnamed = d.ConfigMap(
+			namespace := of.assessment.Snapshot.Namespace
+			r.PolicyConfigMap, r.Consequences, r.NameGenerated = d.ConfigMap(
 				namespace,
 			), consequences, d.Restore.Name == draft.Restore.Name
-			if words, unsaid := d.Words(); len(unsaid) == 0 {
-				r.Words = words
+			if words, unsaid := d.CommandWords(); len(unsaid) == 0 {
+				r.VeleroCommand = words
 			}
-			return m.openChange(of, "Start", action.Create, d.Object(namespace), r)
+			return m.openChangeDialog(of, "Start", action.Create, d.RestoreObject(namespace), r)
 		},
-	}, of.assessed)
-	m.push(&formScreen{base{m: m, of: of}, form})
+	}, of.assessment)
+	m.pushScreen(&restoreFormScreen{clusterScreen{model: m, clusterState: of}, form})
 	return cmd
 }
 
-func (s *formScreen) allows() allowed {
-	return allowed{command: !s.m.writing(), help: !s.m.writing(), suspend: true}
+func (s *restoreFormScreen) globalKeys() globalKeySet {
+	return globalKeySet{command: !s.model.isTypingInForm(), help: !s.model.isTypingInForm(), suspend: true}
 }
 
-func (s *formScreen) Takes(msg tea.KeyPressMsg, _ bool) bool { return s.Form.Takes(msg) }
+func (s *restoreFormScreen) AcceptsKey(msg tea.KeyPressMsg, _ bool) bool {
+	return s.Form.AcceptsKey(msg)
+}
 
-func (s *formScreen) Paste(msg tea.PasteMsg) tea.Cmd {
-	if !s.Typing() {
+func (s *restoreFormScreen) HandlePaste(msg tea.PasteMsg) tea.Cmd {
+	if !s.IsTyping() {
 		return nil
 	}
-	return s.Type(msg)
+	return s.HandleTyping(msg)
 }
 
-func (s *formScreen) Click(x, y int) (again bool, cmd tea.Cmd) {
-	s.Form.Click(x, y)
+func (s *restoreFormScreen) HandleClick(x, y int) (again bool, cmd tea.Cmd) {
+	s.Form.HandleClick(x, y)
 	return false, nil
 }
 
-// Close withdraws what was asked for, and leaves the command on the user's terminal.
-func (s *formScreen) Close() {
+// Close cancels the form's requests, and leaves the command on the user's terminal.
+func (s *restoreFormScreen) Close() {
 	s.Form.Close()
-	if text := s.Parting(); text != "" {
-		s.m.parting = append(s.m.parting, text)
+	if text := s.ExitMessage(); text != "" {
+		s.model.exitLines = append(s.model.exitLines, text)
 	}
 }
 
-func (m *Model) writing() bool {
-	s, ok := m.top().(*formScreen)
-	return ok && s.Typing()
+func (m *Model) isTypingInForm() bool {
+	s, ok := m.topScreen().(*restoreFormScreen)
+	return ok && s.IsTyping()
 }
 
-// meant is the job that a key about one job means, nil if there is none.
-func (m *Model) meant() *job.Job {
-	if s := m.job(); s != nil {
+// targetJob returns the job that a key about one job applies to, nil if there is none.
+func (m *Model) targetJob() *job.Job {
+	if s := m.findJobScreen(); s != nil {
 		return s.Job()
 	}
 	return m.dashboard.selectedJob()
@@ -168,104 +179,115 @@ func (m *Model) meant() *job.Job {
 const noJobSelected = "no backup or restore is selected"
 
 type helpScreen struct {
-	still
+	noopScreen
 	*pager.Pager
-	m    *Model
-	keys []keys.Binding
+	model       *Model
+	keyBindings []keys.Binding
 }
 
-func (m *Model) newHelp() *helpScreen {
-	s := &helpScreen{Pager: pager.New(nil), m: m}
-	s.keys = append([]keys.Binding{
+func (m *Model) newHelpScreen() *helpScreen {
+	s := &helpScreen{Pager: pager.New(nil), model: m}
+	s.keyBindings = append([]keys.Binding{
 		{
-			Keys:  []string{"esc", "left", "h", "backspace"},
-			Label: "esc",
-			What:  "back",
-			Group: keys.Look,
-			Short: true,
-			Do:    s.Leave(m.pop),
+			Keys:        []string{"esc", "left", "h", "backspace"},
+			Label:       "esc",
+			Description: "back",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          s.BackAction(m.popScreen),
 		},
-		{Keys: []string{"q"}, Label: "q", What: "back", Group: keys.Look, Do: func(string) tea.Cmd { return m.pop() }},
-	}, s.Pager.Keys()...)
+		{
+			Keys:        []string{"q"},
+			Label:       "q",
+			Description: "back",
+			Group:       keys.GroupLook,
+			Do:          func(string) tea.Cmd { return m.popScreen() },
+		},
+	}, s.Pager.Bindings()...)
 	return s
 }
 
-func (s *helpScreen) allows() allowed                    { return s.m.shown().allows() }
-func (s *helpScreen) Keys() []keys.Binding               { return s.keys }
+func (s *helpScreen) globalKeys() globalKeySet           { return s.model.screenBelowHelp().globalKeys() }
+func (s *helpScreen) Bindings() []keys.Binding           { return s.keyBindings }
 func (s *helpScreen) Update(msg tea.Msg) (tea.Cmd, bool) { return s.Pager.Update(msg) }
 
 func (s *helpScreen) View(c draw.Canvas) string {
-	s.Show(pager.Plain(keys.Help(c, slices.Concat(s.m.screenKeys(), s.m.commandHelp()))))
-	return c.Page(s.Page(c))
+	s.SetSource(pager.PlainLines(keys.RenderHelp(c, slices.Concat(s.model.screenBindings(), s.model.commandBindings()))))
+	return c.RenderPage(s.RenderPage(c))
 }
 
-func (m *Model) helping() bool {
-	_, ok := m.top().(*helpScreen)
+func (m *Model) isHelpOpen() bool {
+	_, ok := m.topScreen().(*helpScreen)
 	return ok
 }
 
 func (m *Model) toggleHelp() {
-	if m.helping() {
-		m.pop()
+	if m.isHelpOpen() {
+		m.popScreen()
 	} else {
-		m.push(m.newHelp())
+		m.pushScreen(m.newHelpScreen())
 	}
 }
 
 type dialogScreen struct {
-	base
+	clusterScreen
 	*dialog.Dialog
 }
 
-func (s *dialogScreen) allows() allowed {
-	return allowed{help: s.HasHelp(), quit: s.Stage() != dialog.Typing, suspend: s.Stage() != dialog.Applying}
+func (s *dialogScreen) globalKeys() globalKeySet {
+	return globalKeySet{
+		help:    s.HasHelp(),
+		quit:    s.Stage() != dialog.StageTyping,
+		suspend: s.Stage() != dialog.StageApplying,
+	}
 }
 
-// Takes reports whether a key is not acted on: the stage is deaf, or has no such key.
-func (s *dialogScreen) Takes(msg tea.KeyPressMsg, bound bool) bool {
-	return s.Swallows() || !bound && msg.Mod != tea.ModAlt
+// AcceptsKey reports whether the dialog takes a key for itself: the stage ignores keys, or the key has no binding.
+func (s *dialogScreen) AcceptsKey(msg tea.KeyPressMsg, bound bool) bool {
+	return s.SwallowsKey() || !bound && msg.Mod != tea.ModAlt
 }
 
 func (s *dialogScreen) View(c draw.Canvas) string {
-	below := s.m.screens[slices.Index(s.m.screens, openScreen(s))-1]
+	below := s.model.screens[slices.Index(s.model.screens, screenOnStack(s))-1]
 	return s.Dialog.View(c, below.View(c))
 }
 
-// Close unmarks the settled jobs, and keeps what was done for the exit messages.
+// Close unmarks the settled jobs, and keeps the results for the exit messages.
 func (s *dialogScreen) Close() {
-	if s.Watching() {
-		s.m.watching = append(s.m.watching, s)
+	if s.IsObserving() {
+		s.model.backgroundDialogs = append(s.model.backgroundDialogs, s)
 		return
 	}
-	for _, uid := range s.Settled() {
-		delete(s.m.dashboard.marked, s.of.key(string(uid)))
+	for _, uid := range s.SettledUIDs() {
+		delete(s.model.dashboard.marked, s.clusterState.rowKey(string(uid)))
 	}
-	s.m.parting = append(s.m.parting, s.Parting()...)
+	s.model.exitLines = append(s.model.exitLines, s.ExitMessages()...)
 }
 
-// handleWatched tells what became of a change whose dialog was left.
-func (m *Model) handleWatched(d *dialog.Dialog) {
-	for i, s := range m.watching {
+// handleObservationDone shows the result of a change whose dialog was left.
+func (m *Model) handleObservationDone(d *dialog.Dialog) {
+	for i, s := range m.backgroundDialogs {
 		if s.Dialog == d {
-			m.watching = slices.Delete(m.watching, i, i+1)
+			m.backgroundDialogs = slices.Delete(m.backgroundDialogs, i, i+1)
 			s.Close()
-			m.notice = d.Result()
+			m.notice = d.ResultText()
 			return
 		}
 	}
 }
 
-// logScreen lists what veltui has changed from this machine, newest first, and below a row all of it.
-type logScreen struct {
-	still
+// auditScreen lists the changes that veltui made from this machine, the newest first, with the details of expanded
+// rows.
+type auditScreen struct {
+	noopScreen
 	*pager.Pager
-	m     *Model
-	keys  []keys.Binding
-	audit fetch.Answer[*document.Audit]
-	open  map[string]bool // the attempts whose details are shown
+	model            *Model
+	keyBindings      []keys.Binding
+	audit            fetch.Answer[*document.Audit]
+	expandedAttempts map[string]bool // the attempts whose details are shown
 }
 
-var logColumns = []view.ScreenColumn{
+var auditColumns = []view.ScreenColumn{
 	{Title: "TIME", Width: 13},
 	{Title: "CONTEXT", Width: 12, Grow: 1, Limit: 30, Priority: 4},
 	{Title: "BY", Width: 12, Grow: 1, Limit: 40, Priority: 3},
@@ -279,96 +301,100 @@ var logColumns = []view.ScreenColumn{
 	{Title: "REASON", Width: 20, Grow: 3, Limit: 100, Priority: 5},
 }
 
-func (m *Model) openLog() tea.Cmd {
-	s := &logScreen{Pager: pager.New(nil), m: m, open: map[string]bool{}}
-	selected := func() bool { return s.Selected() != "" }
-	s.keys = append([]keys.Binding{
+func (m *Model) openAuditScreen() tea.Cmd {
+	s := &auditScreen{Pager: pager.New(nil), model: m, expandedAttempts: map[string]bool{}}
+	selected := func() bool { return s.SelectedKey() != "" }
+	s.keyBindings = append([]keys.Binding{
 		{
-			Name:  "back",
-			Keys:  []string{"esc", "left", "h", "backspace"},
-			Label: "esc",
-			What:  "back",
-			Group: keys.Look,
-			Short: true,
-			Do:    s.Leave(m.pop),
+			Name:        "back",
+			Keys:        []string{"esc", "left", "h", "backspace"},
+			Label:       "esc",
+			Description: "back",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          s.BackAction(m.popScreen),
 		},
 		{
-			Name:  "open",
-			Keys:  []string{"enter", "right"},
-			Label: "enter",
-			What:  "details",
-			Group: keys.Look,
-			Short: true,
-			On:    selected,
-			Do:    keys.Run(func() { s.open[s.Selected()] = !s.open[s.Selected()] }),
+			Name:        "open",
+			Keys:        []string{"enter", "right"},
+			Label:       "enter",
+			Description: "details",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      selected,
+			Do:          keys.DoFunc(func() { s.expandedAttempts[s.SelectedKey()] = !s.expandedAttempts[s.SelectedKey()] }),
 		},
 		{
-			Name:  "copy",
-			Keys:  []string{"y"},
-			Label: "y",
-			What:  "copy command",
-			Group: keys.Look,
-			Short: true,
-			On:    selected,
-			Do:    run(s.copyCommand),
+			Name:        "copy",
+			Keys:        []string{"y"},
+			Label:       "y",
+			Description: "copy command",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      selected,
+			Do:          keylessAction(s.copyCommand),
 		},
-	}, s.Pager.Keys()...)
+	}, s.Pager.Bindings()...)
 	m.showDashboard()
-	m.push(s)
-	return s.audit.Ask(
-		fetch.Asker{Start: m.starts, Clock: m.options.Clock},
+	m.pushScreen(s)
+	return s.audit.FetchIfDue(
+		fetch.Requester{Start: m.startWork, Clock: m.options.Clock},
 		0,
-		func(context.Context) (*document.Audit, error) { return m.options.Audit("") },
+		func(context.Context) (*document.Audit, error) { return m.options.LoadAudit("") },
 	)
 }
 
-func (s *logScreen) allows() allowed                    { return onMain(false) }
-func (s *logScreen) Keys() []keys.Binding               { return s.keys }
-func (s *logScreen) Update(msg tea.Msg) (tea.Cmd, bool) { return s.Pager.Update(msg) }
+func (s *auditScreen) globalKeys() globalKeySet           { return mainScreenKeys(false) }
+func (s *auditScreen) Bindings() []keys.Binding           { return s.keyBindings }
+func (s *auditScreen) Update(msg tea.Msg) (tea.Cmd, bool) { return s.Pager.Update(msg) }
 
-// copyCommand copies what does the same as the selected attempt.
-func (s *logScreen) copyCommand() tea.Cmd {
-	i := slices.IndexFunc(s.audit.Value.Items, func(one document.Audited) bool { return one.Attempt == s.Selected() })
-	return s.m.at.sources.CopyText("the command", strings.Join(s.audit.Value.Items[i].Commands, "\n"), "")
+// copyCommand copies the commands that do the same as the selected attempt.
+func (s *auditScreen) copyCommand() tea.Cmd {
+	i := slices.IndexFunc(s.audit.Value.Items, func(one document.Audited) bool { return one.Attempt == s.SelectedKey() })
+	return s.model.currentCluster.jobDependencies.CopyText(
+		"the command",
+		strings.Join(s.audit.Value.Items[i].Commands, "\n"),
+		"",
+	)
 }
 
-func (s *logScreen) View(c draw.Canvas) string {
+func (s *auditScreen) View(c draw.Canvas) string {
 	lines, widths := []string{
 		" " + c.Theme.Strong.Render("What veltui has changed from this machine"),
-		c.Rule(),
+		c.RenderRule(),
 	}, view.FitColumns(
-		logColumns,
+		auditColumns,
 		c.Width-1,
 	)
 	switch {
 	case s.audit.Err != nil:
-		lines = append(lines, c.Note(c.Theme.Waiting, "The log cannot be read: "+s.audit.Err.Error(), 1, 3)...)
-	case !s.audit.Known:
+		lines = append(lines, c.RenderIndented(c.Theme.Waiting, "The log cannot be read: "+s.audit.Err.Error(), 1, 3)...)
+	case !s.audit.HasValue:
 		lines = append(lines, " Reading the log"+c.Glyphs.Ellipsis)
 	default:
 		for _, note := range s.audit.Value.Notes {
-			lines = append(lines, c.Note(c.Theme.Waiting, note, 1, 1)...)
+			lines = append(lines, c.RenderIndented(c.Theme.Waiting, note, 1, 1)...)
 		}
-		lines = append(lines, " "+c.Titles(logColumns, widths, draw.Sorting{}))
-		if s.Show(s.rows(c, widths)); s.Selected() == "" {
-			s.GoTo(0)
+		lines = append(lines, " "+c.RenderTableHeader(auditColumns, widths, draw.SortOrder{}))
+		if s.SetSource(s.renderRows(c, widths)); s.SelectedKey() == "" {
+			s.GoToLine(0)
 		}
 	}
-	return c.Page(append(lines, s.Page(c.Sized(c.Width, max(c.Height-len(lines), 0)))...))
+	return c.RenderPage(append(lines, s.RenderPage(c.WithSize(c.Width, max(c.Height-len(lines), 0)))...))
 }
 
-func (s *logScreen) rows(c draw.Canvas, widths []int) (rows pager.Lines) {
+func (s *auditScreen) renderRows(c draw.Canvas, widths []int) (rows pager.Lines) {
 	for _, one := range slices.Backward(s.audit.Value.Items) {
 		cells := one.Cells(c.Now)
 		for i := range cells {
-			cells[i] = c.Cell(c.Theme.Text, cells[i], widths[i], false)
+			cells[i] = c.RenderCell(c.Theme.Text, cells[i], widths[i], false)
 		}
 		rows = append(rows, pager.Line{Key: one.Attempt, Text: " " + draw.JoinCells(cells, widths)})
-		if s.open[one.Attempt] {
+		if s.expandedAttempts[one.Attempt] {
 			for line := range strings.Lines(one.YAML()) {
 				rows = append(
 					rows,
-					pager.Plain(draw.Indented(c.Sized(c.Width-4, 0).Whole(strings.TrimRight(line, "\n")), 4))...)
+					pager.PlainLines(draw.IndentLines(c.WithSize(c.Width-4, 0).WrapForCopying(strings.TrimRight(line, "\n")), 4))...)
 			}
 		}
 	}

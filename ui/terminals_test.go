@@ -16,10 +16,10 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/vt"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -58,7 +58,7 @@ func (e *emulator) resize(t *testing.T, size [2]int) {
 
 func (e *emulator) types(t *testing.T, keys string) {
 	t.Helper()
-	if err := e.Type(keys); err != nil {
+	if err := e.SendKeys(keys); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,7 +68,7 @@ func (e *emulator) waits(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := e.Wait(ctx, what, holds); err != nil {
+	if err := e.WaitUntil(ctx, what, holds); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,8 +111,8 @@ func (e *emulator) shows(t *testing.T, after string, m *Model, styles bool) {
 	var got string
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	err := e.Wait(ctx, "the frame of "+after, func() bool {
-		e.Inspect(func(v *vt.Emulator) { got = cells(v, styles) })
+	err := e.WaitUntil(ctx, "the frame of "+after, func() bool {
+		e.WithEmulator(func(v *vt.Emulator) { got = cells(v, styles) })
 		return got == want
 	})
 	if err == nil {
@@ -132,13 +132,13 @@ func (e *emulator) shows(t *testing.T, after string, m *Model, styles bool) {
 func scripts() *watch.Snapshot {
 	snap := stageful()
 	for i, name := range []string{"復元-データ-本番", "cafe\u0301-te\u0302te", "family-👩\u200d👩\u200d👧-🚀", "שלום-עולם-גיבוי", "नमस्ते-क्षत्रिय", "한국어-백업", "flags-🇩🇪🇯🇵", "مرحبا"} {
-		name = sanitize.Whole(name)
+		name = sanitize.FullLine(name)
 		j := restoreJob(
 			name,
 			name,
 			time.Hour,
-			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour)),
-				Progress: &velerov1.RestoreProgress{ItemsRestored: i, TotalItems: 140}},
+			veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour)),
+				Progress: &veleroapi.RestoreProgress{ItemsRestored: i, TotalItems: 140}},
 			42*time.Minute,
 		)
 		snap.Jobs = append(snap.Jobs, j)
@@ -194,7 +194,7 @@ func TestTerminals(t *testing.T) {
 				p.ASCII, p.NoColor, p.Theme = test.ascii, test.noColor, test.theme
 				o = *p
 			})
-			fake(&o).source, o.Theme, o.Term, o.Tick = source, "auto", test.term, time.Hour
+			fake(&o).source, o.Theme, o.Term, o.TickInterval = source, "auto", test.term, time.Hour
 			source.snapshots <- scripts()
 			m.Update(tea.ColorProfileMsg{Profile: test.colors})
 			e, ended := newEmulator(t, o, test.background, matrixSizes[0])
@@ -204,7 +204,7 @@ func TestTerminals(t *testing.T) {
 			styles := !vt
 			e.shows(t, "the start", m, styles)
 			for _, size := range matrixSizes[1:] {
-				e.Replace(size[0], size[1])
+				e.ReplaceScreen(size[0], size[1])
 				e.resize(t, size)
 				m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 				e.shows(t, "resizing", m, styles)
@@ -235,8 +235,8 @@ func TestTerminals(t *testing.T) {
 			shown := func(raw string) bool {
 				return strings.LastIndex(raw, "\x1b[?25h") > strings.LastIndex(raw, "\x1b[?25l")
 			}
-			e.waits(t, "the cursor", func() bool { return shown(e.Output()) })
-			raw := e.Output()
+			e.waits(t, "the cursor", func() bool { return shown(e.OutputText()) })
+			raw := e.OutputText()
 			for _, foreign := range test.foreign {
 				if at := foreign.FindStringIndex(raw); at != nil {
 					t.Errorf("%s is sent %q", test.term, raw[at[0]:at[1]])
@@ -256,12 +256,12 @@ func TestResizeStorm(t *testing.T) {
 	source := &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)}
 	var o Options
 	m := screen(t, manyJobs(400), 120, 40, func(p *Options) { p.Theme = "dark"; o = *p })
-	fake(&o).source, o.Term, o.Tick = source, "xterm-256color", time.Hour
+	fake(&o).source, o.Term, o.TickInterval = source, "xterm-256color", time.Hour
 	source.snapshots <- manyJobs(400)
 	m.Update(tea.ColorProfileMsg{Profile: colorprofile.ANSI256})
 	e, ended := newEmulator(t, o, color.Black, [2]int{120, 40})
 	e.shows(t, "the start", m, true)
-	e.Replace(300, 100) // the last and largest size: the emulator cannot shrink
+	e.ReplaceScreen(300, 100) // the last and largest size: the emulator cannot shrink
 	e.types(t, "3")
 	press(t, m, "3")
 	var size [2]int
@@ -279,7 +279,7 @@ func TestResizeStorm(t *testing.T) {
 	// The title names the selected row, which all keys have moved to; where the list
 	// is scrolled to is a matter of the sizes it had then.
 	title := "\x1b]2;" + m.View().WindowTitle + "\x07"
-	e.waits(t, "the title "+title, func() bool { return strings.Contains(e.Output(), title) })
+	e.waits(t, "the title "+title, func() bool { return strings.Contains(e.OutputText(), title) })
 	// A terminal that shrinks moves its cursor into what is left, and the emulator,
 	// which cannot shrink, does not: it is drawn anew.
 	e.types(t, "g\x0c")

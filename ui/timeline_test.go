@@ -1,38 +1,37 @@
 package ui
 
 import (
+	"k8s.io/apimachinery/pkg/types"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
 // TestTimelineKeepsWhatWasSeen while the job's screen was closed, and after it
 // is opened again.
 func TestTimelineKeepsWhatWasSeen(t *testing.T) {
-	look := func(prev *job.Job, phase velerov1.BackupPhase, version string, back time.Duration) *job.Job {
-		b := &velerov1.Backup{
+	look := func(prev *job.Job, phase veleroapi.BackupPhase, version string, back time.Duration) *job.Job {
+		b := &veleroapi.Backup{
 			ObjectMeta: meta("storied", time.Hour),
-			Status:     velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))},
+			Status:     veleroapi.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))},
 		}
 		b.ResourceVersion, b.UID = version, types.UID("uid-storied")
-		return job.Next(prev, job.Input{Backup: b, At: noon.Add(-back)})
+		return job.Fold(prev, job.Observation{Backup: b, ObservedAt: noon.Add(-back)})
 	}
-	first := look(nil, velerov1.BackupPhaseInProgress, "1", 30*time.Minute)
+	first := look(nil, veleroapi.BackupPhaseInProgress, "1", 30*time.Minute)
 	m := screen(t, snapshotOf(first), 120, 40)
 	press(t, m, "enter", "7", "esc")
-	snap := snapshotOf(look(first, velerov1.BackupPhaseFinalizing, "2", 20*time.Minute))
-	snap.Seen = []watch.Seen{
+	snap := snapshotOf(look(first, veleroapi.BackupPhaseFinalizing, "2", 20*time.Minute))
+	snap.Events = []watch.ClusterEvent{
 		{
-			At:    noon.Add(-10 * time.Minute),
-			Until: noon.Add(-8 * time.Minute),
-			What:  watch.SeenOutage,
-			Why:   "connection refused",
+			At:     noon.Add(-10 * time.Minute),
+			Until:  noon.Add(-8 * time.Minute),
+			Kind:   watch.EventOutage,
+			Reason: "connection refused",
 		},
 	}
 	show(m, snap)

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // verified answers what a verification found.
@@ -17,20 +16,20 @@ import (
 func TestVerifyFrames(t *testing.T) {
 	const quota = "is forbidden: exceeded quota: compute, requested: count/secrets=1, used: count/secrets=4, limited: count/secrets=4"
 	kind := func(name string, items ...verify.Item) verify.Kind {
-		k := verify.Kind{Name: name, Count: map[verify.State]int{}, Items: items}
+		k := verify.Kind{Name: name, CountByState: map[verify.State]int{}, Items: items}
 		for i := range k.Items {
 			if k.Items[i].Namespace == "" {
 				k.Items[i].Namespace = "shop"
 			}
-			k.Count[k.Items[i].State]++
+			k.CountByState[k.Items[i].State]++
 		}
 		return k
 	}
 	result := func(kinds ...verify.Kind) verify.Result {
-		r := verify.Result{Kinds: kinds, Count: map[verify.State]int{}, At: noon, Cost: live.Cost{Requests: 14}}
+		r := verify.Result{Kinds: kinds, CountByState: map[verify.State]int{}, CheckedAt: noon, Cost: live.Cost{Requests: 14}}
 		for _, k := range kinds {
-			for state, n := range k.Count {
-				r.Count[state] += n
+			for state, n := range k.CountByState {
+				r.CountByState[state] += n
 			}
 		}
 		return r
@@ -57,24 +56,24 @@ func TestVerifyFrames(t *testing.T) {
 			append(
 				[]verify.Item{{Name: "svc-2", State: verify.Gone, Why: "Velero created it, and it is not there now"}},
 				whole...)...),
-		kind("configmaps", verify.Item{Name: "settings", State: verify.NotLookedAt, Why: "you may not list it"}),
+		kind("configmaps", verify.Item{Name: "settings", State: verify.Unchecked, Why: "you may not list it"}),
 		kind("deployments.apps", whole...),
 		kind("persistentvolumeclaims", whole[:2]...),
 		kind(
 			"replicasets.apps",
 			verify.Item{
 				Name:  "web-5d4f",
-				State: verify.Passing,
+				State: verify.Transient,
 				Why:   "deployments/web makes these, and gives each another name",
 			},
 		),
 	)
-	some.NotSeen = []live.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}
-	some.Bound = 3
+	some.Unchecked = []live.Unchecked{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}
+	some.BoundCount = 3
 	some.Claims = []verify.Claim{
 		{Namespace: "shop", Name: "cache", Phase: "Pending", Why: "the cluster has no storage class fast", Lost: true},
 	}
-	some.Data = []verify.Data{
+	some.IncompleteTransfers = []verify.IncompleteTransfer{
 		{
 			Name:    "shop-restore-2-x7k2p",
 			Target:  "shop/db-0:data",
@@ -85,8 +84,8 @@ func TestVerifyFrames(t *testing.T) {
 			Lost:    true,
 		},
 	}
-	some.Moved, some.Bytes = 1, 6<<30
-	some.Volumes = []verify.Volume{
+	some.MovedCount, some.MovedBytes = 1, 6<<30
+	some.Volumes = []verify.VolumeData{
 		{
 			Namespace: "shop",
 			Claim:     "uploads",
@@ -98,7 +97,7 @@ func TestVerifyFrames(t *testing.T) {
 			Claim:     "data-db-0",
 			Pod:       "db-0",
 			PodVolume: "data",
-			Method:    verify.ByPod,
+			Method:    verify.MethodPodVolume,
 			State:     verify.DataFailed,
 		},
 		{
@@ -112,7 +111,7 @@ func TestVerifyFrames(t *testing.T) {
 			Claim:     "spool",
 			Pod:       "mail-0",
 			PodVolume: "spool",
-			Method:    verify.ByPod,
+			Method:    verify.MethodPodVolume,
 			State:     verify.DataRestored,
 		},
 	}
@@ -142,9 +141,9 @@ func TestVerifyFrames(t *testing.T) {
 				},
 				whole...)...),
 	)
-	compared.Content = map[verify.Content]int{verify.Emptied: 1, verify.Changed: 1, verify.Scaled: 1, verify.Same: 3}
+	compared.CountByContent = map[verify.ContentState]int{verify.Emptied: 1, verify.Changed: 1, verify.Scaled: 1, verify.Same: 3}
 	for n := range compared.Kinds {
-		compared.Kinds[n].Content = map[verify.Content]int{verify.Changed: 1}
+		compared.Kinds[n].CountByContent = map[verify.ContentState]int{verify.Changed: 1}
 	}
 	for _, s := range []struct {
 		name   string
@@ -164,7 +163,7 @@ func TestVerifyFrames(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				m := opened(
 					t,
-					opsTrial(velerov1.RestorePhasePartiallyFailed),
+					opsTrial(veleroapi.RestorePhasePartiallyFailed),
 					&complaints{},
 					size[0],
 					size[1],

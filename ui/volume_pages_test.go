@@ -11,21 +11,21 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/watch"
 )
 
 // archive is what is stored of every job, and the resources of its volumes.
 type archive struct {
-	volumes    []artifact.Volume
+	volumes    []artifact.VolumeInfo
 	operations []artifact.Operation
-	documents  []cluster.Document
+	documents  []cluster.ObjectDocument
 	err        error
 	asked      []string
 }
@@ -35,29 +35,25 @@ func (a *archive) note(what string) error {
 	return a.err
 }
 
-func (a *archive) Results(context.Context, *job.Job) (r artifact.Results, err error) {
+func (a *archive) FetchResults(context.Context, *job.Job) (r artifact.Results, err error) {
 	return r, a.note("results")
 }
 
-func (a *archive) Resources(context.Context, *job.Job) ([]artifact.Resources, error) {
-	return nil, a.note("resources")
-}
-
-func (a *archive) StoredVolumes(context.Context, *job.Job) ([]artifact.Volume, error) {
+func (a *archive) FetchStoredVolumes(context.Context, *job.Job) ([]artifact.VolumeInfo, error) {
 	return a.volumes, a.note("volumes")
 }
 
-func (a *archive) Operations(context.Context, *job.Job) ([]artifact.Operation, error) {
+func (a *archive) FetchOperations(context.Context, *job.Job) ([]artifact.Operation, error) {
 	return a.operations, a.note("operations")
 }
 
-func (a *archive) VolumeObject(_ context.Context, namespace string, v velero.VolumeRef) (cluster.Document, error) {
+func (a *archive) VolumeObject(_ context.Context, namespace string, v velero.VolumeRef) (cluster.ObjectDocument, error) {
 	for _, d := range a.documents {
 		if d.Name == v.Name {
 			return d, a.note("volume " + namespace + "/" + v.Name)
 		}
 	}
-	return cluster.Document{}, errors.New("not found")
+	return cluster.ObjectDocument{}, errors.New("not found")
 }
 
 func (a *archive) option(o *Options) {
@@ -91,10 +87,10 @@ func answerAll(t *testing.T, m *Model, cmd tea.Cmd) {
 
 // uploading is a backup in an operations stage, with a volume of each kind of
 // state; done is the same after it has ended.
-func uploading(phase velerov1.BackupPhase) *watch.Snapshot {
-	b := &velerov1.Backup{ObjectMeta: meta("nightly-erp", 40*time.Minute)}
-	b.Status = velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(40 * time.Minute)),
-		Progress:                      &velerov1.BackupProgress{ItemsBackedUp: 1310, TotalItems: 1310},
+func uploading(phase veleroapi.BackupPhase) *watch.Snapshot {
+	b := &veleroapi.Backup{ObjectMeta: meta("nightly-erp", 40*time.Minute)}
+	b.Status = veleroapi.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(40 * time.Minute)),
+		Progress:                      &veleroapi.BackupProgress{ItemsBackedUp: 1310, TotalItems: 1310},
 		BackupItemOperationsAttempted: 3,
 		BackupItemOperationsCompleted: 1,
 		CSIVolumeSnapshotsAttempted:   1,
@@ -105,20 +101,20 @@ func uploading(phase velerov1.BackupPhase) *watch.Snapshot {
 	}
 	upload := func(claim, phase, node string, done, total int64, message string) job.Volume {
 		return job.Volume{
-			Kind:      velero.DataUpload,
-			Name:      "nightly-erp-" + claim,
-			Phase:     phase,
-			Namespace: "erp",
-			Claim:     claim,
-			Target:    "erp/" + claim,
-			Node:      node,
-			Operation: "du-1." + claim,
-			Done:      done,
-			Total:     total,
-			Message:   message,
-			Created:   noon.Add(-39 * time.Minute),
-			Started:   noon.Add(-38 * time.Minute),
-			Changed:   noon.Add(-4 * time.Second),
+			Kind:        velero.DataUpload,
+			Name:        "nightly-erp-" + claim,
+			Phase:       phase,
+			Namespace:   "erp",
+			Claim:       claim,
+			Target:      "erp/" + claim,
+			Node:        node,
+			OperationID: "du-1." + claim,
+			Done:        done,
+			Total:       total,
+			Message:     message,
+			Created:     noon.Add(-39 * time.Minute),
+			Started:     noon.Add(-38 * time.Minute),
+			LastChanged: noon.Add(-4 * time.Second),
 		}
 	}
 	volumes := []job.Volume{
@@ -141,31 +137,31 @@ func uploading(phase velerov1.BackupPhase) *watch.Snapshot {
 			Created: noon.Add(
 				-39 * time.Minute,
 			),
-			Started:   noon.Add(-38 * time.Minute),
-			Changed:   noon.Add(-30 * time.Minute),
-			Completed: noon.Add(-30 * time.Minute),
+			Started:     noon.Add(-38 * time.Minute),
+			LastChanged: noon.Add(-30 * time.Minute),
+			Completed:   noon.Add(-30 * time.Minute),
 		},
 	}
-	if phase == velerov1.BackupPhaseCompleted {
+	if phase == veleroapi.BackupPhaseCompleted {
 		b.Status.CompletionTimestamp = ptr(ago(time.Minute))
 		b.Status.BackupItemOperationsCompleted = 3
 		for i := range volumes[:2] {
 			v := &volumes[i]
-			v.Phase, v.Done, v.Total, v.Handle, v.Completed, v.Changed = velero.VolumeCompleted, 4400<<30, 4400<<30, "k"+v.Claim, noon.Add(
+			v.Phase, v.Done, v.Total, v.SnapshotHandle, v.Completed, v.LastChanged = velero.VolumeCompleted, 4400<<30, 4400<<30, "k"+v.Claim, noon.Add(
 				-2*time.Minute,
 			), noon.Add(
 				-2*time.Minute,
 			)
 		}
 	}
-	return snapshotOf(job.Next(nil, job.Input{Backup: b, Volumes: volumes, At: noon}))
+	return snapshotOf(job.Fold(nil, job.Observation{Backup: b, Volumes: volumes, ObservedAt: noon}))
 }
 
 func erpArchive() *archive {
 	at := func(minutes int) time.Time { return noon.Add(-time.Duration(minutes) * time.Minute) }
 	const csi = "CSISnapshot"
 	return &archive{
-		volumes: []artifact.Volume{
+		volumes: []artifact.VolumeInfo{
 			{
 				Namespace:        "erp",
 				Claim:            "data-oracle-0",
@@ -199,25 +195,25 @@ func erpArchive() *archive {
 				Incremental:      1 << 29,
 			},
 			{
-				Namespace:        "erp",
-				Claim:            "config",
-				PersistentVolume: "pvc-4",
-				Method:           csi,
-				Size:             1 << 30,
-				Handle:           "snap-0a1b2c",
-				LocalHandle:      "snap-0a1b2c",
-				Content:          "snapcontent-77",
-				CSIDriver:        "ebs.csi.aws.com",
-				Result:           "succeeded",
-				Started:          at(39),
-				Completed:        at(38),
+				Namespace:           "erp",
+				Claim:               "config",
+				PersistentVolume:    "pvc-4",
+				Method:              csi,
+				Size:                1 << 30,
+				SnapshotHandle:      "snap-0a1b2c",
+				LocalSnapshotHandle: "snap-0a1b2c",
+				SnapshotContent:     "snapcontent-77",
+				CSIDriver:           "ebs.csi.aws.com",
+				Result:              "succeeded",
+				Started:             at(39),
+				Completed:           at(38),
 			},
 			{
 				Namespace:        "erp",
 				Claim:            "old-disk",
 				PersistentVolume: "pv-5",
 				Method:           "NativeSnapshot",
-				Handle:           "snap-99",
+				SnapshotHandle:   "snap-99",
 				Result:           "succeeded",
 				Phase:            "Completed",
 				VolumeType:       "gp3",
@@ -286,7 +282,7 @@ func erpArchive() *archive {
 				Created:   at(39),
 			},
 		},
-		documents: []cluster.Document{
+		documents: []cluster.ObjectDocument{
 			{
 				Kind: "DataUpload",
 				Name: "nightly-erp-data-oracle-0",
@@ -318,9 +314,9 @@ func openedBackup(
 
 func TestVolumePagesFrames(t *testing.T) {
 	waiting, completed := uploading(
-		velerov1.BackupPhaseWaitingForPluginOperations,
+		veleroapi.BackupPhaseWaitingForPluginOperations,
 	), uploading(
-		velerov1.BackupPhaseCompleted,
+		veleroapi.BackupPhaseCompleted,
 	)
 	for _, s := range []struct {
 		name string
@@ -346,7 +342,7 @@ func TestVolumePagesFrames(t *testing.T) {
 
 // What cannot be read is said, with the reason, and what can be seen is there.
 func TestVolumePagesWithoutRights(t *testing.T) {
-	waiting := uploading(velerov1.BackupPhaseWaitingForPluginOperations)
+	waiting := uploading(veleroapi.BackupPhaseWaitingForPluginOperations)
 	denied := func(o *Options) {
 		a := erpArchive()
 		a.err = errors.New("not permitted: you may not create downloadrequests.velero.io in namespace velero")
@@ -374,9 +370,9 @@ func TestVolumePagesWithoutRights(t *testing.T) {
 		{"5", readOnly, []string{"read-only", "DownloadRequest", "erp/data-pg-0"}},
 		{"5", none, []string{"--no-artifacts", "erp/data-oracle-0"}},
 		{"5", absent, []string{"No volume info is stored", "1.13", "erp/data-oracle-0"}},
-		{"6", denied, []string{"3 operations, 1 completed, 2 going on", "not permitted"}},
-		{"6", readOnly, []string{"3 operations", "read-only"}},
-		{"6", none, []string{"3 operations", "--no-artifacts"}},
+		{"6", denied, []string{"Item operations: 1 of 3 completed, 0 failed, 2 open", "not permitted"}},
+		{"6", readOnly, []string{"1 of 3 completed", "read-only"}},
+		{"6", none, []string{"1 of 3 completed", "--no-artifacts"}},
 		{"YAML", denied, []string{"not known: not permitted", "kind: Backup"}},
 		{"YAML", none, []string{"not shown", "kind: Backup"}},
 	} {
@@ -395,7 +391,7 @@ func TestVolumePagesWithoutRights(t *testing.T) {
 func TestOperationsAreAskedForAtMostEvery30s(t *testing.T) {
 	a := erpArchive()
 	now := noon
-	snap := uploading(velerov1.BackupPhaseWaitingForPluginOperations)
+	snap := uploading(veleroapi.BackupPhaseWaitingForPluginOperations)
 	m := openedBackup(t, snap, 120, 40, func(o *Options) {
 		a.option(o)
 		o.Clock = func() time.Time { return now }
@@ -411,7 +407,7 @@ func TestOperationsAreAskedForAtMostEvery30s(t *testing.T) {
 	step := func(after time.Duration, want int, what string) {
 		t.Helper()
 		now = now.Add(after)
-		answerAll(t, m, m.ask())
+		answerAll(t, m, m.fetchMissing())
 		if got := count(); got != want {
 			t.Errorf("%s: asked %d times, want %d", what, got, want)
 		}
@@ -436,10 +432,10 @@ func TestOperationsAreAskedForAtMostEvery30s(t *testing.T) {
 // What is stored of a job that runs is read once more when it has ended.
 func TestVolumeInfoIsReadAgainAtTheEnd(t *testing.T) {
 	a := erpArchive()
-	m := openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 120, 40, a.option, "5")
-	_, cmd := m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon)})
+	m := openedBackup(t, uploading(veleroapi.BackupPhaseWaitingForPluginOperations), 120, 40, a.option, "5")
+	_, cmd := m.Update(snapshotAssessedMsg{m.currentCluster, m.currentCluster.estimates.AssessSnapshot(uploading(veleroapi.BackupPhaseCompleted), noon)})
 	answerAll(t, m, cmd)
-	answerAll(t, m, m.ask())
+	answerAll(t, m, m.fetchMissing())
 	n := 0
 	for _, what := range a.asked {
 		if what == "volumes" {
@@ -451,7 +447,7 @@ func TestVolumeInfoIsReadAgainAtTheEnd(t *testing.T) {
 	}
 	if m = openedBackup(
 		t,
-		uploading(velerov1.BackupPhaseInProgress),
+		uploading(veleroapi.BackupPhaseInProgress),
 		120,
 		40,
 		a.option,
@@ -477,7 +473,7 @@ func copied(cmd tea.Cmd, m *Model) (texts []string) {
 		for _, c := range msg {
 			texts = append(texts, copied(c, m)...)
 		}
-	case jobview.Noticed:
+	case jobview.NoticeMsg:
 		m.Update(msg)
 	default:
 		if fmt.Sprintf("%T", msg) == "tea.setClipboardMsg" {
@@ -489,7 +485,7 @@ func copied(cmd tea.Cmd, m *Model) (texts []string) {
 
 func TestCopying(t *testing.T) {
 	a := erpArchive()
-	m := openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
+	m := openedBackup(t, uploading(veleroapi.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
 	if got := copied(
 		press(t, m, "y"),
 		m,
@@ -519,8 +515,8 @@ func TestCopying(t *testing.T) {
 		t.Errorf("Y copied %q", got)
 	}
 
-	a.documents[0].Lines = append(a.documents[0].Lines, strings.Repeat("x", jobview.MaxCopied))
-	m = openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
+	a.documents[0].Lines = append(a.documents[0].Lines, strings.Repeat("x", jobview.MaxCopyBytes))
+	m = openedBackup(t, uploading(veleroapi.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
 	if got := copied(
 		press(t, m, "Y"),
 		m,
@@ -537,7 +533,7 @@ func TestCopying(t *testing.T) {
 // TestNothingIsCopiedTooEarly: a part of the YAML is not called all of it.
 func TestNothingIsCopiedTooEarly(t *testing.T) {
 	a := erpArchive()
-	m := screen(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option)
+	m := screen(t, uploading(veleroapi.BackupPhaseWaitingForPluginOperations), 80, 24, a.option)
 	press(t, m, "3")
 	press(t, m, "enter")
 	cmd := press(t, m, "YAML")
@@ -555,16 +551,16 @@ func TestNothingIsCopiedTooEarly(t *testing.T) {
 // good what the volumes' resources were while the job went on.
 func TestVolumesResourcesAreReadAgainAtTheEnd(t *testing.T) {
 	a := &archive{}
-	m := screen(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 120, 40, a.option)
+	m := screen(t, uploading(veleroapi.BackupPhaseWaitingForPluginOperations), 120, 40, a.option)
 	press(t, m, "3")
 	press(t, m, "enter")
 	answerAll(t, m, press(t, m, "YAML"))
 	if !slices.Equal(a.asked, []string{"volume resources"}) {
 		t.Fatalf("asked for %q", a.asked)
 	}
-	m.show(m.at, m.at.estimates.Assess(uploading(velerov1.BackupPhaseCompleted), noon))
+	m.applyAssessment(m.currentCluster, m.currentCluster.estimates.AssessSnapshot(uploading(veleroapi.BackupPhaseCompleted), noon))
 	for range 2 { // once is enough
-		answerAll(t, m, m.job().Ask())
+		answerAll(t, m, m.findJobScreen().FetchMissing())
 	}
 	if len(a.asked) != 2 {
 		t.Errorf("asked %d times, want once more at the end", len(a.asked))

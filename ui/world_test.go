@@ -3,14 +3,13 @@ package ui
 import (
 	"context"
 	"fmt"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"time"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -30,24 +29,24 @@ func meta(name string, created time.Duration) metav1.ObjectMeta {
 
 // backupJob and restoreJob make a job as it is after one look at a resource
 // that last changed the given time ago.
-func backupJob(name string, created time.Duration, status velerov1.BackupStatus, changed time.Duration) *job.Job {
-	b := &velerov1.Backup{ObjectMeta: meta(name, created), Status: status}
+func backupJob(name string, created time.Duration, status veleroapi.BackupStatus, changed time.Duration) *job.Job {
+	b := &veleroapi.Backup{ObjectMeta: meta(name, created), Status: status}
 	b.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ptr(ago(changed))}}
 	b.Spec.IncludedNamespaces = []string{name}
-	return job.Next(nil, job.Input{Backup: b, At: noon})
+	return job.Fold(nil, job.Observation{Backup: b, ObservedAt: noon})
 }
 
 func restoreJob(
 	name, backup string,
 	created time.Duration,
-	status velerov1.RestoreStatus,
+	status veleroapi.RestoreStatus,
 	changed time.Duration,
 	volumes ...job.Volume,
 ) *job.Job {
-	r := &velerov1.Restore{ObjectMeta: meta(name, created), Status: status}
+	r := &veleroapi.Restore{ObjectMeta: meta(name, created), Status: status}
 	r.Spec.BackupName = backup
 	r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ptr(ago(changed))}}
-	return job.Next(nil, job.Input{Restore: r, Volumes: volumes, At: noon})
+	return job.Fold(nil, job.Observation{Restore: r, Volumes: volumes, ObservedAt: noon})
 }
 
 // running replays a restore at a steady pace, so that it has a rate and an ETA.
@@ -55,28 +54,28 @@ func running(name, backup string, done, total, perSecond int) *job.Job {
 	var j *job.Job
 	seconds := done / perSecond
 	for s := min(seconds, 60); s >= 0; s-- {
-		r := &velerov1.Restore{ObjectMeta: meta(name, time.Duration(seconds)*time.Second)}
+		r := &veleroapi.Restore{ObjectMeta: meta(name, time.Duration(seconds)*time.Second)}
 		r.Spec.BackupName = backup
-		r.Status = velerov1.RestoreStatus{
-			Phase:          velerov1.RestorePhaseInProgress,
+		r.Status = veleroapi.RestoreStatus{
+			Phase:          veleroapi.RestorePhaseInProgress,
 			StartTimestamp: ptr(ago(time.Duration(seconds) * time.Second)),
-			Progress:       &velerov1.RestoreProgress{ItemsRestored: done - s*perSecond, TotalItems: total},
+			Progress:       &veleroapi.RestoreProgress{ItemsRestored: done - s*perSecond, TotalItems: total},
 		}
-		j = job.Next(j, job.Input{Restore: r, At: noon.Add(-time.Duration(s) * time.Second)})
+		j = job.Fold(j, job.Observation{Restore: r, ObservedAt: noon.Add(-time.Duration(s) * time.Second)})
 	}
 	return j
 }
 
 func ended(
 	name string,
-	phase velerov1.BackupPhase,
+	phase veleroapi.BackupPhase,
 	items int,
 	took, when time.Duration,
 	errors, warnings int,
 ) *job.Job {
-	return backupJob(name, when+took, velerov1.BackupStatus{
+	return backupJob(name, when+took, veleroapi.BackupStatus{
 		Phase: phase, StartTimestamp: ptr(ago(when + took)), CompletionTimestamp: ptr(ago(when)),
-		Progress: &velerov1.BackupProgress{ItemsBackedUp: items, TotalItems: items}, Errors: errors, Warnings: warnings,
+		Progress: &veleroapi.BackupProgress{ItemsBackedUp: items, TotalItems: items}, Errors: errors, Warnings: warnings,
 	}, when)
 }
 
@@ -90,65 +89,65 @@ func stageful() *watch.Snapshot {
 			"db-restore",
 			"nightly-db-20261120",
 			14*time.Minute,
-			velerov1.RestoreStatus{
-				Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(14 * time.Minute)),
-				Progress: &velerov1.RestoreProgress{ItemsRestored: 42, TotalItems: 42},
+			veleroapi.RestoreStatus{
+				Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(14 * time.Minute)),
+				Progress: &veleroapi.RestoreProgress{ItemsRestored: 42, TotalItems: 42},
 			},
 			12*time.Minute,
 			job.Volume{
-				Kind:    velero.PodVolumeRestore,
-				Name:    "db-restore-1",
-				UID:     "v1",
-				Phase:   "InProgress",
-				Target:  "db/postgres-0:data",
-				Node:    "node-a",
-				Done:    9 << 30,
-				Total:   20 << 30,
-				Created: noon.Add(-13 * time.Minute),
-				Changed: noon.Add(-6 * time.Second),
+				Kind:        velero.PodVolumeRestore,
+				Name:        "db-restore-1",
+				UID:         "v1",
+				Phase:       "InProgress",
+				Target:      "db/postgres-0:data",
+				Node:        "node-a",
+				Done:        9 << 30,
+				Total:       20 << 30,
+				Created:     noon.Add(-13 * time.Minute),
+				LastChanged: noon.Add(-6 * time.Second),
 			},
 			job.Volume{
-				Kind:      velero.PodVolumeRestore,
-				Name:      "db-restore-2",
-				UID:       "v2",
-				Phase:     "Completed",
-				Target:    "db/postgres-0:wal",
-				Node:      "node-a",
-				Done:      4 << 30,
-				Total:     4 << 30,
-				Created:   noon.Add(-13 * time.Minute),
-				Completed: noon.Add(-5 * time.Minute),
-				Changed:   noon.Add(-5 * time.Minute),
+				Kind:        velero.PodVolumeRestore,
+				Name:        "db-restore-2",
+				UID:         "v2",
+				Phase:       "Completed",
+				Target:      "db/postgres-0:wal",
+				Node:        "node-a",
+				Done:        4 << 30,
+				Total:       4 << 30,
+				Created:     noon.Add(-13 * time.Minute),
+				Completed:   noon.Add(-5 * time.Minute),
+				LastChanged: noon.Add(-5 * time.Minute),
 			},
 			job.Volume{
-				Kind:    velero.PodVolumeRestore,
-				Name:    "db-restore-3",
-				UID:     "v3",
-				Phase:   "New",
-				Target:  "db/postgres-1:data",
-				Created: noon.Add(-13 * time.Minute),
-				Changed: noon.Add(-13 * time.Minute),
+				Kind:        velero.PodVolumeRestore,
+				Name:        "db-restore-3",
+				UID:         "v3",
+				Phase:       "New",
+				Target:      "db/postgres-1:data",
+				Created:     noon.Add(-13 * time.Minute),
+				LastChanged: noon.Add(-13 * time.Minute),
 			},
 		),
-		restoreJob("crm-old", "nightly-crm-20261119", 50*time.Minute, velerov1.RestoreStatus{
-			Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
-			Progress: &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 140},
+		restoreJob("crm-old", "nightly-crm-20261119", 50*time.Minute, veleroapi.RestoreStatus{
+			Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
+			Progress: &veleroapi.RestoreProgress{ItemsRestored: 140, TotalItems: 140},
 		}, 42*time.Minute),
 		backupJob(
 			"nightly-crm",
 			41*time.Second,
-			velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: ptr(ago(41 * time.Second)),
-				Progress: &velerov1.BackupProgress{ItemsBackedUp: 310, TotalItems: 1290}},
+			veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress, StartTimestamp: ptr(ago(41 * time.Second)),
+				Progress: &veleroapi.BackupProgress{ItemsBackedUp: 310, TotalItems: 1290}},
 			time.Second,
 		),
 		backupJob(
 			"nightly-erp",
 			30*time.Second,
-			velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued, QueuePosition: 1},
+			veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseQueued, QueuePosition: 1},
 			30*time.Second,
 		),
-		ended("hourly-web-0900", velerov1.BackupPhaseCompleted, 402, 67*time.Second, 20*time.Minute, 0, 0),
-		ended("hourly-db-0900", velerov1.BackupPhasePartiallyFailed, 88, 221*time.Second, 25*time.Minute, 2, 5),
+		ended("hourly-web-0900", veleroapi.BackupPhaseCompleted, 402, 67*time.Second, 20*time.Minute, 0, 0),
+		ended("hourly-db-0900", veleroapi.BackupPhasePartiallyFailed, 88, 221*time.Second, 25*time.Minute, 2, 5),
 	}
 	return snapshotOf(jobs...)
 }
@@ -156,20 +155,20 @@ func stageful() *watch.Snapshot {
 // snapshotOf is a live snapshot with the given jobs and a healthy Velero.
 func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 	snap := &watch.Snapshot{
-		Seq:           1,
-		At:            noon,
-		Namespace:     "velero",
-		NamespaceFrom: watch.FromSearch,
-		Health:        watch.Health{State: watch.Live, Since: noon.Add(-time.Hour)},
+		Seq:             1,
+		At:              noon,
+		Namespace:       "velero",
+		NamespaceOrigin: watch.OriginSearch,
+		Health:          watch.Health{State: watch.Live, Since: noon.Add(-time.Hour)},
 		Sources: []watch.Source{
 			{Resource: "backups.velero.io", State: watch.SourceLive},
 			{Resource: "restores.velero.io", State: watch.SourceLive},
 			{
-				Resource: watch.Locations,
+				Resource: watch.StorageLocations,
 				State:    watch.SourceLive,
 			},
 			{Resource: watch.Repositories, State: watch.SourceLive},
-			{Resource: watch.Deletions, State: watch.SourceLive},
+			{Resource: watch.DeleteRequests, State: watch.SourceLive},
 		},
 		Jobs: jobs,
 		Server: velero.Server{
@@ -178,44 +177,44 @@ func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 			ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
 				StartedAt: noon.Add(-80 * time.Hour), Flags: velero.DefaultServerFlags()},
 		},
-		NodeAgents: []velero.Agent{
+		NodeAgents: []velero.NodeAgent{
 			{Pod: "node-agent-a", Node: "node-a", Ready: true, StartedAt: noon.Add(-80 * time.Hour)},
 		},
-		Schedules: []*velerov1.Schedule{
+		Schedules: []*veleroapi.Schedule{
 			{
 				ObjectMeta: meta("nightly-crm", 24*time.Hour),
-				Spec: velerov1.ScheduleSpec{
+				Spec: veleroapi.ScheduleSpec{
 					Schedule: "0 2 * * *",
-					Template: velerov1.BackupSpec{
+					Template: veleroapi.BackupSpec{
 						TTL:                metav1.Duration{Duration: 720 * time.Hour},
 						IncludedNamespaces: []string{"crm"},
 					},
 				},
-				Status: velerov1.ScheduleStatus{
-					Phase:      velerov1.SchedulePhaseEnabled,
+				Status: veleroapi.ScheduleStatus{
+					Phase:      veleroapi.SchedulePhaseEnabled,
 					LastBackup: ptr(ago(10 * time.Hour)),
 				},
 			},
 		},
-		Locations: []*velerov1.BackupStorageLocation{
+		StorageLocations: []*veleroapi.BackupStorageLocation{
 			{
 				ObjectMeta: meta("default", 24*time.Hour),
-				Spec: velerov1.BackupStorageLocationSpec{
+				Spec: veleroapi.BackupStorageLocationSpec{
 					Provider: "aws",
 					Default:  true,
-					StorageType: velerov1.StorageType{
-						ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "backups", Prefix: "prod-east"},
+					StorageType: veleroapi.StorageType{
+						ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "backups", Prefix: "prod-east"},
 					},
 				},
-				Status: velerov1.BackupStorageLocationStatus{
-					Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+				Status: veleroapi.BackupStorageLocationStatus{
+					Phase:              veleroapi.BackupStorageLocationPhaseAvailable,
 					LastValidationTime: ptr(ago(20 * time.Second)),
 				},
 			},
 		},
 	}
 	for _, j := range jobs {
-		if !j.Terminal() {
+		if !j.IsTerminal() {
 			snap.Active = append(snap.Active, j)
 		}
 	}
@@ -230,7 +229,7 @@ func manyJobs(n int) *watch.Snapshot {
 			snap.Jobs,
 			ended(
 				fmt.Sprintf("daily-%04d", i),
-				velerov1.BackupPhaseCompleted,
+				veleroapi.BackupPhaseCompleted,
 				100+i,
 				time.Minute,
 				time.Duration(i+2)*time.Hour,

@@ -23,19 +23,19 @@ const enough = 2 * time.Minute
 
 // quick makes tests of a lost server short.
 var quick = timing{
-	period:   500 * time.Millisecond,
-	patience: 2 * time.Second,
-	retry:    wait.Backoff{Duration: 100 * time.Millisecond},
-	rejected: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 4, Cap: time.Second},
+	period:          500 * time.Millisecond,
+	answerTimeout:   2 * time.Second,
+	outageBackoff:   wait.Backoff{Duration: 100 * time.Millisecond},
+	rejectedBackoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 4, Cap: time.Second},
 }
 
 // All tests share one control plane, so none may run in parallel; each has
 // namespaces of its own and leaves all CRDs in place.
-var shared testbed.Shared
+var shared testbed.SharedControlPlane
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard()) // For envtest.
-	os.Exit(shared.Main(m))
+	os.Exit(shared.RunTests(m))
 }
 
 // cluster is the shared control plane with an administrator's client.
@@ -47,8 +47,8 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	plane := shared.For(t)
-	k8s, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme(), Log: logr.Discard()})
+	plane := shared.ControlPlane(t)
+	k8s, err := client.New(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme(), Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (c *cluster) create(objects ...client.Object) {
 func (c *cluster) namespace(prefix string) string {
 	c.t.Helper()
 	name := shared.Name(prefix)
-	if err := c.Namespace(c.t.Context(), name); err != nil {
+	if err := c.EnsureNamespace(c.t.Context(), name); err != nil {
 		c.t.Fatal(err)
 	}
 	return name
@@ -79,7 +79,7 @@ func (c *cluster) namespace(prefix string) string {
 // user makes a user who may read the given resources in a namespace.
 func (c *cluster) user(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
 	c.t.Helper()
-	cfg, err := c.UserWith(c.t.Context(), name, namespace, rules...)
+	cfg, err := c.AddUserWithRules(c.t.Context(), name, namespace, rules...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func mayRead(group string, resources ...string) rbacv1.PolicyRule {
 func (c *cluster) watch(o Options) *follower {
 	c.t.Helper()
 	if o.Config == nil {
-		o.Config = c.Config()
+		o.Config = c.RESTConfig()
 	}
 	if o.Session == nil {
 		config := o.Config
@@ -103,8 +103,8 @@ func (c *cluster) watch(o Options) *follower {
 	if o.timing.period == 0 {
 		o.timing = quick
 	}
-	if o.Window == 0 && o.Journal == 0 {
-		o.Window = 5 * time.Millisecond
+	if o.BatchWindow == 0 && o.JournalLimit == 0 {
+		o.BatchWindow = 5 * time.Millisecond
 	}
 	w, err := New(c.t.Context(), o)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *cluster) watch(o Options) *follower {
 func (c *cluster) session(load func() *restConfig) *session.Session {
 	c.t.Helper()
 	s, err := session.New(
-		session.Options{Context: "prod-east", Load: func() (*restConfig, error) { return load(), nil }},
+		session.Options{Context: "prod-east", LoadConfig: func() (*restConfig, error) { return load(), nil }},
 	)
 	if err != nil {
 		c.t.Fatal(err)
@@ -142,7 +142,7 @@ func (f *follower) until(what string, ok func(*Snapshot) bool) *Snapshot {
 		if err != nil {
 			last := f.Latest()
 			f.t.Fatalf("waiting until %s: %v\nlast health: %+v\nnamespace %q, notice %q\nsources: %+v",
-				what, err, last.Health, last.Namespace, last.Notice, last.Sources)
+				what, err, last.Health, last.Namespace, last.NamespaceNotice, last.Sources)
 		}
 		if ok(s) {
 			return s

@@ -27,44 +27,48 @@ import (
 	"github.com/veltui/veltui/internal/session"
 )
 
-// The API of OpenShift's etcd backups. Only v1alpha1 was ever published.
+// These are the API groups of OpenShift's etcd backups. Only v1alpha1 was ever published.
 var (
 	etcdBackupGroup   = schema.GroupVersion{Group: "operator.openshift.io", Version: "v1alpha1"}
 	etcdScheduleGroup = schema.GroupVersion{Group: "config.openshift.io", Version: "v1alpha1"}
 )
 
 var etcdKinds = []*kind{
-	openShiftKind(etcd.Backups, etcdBackupGroup.WithKind("EtcdBackup")),
-	openShiftKind(etcd.Schedules, etcdScheduleGroup.WithKind("Backup")),
+	newOpenShiftKind(etcd.ResourceBackups, etcdBackupGroup.WithKind("EtcdBackup")),
+	newOpenShiftKind(etcd.ResourceSchedules, etcdScheduleGroup.WithKind("Backup")),
 	newKind[batchv1.Job](
-		etcd.Jobs,
+		etcd.ResourceJobs,
 		batchv1.SchemeGroupVersion,
-		kind{namespace: etcd.Namespace, selector: etcd.JobSelector, strip: stripEtcd},
+		kind{namespace: etcd.Namespace, labelSelector: etcd.JobSelector, strip: stripEtcdObject},
 	),
 	newKind[batchv1.CronJob](
-		etcd.CronJobs,
+		etcd.ResourceCronJobs,
 		batchv1.SchemeGroupVersion,
-		kind{namespace: etcd.Namespace, selector: etcd.CronJobSelector, strip: stripEtcd},
+		kind{namespace: etcd.Namespace, labelSelector: etcd.CronJobSelector, strip: stripEtcdObject},
 	),
 	newKind[corev1.PersistentVolumeClaim](
-		etcd.Claims,
+		etcd.ResourceClaims,
 		corev1.SchemeGroupVersion,
-		kind{namespace: etcd.Namespace, strip: stripEtcd},
+		kind{namespace: etcd.Namespace, strip: stripEtcdObject},
 	),
 	newKind[corev1.Pod](
-		etcd.Pods,
+		etcd.ResourcePods,
 		corev1.SchemeGroupVersion,
-		kind{namespace: etcd.Namespace, selector: etcd.PodSelector, strip: stripEtcd},
+		kind{namespace: etcd.Namespace, labelSelector: etcd.PodSelector, strip: stripEtcdObject},
 	),
 }
 
-func openShiftKind(resource string, gvk schema.GroupVersionKind) *kind {
-	k := newKind[unstructured.Unstructured](resource, gvk.GroupVersion(), kind{clusterScoped: true, strip: stripEtcd})
+func newOpenShiftKind(resource string, gvk schema.GroupVersionKind) *kind {
+	k := newKind[unstructured.Unstructured](
+		resource,
+		gvk.GroupVersion(),
+		kind{clusterScoped: true, strip: stripEtcdObject},
+	)
 	k.gvk = gvk
 	return k
 }
 
-func stripEtcd(o client.Object) bool {
+func stripEtcdObject(o client.Object) bool {
 	o.SetManagedFields(nil)
 	switch o := o.(type) {
 	case *batchv1.Job:
@@ -78,10 +82,10 @@ func stripEtcd(o client.Object) bool {
 	return true
 }
 
-// servedEtcdKinds returns the kinds to read. One feature gate brings both CRDs, so mostly one question settles it.
+// servedEtcdKinds returns the kinds to read. One feature gate installs both CRDs, so one request is mostly enough.
 func servedEtcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
 	for i, k := range etcdKinds[:2] {
-		there, err := serves(ctx, c, k)
+		there, err := servesKind(ctx, c, k)
 		switch {
 		case err != nil:
 			return nil, err
@@ -94,8 +98,8 @@ func servedEtcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
 	return etcdKinds, nil
 }
 
-// serves asks whether the API server has a kind. Where discovery is forbidden, it counts as missing.
-func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
+// servesKind reports whether the API server serves a kind. Where discovery is forbidden, the kind counts as missing.
+func servesKind(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 	body, err := c.Get().AbsPath("/apis/" + k.gvk.GroupVersion().String()).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return false, nil
@@ -111,39 +115,53 @@ func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name }), nil
 }
 
-// etcdRetry is the pause between attempts to find the kinds. After the last, only a retry asks again.
-var etcdRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
+// etcdDiscoveryBackoff is the backoff between attempts to find the kinds. After the last attempt, only a retry asks
+// again.
+var etcdDiscoveryBackoff = wait.Backoff{
+	Duration: 2 * time.Second,
+	Factor:   2,
+	Jitter:   0.2,
+	Steps:    5,
+	Cap:      30 * time.Second,
+}
 
 type etcdWatch struct {
-	store *Store
-	now   func() time.Time
-	log   *slog.Logger
-	kick  chan struct{}
+	store    *Store
+	now      func() time.Time
+	log      *slog.Logger
+	retryNow chan struct{}
 
-	mu      sync.Mutex
-	sources []*source
-	logs    map[string]etcd.Log // the ends of the logs that were read, by existing pod
-	known   *etcd.Cluster       // made of the store's version, nil if a log was read since
-	version int
+	mu            sync.Mutex
+	sources       []*source
+	logs          map[string]etcd.BackupLog // the ends of the logs read so far, by the name of an existing pod
+	cachedCluster *etcd.Cluster             // built from the store at version, nil if a log was read since
+	cachedVersion int
 }
 
-// newEtcdWatch returns one that signals another store's readers.
+// newEtcdWatch returns a watch whose store signals the readers of another store.
 func newEtcdWatch(beside *Store, now func() time.Time, log *slog.Logger) *etcdWatch {
 	store := newStore(etcdKinds, now, 0)
-	store.dirty = beside.dirty
-	return &etcdWatch{store: store, now: now, log: log, kick: make(chan struct{}, 1), logs: map[string]etcd.Log{}}
+	store.updates = beside.updates
+	return &etcdWatch{
+		store:    store,
+		now:      now,
+		log:      log,
+		retryNow: make(chan struct{}, 1),
+		logs:     map[string]etcd.BackupLog{},
+	}
 }
 
-// run follows the kinds until ctx ends. Where they are missing, it looks again when asked to, and after an outage.
-func (w *etcdWatch) run(ctx context.Context, c rest.Interface) {
-	for backoff := etcdRetry; ctx.Err() == nil; {
+// watchEtcd follows the kinds until ctx ends. Where they are missing, it checks again when asked to, and after an
+// outage.
+func (w *etcdWatch) watchEtcd(ctx context.Context, c rest.Interface) {
+	for backoff := etcdDiscoveryBackoff; ctx.Err() == nil; {
 		found, err := servedEtcdKinds(ctx, c)
 		select {
-		case <-w.kick: // asked while the question was under way
+		case <-w.retryNow: // kicked while the request was under way
 		default:
 		}
 		if err == nil {
-			w.follow(ctx, c, found)
+			w.followSources(ctx, c, found)
 		}
 		var again <-chan time.Time
 		if err != nil && backoff.Steps > 0 {
@@ -152,13 +170,13 @@ func (w *etcdWatch) run(ctx context.Context, c rest.Interface) {
 		}
 		select {
 		case <-again:
-		case <-w.kick:
+		case <-w.retryNow:
 		case <-ctx.Done():
 		}
 	}
 }
 
-func (w *etcdWatch) follow(ctx context.Context, c rest.Interface, found []*kind) {
+func (w *etcdWatch) followSources(ctx context.Context, c rest.Interface, found []*kind) {
 	sources := make([]*source, len(found))
 	for i, k := range found {
 		sources[i] = newSource(k, w.store, w.now, w.log)
@@ -168,46 +186,46 @@ func (w *etcdWatch) follow(ctx context.Context, c rest.Interface, found []*kind)
 	w.sources = sources
 	w.mu.Unlock()
 	if changed {
-		w.store.signal()
+		w.store.signalUpdate()
 	}
 	var all sync.WaitGroup
 	for _, s := range sources {
-		all.Go(func() { s.run(ctx, c, etcd.Namespace) })
+		all.Go(func() { s.runReflector(ctx, c, etcd.Namespace) })
 	}
 	all.Wait()
 }
 
-func (w *etcdWatch) retry() {
-	notify(w.kick)
+func (w *etcdWatch) retrySources() {
+	trySend(w.retryNow)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	retryUnless(w.sources, SourceLive)
+	retrySourcesUnless(w.sources, SourceLive)
 }
 
-// snapshot returns nil until each kind has been heard of, and where OpenShift's are missing.
-func (w *etcdWatch) snapshot(beat livenessState) *etcd.Cluster {
+// buildCluster returns nil until each kind has been read or refused, and where OpenShift's kinds are missing.
+func (w *etcdWatch) buildCluster(beat livenessState) *etcd.Cluster {
 	w.mu.Lock()
 	sources := w.sources
 	w.mu.Unlock()
-	var unseen []etcd.Unseen
+	var unseen []etcd.UncheckedResource
 	var stale time.Time
 	there := false
 	for _, s := range sources {
-		now := s.status()
+		now := s.currentStatus()
 		switch now.State {
 		case SourceSyncing:
 			return nil
 		case SourceForbidden, SourceMissing:
 			unseen = append(
 				unseen,
-				etcd.Unseen{Resource: now.Resource, Missing: now.State == SourceMissing, Why: now.Err},
+				etcd.UncheckedResource{Resource: now.Resource, IsMissing: now.State == SourceMissing, Reason: now.Err},
 			)
 		case SourceStale:
 			if stale.IsZero() || now.Since.Before(stale) {
 				stale = now.Since
 			}
 		}
-		if now.State != SourceMissing && (now.Resource == etcd.Backups || now.Resource == etcd.Schedules) {
+		if now.State != SourceMissing && (now.Resource == etcd.ResourceBackups || now.Resource == etcd.ResourceSchedules) {
 			there = true
 		}
 	}
@@ -217,72 +235,74 @@ func (w *etcdWatch) snapshot(beat livenessState) *etcd.Cluster {
 	if beat.lost {
 		stale = beat.answeredAt.Add(beat.offset)
 	}
-	known := *w.cluster()
-	known.Unseen, known.StaleSince = unseen, stale
+	known := *w.currentCluster()
+	known.Unchecked, known.StaleSince = unseen, stale
 	return &known
 }
 
-func (w *etcdWatch) cluster() *etcd.Cluster {
+func (w *etcdWatch) currentCluster() *etcd.Cluster {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	objects, version := w.store.etcdObjects()
-	if w.known != nil && w.version == version {
-		return w.known
+	if w.cachedCluster != nil && w.cachedVersion == version {
+		return w.cachedCluster
 	}
-	maps.DeleteFunc(w.logs, func(pod string, _ etcd.Log) bool {
+	maps.DeleteFunc(w.logs, func(pod string, _ etcd.BackupLog) bool {
 		return !slices.ContainsFunc(objects.Pods, func(p *corev1.Pod) bool { return p.Name == pod })
 	})
-	w.known, w.version = etcd.Read(objects, nil).WithLogs(maps.Clone(w.logs)), version
-	return w.known
+	w.cachedCluster, w.cachedVersion = etcd.NewCluster(objects, nil).WithLogs(maps.Clone(w.logs)), version
+	return w.cachedCluster
 }
 
-// etcdObjects returns the objects of etcd backups, and the store's version.
+// etcdObjects returns the objects of etcd backups and the store's version.
 func (s *Store) etcdObjects() (etcd.Objects, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return etcd.Objects{
-		Backups: keptOf[*unstructured.Unstructured](
+		Backups: keptObjectsOf[*unstructured.Unstructured](
 			s,
-			etcd.Backups,
-		).byName(),
-		Schedules: keptOf[*unstructured.Unstructured](s, etcd.Schedules).byName(),
-		Jobs: keptOf[*batchv1.Job](
+			etcd.ResourceBackups,
+		).sortedByName(),
+		Schedules: keptObjectsOf[*unstructured.Unstructured](s, etcd.ResourceSchedules).sortedByName(),
+		Jobs: keptObjectsOf[*batchv1.Job](
 			s,
-			etcd.Jobs,
-		).byName(),
-		CronJobs: keptOf[*batchv1.CronJob](s, etcd.CronJobs).byName(),
-		Claims: keptOf[*corev1.PersistentVolumeClaim](
+			etcd.ResourceJobs,
+		).sortedByName(),
+		CronJobs: keptObjectsOf[*batchv1.CronJob](s, etcd.ResourceCronJobs).sortedByName(),
+		Claims: keptObjectsOf[*corev1.PersistentVolumeClaim](
 			s,
-			etcd.Claims,
-		).byName(),
-		Pods: keptOf[*corev1.Pod](s, etcd.Pods).byName(),
+			etcd.ResourceClaims,
+		).sortedByName(),
+		Pods: keptObjectsOf[*corev1.Pod](s, etcd.ResourcePods).sortedByName(),
 	}, s.version
 }
 
-const etcdLogPatience = 10 * time.Second
+const etcdLogTimeout = 10 * time.Second
 
-// ReadEtcdLog reads the end of a pod's log of an etcd backup. The next snapshot has it, or the error.
+// ReadEtcdLog reads the end of the log of an etcd backup's pod. The next snapshot has the log, or the error.
 func (w *Watcher) ReadEtcdLog(ctx context.Context, pod string) {
 	w.mu.Lock()
-	c := w.present
+	c := w.currentConnection
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, etcdLogPatience)
+	ctx, cancel := context.WithTimeout(ctx, etcdLogTimeout)
 	defer cancel()
-	log := (&EtcdReader{c.rest}).Log(ctx, pod)
+	log := (&EtcdBackupReader{c.rest}).ReadLog(ctx, pod)
 	w.etcd.mu.Lock()
-	w.etcd.logs[pod], w.etcd.known = log, nil
+	w.etcd.logs[pod], w.etcd.cachedCluster = log, nil
 	w.etcd.mu.Unlock()
-	w.store.signal()
+	w.store.signalUpdate()
 }
 
-// ErrNoEtcdBackups says that the cluster has none of the kinds.
-var ErrNoEtcdBackups = errors.New("this cluster has no etcd backups of OpenShift: it does not serve " + etcd.Backups)
+// ErrNoEtcdBackups means that the cluster serves none of the kinds.
+var ErrNoEtcdBackups = errors.New(
+	"this cluster has no etcd backups of OpenShift: it does not serve " + etcd.ResourceBackups,
+)
 
-// EtcdReader reads OpenShift's etcd backups once, and the logs of their pods.
-type EtcdReader struct{ rest rest.Interface }
+// EtcdBackupReader reads OpenShift's etcd backups once, and the logs of their pods.
+type EtcdBackupReader struct{ rest rest.Interface }
 
-// NewEtcdReader does not use the connection.
-func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
+// NewEtcdBackupReader returns a reader. It does not send a request.
+func NewEtcdBackupReader(cfg *rest.Config) (*EtcdBackupReader, error) {
 	over, err := session.HTTPClient(cfg, session.TransportOptions{})
 	if err != nil {
 		return nil, err
@@ -291,11 +311,11 @@ func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &EtcdReader{c.REST}, nil
+	return &EtcdBackupReader{c.REST}, nil
 }
 
-// Read reads everything once and names forbidden kinds. It fails with [ErrNoEtcdBackups] where there is nothing.
-func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
+// Read reads everything once and names forbidden kinds. It fails with [ErrNoEtcdBackups] where no kind is served.
+func (r *EtcdBackupReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 	found, err := servedEtcdKinds(ctx, r.rest)
 	if err != nil {
 		return nil, err
@@ -304,37 +324,37 @@ func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 		return nil, ErrNoEtcdBackups
 	}
 	store := newStore(etcdKinds, time.Now, 0)
-	var unseen []etcd.Unseen
+	var unseen []etcd.UncheckedResource
 	for _, k := range found {
-		list := store.list(k)
-		_, err := newReader(k, r.rest, etcd.Namespace).all(ctx, list)
+		list := store.startList(k)
+		_, err := newKindReader(k, r.rest, etcd.Namespace).readAll(ctx, list)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 			unseen = append(
 				unseen,
-				etcd.Unseen{Resource: k.resource, Missing: apierrors.IsNotFound(err), Why: words(err)},
+				etcd.UncheckedResource{Resource: k.resource, IsMissing: apierrors.IsNotFound(err), Reason: formatError(err)},
 			)
 		case err != nil:
 			return nil, fmt.Errorf("listing %s: %w", k.resource, err)
 		}
-		list.done()
+		list.finishList()
 	}
 	objects, _ := store.etcdObjects()
-	return etcd.Read(objects, unseen), nil
+	return etcd.NewCluster(objects, unseen), nil
 }
 
-// How much of a pod's log is read: the program reports a failure at its very end.
+// These are the limits of what is read of a pod's log: the program reports a failure at its very end.
 const etcdLogLines, etcdLogBytes = "40", "65536"
 
-func (r *EtcdReader) Log(ctx context.Context, pod string) etcd.Log {
+func (r *EtcdBackupReader) ReadLog(ctx context.Context, pod string) etcd.BackupLog {
 	answer := r.rest.Get().AbsPath("/api/v1/namespaces", etcd.Namespace, "pods", pod, "log").
 		Param("container", "cluster-backup").Param("tailLines", etcdLogLines).Param("limitBytes", etcdLogBytes).Do(ctx)
 	text, err := answer.Raw()
 	if err != nil {
 		err = cmp.Or(answer.Error(), err) // Raw leaves out the server's reason
-		return etcd.Log{Unread: words(err), Forbidden: apierrors.IsForbidden(err)}
+		return etcd.BackupLog{Unchecked: formatError(err), IsForbidden: apierrors.IsForbidden(err)}
 	}
-	log := etcd.ReadLog(string(text))
+	log := etcd.ParseBackupLog(string(text))
 	log.Failure = sanitize.String(log.Failure)
 	return log
 }

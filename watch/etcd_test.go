@@ -28,14 +28,14 @@ import (
 // test ends.
 func (c *cluster) installEtcdCRDs() {
 	c.t.Helper()
-	if err := testbed.InstallEtcdBackupCRDs(c.t.Context(), c.Config()); err != nil {
+	if err := testbed.InstallEtcdBackupCRDs(c.t.Context(), c.RESTConfig()); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := c.Namespace(c.t.Context(), etcd.Namespace); err != nil {
+	if err := c.EnsureNamespace(c.t.Context(), etcd.Namespace); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() {
-		for _, name := range []string{etcd.Backups, etcd.Schedules} {
+		for _, name := range []string{etcd.ResourceBackups, etcd.ResourceSchedules} {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			if err := c.Delete(context.Background(), crd); err != nil {
 				c.t.Error(err)
@@ -136,10 +136,10 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // wants to know again.
 func TestWithoutEtcdBackups(t *testing.T) {
 	c := newCluster(t)
-	cfg, counted := c.Config(), &asked{}
+	cfg, counted := c.RESTConfig(), &asked{}
 	cfg.Wrap(counted.wrap)
 	f := c.watch(
-		Options{Config: cfg, Namespace: c.namespace("no-etcd"), timing: usualTiming},
+		Options{Config: cfg, Namespace: c.namespace("no-etcd"), timing: defaultTiming},
 	) // a busy machine misses no heartbeat of these
 	f.until("the watches are live", isLive)
 	counted.wait(t, 1, "openshift")
@@ -151,7 +151,7 @@ func TestWithoutEtcdBackups(t *testing.T) {
 	if f.Latest().Etcd != nil {
 		t.Error("etcd backups where there are none")
 	}
-	reader, err := NewEtcdReader(c.Config())
+	reader, err := NewEtcdBackupReader(c.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() { _ = c.Delete(context.Background(), claim) })
-	c.etcdBackup("nightly-1", etcd.Pending, "executing\x1b[31m \u202etxt")
+	c.etcdBackup("nightly-1", etcd.ConditionPending, "executing\x1b[31m \u202etxt")
 
 	f := c.watch(Options{Namespace: c.namespace("etcd")})
 	s := f.until("the backup and its Job are there", func(s *Snapshot) bool {
@@ -209,8 +209,8 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 	if got := s.Etcd.Schedules[0].Retention; got != (etcd.Retention{Type: "RetentionSize", Limit: 20}) {
 		t.Errorf("retention %+v", got)
 	}
-	if s.Etcd.ClaimOf("etcd-backup") == nil || len(s.Etcd.Unseen) > 0 {
-		t.Errorf("claim not seen, unseen %v", s.Etcd.Unseen)
+	if s.Etcd.FindClaim("etcd-backup") == nil || len(s.Etcd.Unchecked) > 0 {
+		t.Errorf("claim not seen, unseen %v", s.Etcd.Unchecked)
 	}
 	for _, source := range s.Sources {
 		if strings.Contains(source.Resource, "openshift") {
@@ -218,21 +218,21 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 		}
 	}
 
-	c.etcdBackup("by-hand", etcd.Skipped, "skipped due too many simultaneous backups")
+	c.etcdBackup("by-hand", etcd.ConditionSkipped, "skipped due too many simultaneous backups")
 	s = f.until("a new one has come", func(s *Snapshot) bool {
-		b, found := s.Etcd.Find("by-hand")
-		return found && b.Condition.Type == etcd.Skipped
+		b, found := s.Etcd.FindBackup("by-hand")
+		return found && b.Condition.Type == etcd.ConditionSkipped
 	})
-	if v := s.Etcd.Judge(mustFind(t, s.Etcd, "by-hand"), s.At).Verdict; v.Reason != etcd.BackupSkipped {
+	if v := s.Etcd.JudgeBackup(mustFind(t, s.Etcd, "by-hand"), s.At).Verdict; v.Reason != etcd.BackupSkipped {
 		t.Errorf("judged %s", v.Reason)
 	}
 
-	reader, err := NewEtcdReader(c.Config())
+	reader, err := NewEtcdBackupReader(c.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	read, err := reader.Read(t.Context())
-	if err != nil || len(read.Backups) != 2 || len(read.Schedules) != 1 || len(read.Unseen) != 0 {
+	if err != nil || len(read.Backups) != 2 || len(read.Schedules) != 1 || len(read.Unchecked) != 0 {
 		t.Fatalf("read %+v, %v", read, err)
 	}
 	// A log that cannot be read says why in the next snapshot; here no node has one.
@@ -258,24 +258,24 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 	if err := c.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	c.etcdBackup("done", etcd.Completed, "Complete")
+	c.etcdBackup("done", etcd.ConditionCompleted, "Complete")
 	f.until("the pod's log can be asked for", func(s *Snapshot) bool {
-		b, found := s.Etcd.Find("done")
+		b, found := s.Etcd.FindBackup("done")
 		if !found {
 			return false
 		}
-		return s.Etcd.PodToRead(b) != ""
+		return s.Etcd.FindUnreadLogPod(b) != ""
 	})
 	f.ReadEtcdLog(t.Context(), pod.Name)
 	f.until("the facts say why the log could not be read", func(s *Snapshot) bool {
-		v := s.Etcd.Judge(mustFind(t, s.Etcd, "done"), s.At).Verdict
+		v := s.Etcd.JudgeBackup(mustFind(t, s.Etcd, "done"), s.At).Verdict
 		return v.Reason == etcd.BackupCompleted &&
 			slices.ContainsFunc(
 				v.Facts,
 				func(f diagnosis.Fact) bool { return strings.Contains(f.Text, "could not be read") },
 			)
 	})
-	if log := reader.Log(t.Context(), "gone"); log.Unread == "" || !strings.Contains(log.Unread, "not found") {
+	if log := reader.ReadLog(t.Context(), "gone"); log.Unchecked == "" || !strings.Contains(log.Unchecked, "not found") {
 		t.Errorf("log %+v", log)
 	}
 }
@@ -303,13 +303,13 @@ func TestEtcdBackupsWithoutRights(t *testing.T) {
 		until("the backup is there", func(s *Snapshot) bool { return s.Etcd != nil && len(s.Etcd.Backups) == 1 })
 	hidden := func(cluster *etcd.Cluster) map[string]bool {
 		found := map[string]bool{}
-		for _, u := range cluster.Unseen {
-			found[u.Resource] = strings.Contains(u.Why, "forbidden") && !u.Missing
+		for _, u := range cluster.Unchecked {
+			found[u.Resource] = strings.Contains(u.Reason, "forbidden") && !u.IsMissing
 		}
 		return found
 	}
-	want := []string{etcd.Schedules, etcd.Jobs, etcd.CronJobs, etcd.Claims, etcd.Pods}
-	reader, err := NewEtcdReader(cfg)
+	want := []string{etcd.ResourceSchedules, etcd.ResourceJobs, etcd.ResourceCronJobs, etcd.ResourceClaims, etcd.ResourcePods}
+	reader, err := NewEtcdBackupReader(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestEtcdBackupsWithoutRights(t *testing.T) {
 		got := hidden(cluster)
 		for _, r := range want {
 			if !got[r] {
-				t.Errorf("%s: %s is not named: %v", what, r, cluster.Unseen)
+				t.Errorf("%s: %s is not named: %v", what, r, cluster.Unchecked)
 			}
 		}
 		if len(got) != len(want) {
@@ -329,7 +329,7 @@ func TestEtcdBackupsWithoutRights(t *testing.T) {
 		}
 	}
 	later := s.At.Add(time.Hour)
-	if v := s.Etcd.Judge(
+	if v := s.Etcd.JudgeBackup(
 		&s.Etcd.Backups[0],
 		later,
 	).Verdict; v.State() != diagnosis.Unknown ||
@@ -340,7 +340,7 @@ func TestEtcdBackupsWithoutRights(t *testing.T) {
 
 func mustFind(t *testing.T, c *etcd.Cluster, name string) *etcd.Backup {
 	t.Helper()
-	b, found := c.Find(name)
+	b, found := c.FindBackup(name)
 	if !found {
 		t.Fatalf("there is no %s", name)
 	}

@@ -15,36 +15,37 @@ import (
 	"github.com/veltui/veltui/internal/session"
 )
 
-const maxEvent = session.MaxAnswer
+const maxEventBytes = session.MaxAnswerBytes
 
-// eventDecoder reads a watch, a JSON document a line (k8s.io/apiserver/pkg/endpoints/handlers/watch.go), fast.
+// eventDecoder reads the events of a watch, one JSON document per line
+// (k8s.io/apiserver/pkg/endpoints/handlers/watch.go). It is fast for lines in the API server's own form.
 type eventDecoder struct {
-	body      io.ReadCloser
-	lines     *bufio.Reader
-	object    func(raw []byte) (*received, error)
-	line, raw []byte // reused
+	body         io.ReadCloser
+	lines        *bufio.Reader
+	decodeObject func(raw []byte) (*receivedObject, error)
+	line, raw    []byte // reused
 }
 
-func newEventDecoder(body io.ReadCloser, object func(raw []byte) (*received, error)) *eventDecoder {
-	return &eventDecoder{body: body, lines: bufio.NewReaderSize(body, 64<<10), object: object}
+func newEventDecoder(body io.ReadCloser, object func(raw []byte) (*receivedObject, error)) *eventDecoder {
+	return &eventDecoder{body: body, lines: bufio.NewReaderSize(body, 64<<10), decodeObject: object}
 }
 
-// Close ends a Decode that waits.
+// Close closes the body, which ends a waiting Decode.
 func (d *eventDecoder) Close() { _ = d.body.Close() }
 
 // Decode returns the next event that has an object.
 func (d *eventDecoder) Decode() (apiwatch.EventType, runtime.Object, error) {
 	for {
-		if err := d.next(); err != nil {
+		if err := d.readLine(); err != nil {
 			return "", nil, err
 		}
-		kind, raw, plain := split(d.line)
+		kind, raw, plain := splitEvent(d.line)
 		if plain {
-			if o, err := d.decode(kind, raw); err == nil {
+			if o, err := d.decodeEvent(kind, raw); err == nil {
 				return kind, o, nil
 			}
 		}
-		// Whatever is odd about the line, JSON has the last word.
+		// If the line has another form, decode it as plain JSON.
 		var event struct {
 			Type   apiwatch.EventType `json:"type"`
 			Object json.RawMessage    `json:"object"`
@@ -52,31 +53,31 @@ func (d *eventDecoder) Decode() (apiwatch.EventType, runtime.Object, error) {
 		if err := json.Unmarshal(d.line, &event); err != nil {
 			return "", nil, fmt.Errorf("reading an event: %w", err)
 		}
-		if o, err := d.decode(event.Type, event.Object); err == nil {
+		if o, err := d.decodeEvent(event.Type, event.Object); err == nil {
 			return event.Type, o, nil
 		}
 	}
 }
 
-func (d *eventDecoder) decode(kind apiwatch.EventType, raw []byte) (runtime.Object, error) {
+func (d *eventDecoder) decodeEvent(kind apiwatch.EventType, raw []byte) (runtime.Object, error) {
 	if kind != apiwatch.Error {
 		// The line is needed again if this fails.
 		d.raw = append(d.raw[:0], raw...)
-		return d.object(withoutFieldSets(d.raw))
+		return d.decodeObject(emptyFieldSets(d.raw))
 	}
 	status := &metav1.Status{}
 	return status, json.Unmarshal(raw, status)
 }
 
-func (d *eventDecoder) next() error {
+func (d *eventDecoder) readLine() error {
 	d.line = d.line[:0]
 	for {
 		part, err := d.lines.ReadSlice('\n')
 		d.line = append(d.line, part...)
 		switch {
-		case len(d.line) > maxEvent:
+		case len(d.line) > maxEventBytes:
 			return &session.IncompleteError{
-				Reason: fmt.Sprintf("incomplete: an event is longer than %d MiB", maxEvent>>20),
+				Reason: fmt.Sprintf("incomplete: an event is longer than %d MiB", maxEventBytes>>20),
 			}
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
@@ -92,17 +93,17 @@ func (d *eventDecoder) next() error {
 }
 
 var (
-	beforeType   = []byte(`{"type":"`)
-	beforeObject = []byte(`","object":`)
+	typePrefix   = []byte(`{"type":"`)
+	objectPrefix = []byte(`","object":`)
 )
 
-// split takes apart an event in the API server's own form.
-func split(line []byte) (kind apiwatch.EventType, raw []byte, ok bool) {
-	rest, ok := bytes.CutPrefix(line, beforeType)
+// splitEvent splits an event in the API server's own form into its type and its object.
+func splitEvent(line []byte) (kind apiwatch.EventType, raw []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(line, typePrefix)
 	if !ok || line[len(line)-1] != '}' {
 		return "", nil, false
 	}
-	name, raw, ok := bytes.Cut(rest[:len(rest)-1], beforeObject)
+	name, raw, ok := bytes.Cut(rest[:len(rest)-1], objectPrefix)
 	if !ok || bytes.ContainsAny(name, `"\`) {
 		return "", nil, false
 	}

@@ -3,23 +3,23 @@ package watch
 import (
 	"errors"
 	"io"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func decoderOf(text string) *eventDecoder {
-	return newEventDecoder(io.NopCloser(strings.NewReader(text)), newReader(kinds[0], nil, "velero").object)
+	return newEventDecoder(io.NopCloser(strings.NewReader(text)), newKindReader(kinds[0], nil, "velero").decodeObject)
 }
 
 func nameOf(t *testing.T, o any) string {
 	t.Helper()
 	switch o := o.(type) {
-	case *received:
-		if _, ok := o.Object.(*velerov1.Backup); !ok {
+	case *receivedObject:
+		if _, ok := o.Object.(*veleroapi.Backup); !ok {
 			t.Errorf("a %T", o.Object)
 		}
 		return o.GetName()
@@ -50,7 +50,7 @@ func TestEventsHoweverTheyAreWritten(t *testing.T) {
 		"no object":                     {`{"type":"ADDED","object":7}` + "\n" + `{"type":"ADDED","object":null}` + "\n" + `{"type":"ADDED"}` + "\n" + `{"type":"ADDED","object":` + a + "}\n", "ADDED a", io.EOF},
 		"cut off":                       {`{"type":"ADDED","object":` + a + "}\n" + `{"type":"ADDED","obj`, "ADDED a", io.ErrUnexpectedEOF},
 		"no JSON":                       {"<html>\n", "", errAny},
-		"without end":                   {`{"type":"` + strings.Repeat("x", maxEvent), "", errAny},
+		"without end":                   {`{"type":"` + strings.Repeat("x", maxEventBytes), "", errAny},
 		"nothing":                       {"", "", io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,10 @@ package watch
 import (
 	"context"
 	"io"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -10,11 +14,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // meddler answers requests for one resource in the API server's place.
@@ -48,8 +48,8 @@ func meddle(cfg *restConfig, resource string, code int32) (answer, count *atomic
 func TestOneKindThatFailsIsNamed(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("failing")
-	c.create(&velerov1.Backup{ObjectMeta: named(ns, "b")}, &velerov1.Restore{ObjectMeta: named(ns, "r")})
-	cfg := c.Config()
+	c.create(&veleroapi.Backup{ObjectMeta: named(ns, "b")}, &veleroapi.Restore{ObjectMeta: named(ns, "r")})
+	cfg := c.RESTConfig()
 	answer, _ := meddle(cfg, "restores", http.StatusInternalServerError)
 	w := c.watch(Options{Config: cfg, Namespace: ns})
 	s := w.until("the others are live", func(s *Snapshot) bool {
@@ -68,11 +68,11 @@ func TestOneKindThatFailsIsNamed(t *testing.T) {
 func TestTokenRefusedForResourcesOnly(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("refused")
-	c.create(&velerov1.Backup{ObjectMeta: named(ns, "b")})
-	cfg := c.Config()
+	c.create(&veleroapi.Backup{ObjectMeta: named(ns, "b")})
+	cfg := c.RESTConfig()
 	meddle(cfg, "backups", http.StatusUnauthorized)
 	var renewed atomic.Bool
-	good := c.Config()
+	good := c.RESTConfig()
 	good.BearerToken = "other"
 	w := c.watch(Options{Config: cfg, Namespace: ns, Session: c.session(func() *restConfig {
 		if renewed.Load() {
@@ -92,7 +92,7 @@ func TestTokenRefusedForResourcesOnly(t *testing.T) {
 // server takes us for anonymous and forbids everything.
 func TestNobodyIsToldSo(t *testing.T) {
 	c := newCluster(t)
-	cfg := c.Config()
+	cfg := c.RESTConfig()
 	nobody := &restConfig{Host: cfg.Host, TLSClientConfig: cfg.TLSClientConfig}
 	nobody.CertData, nobody.KeyData = nil, nil
 	w := c.watch(Options{Config: nobody, Namespace: "velero"})
@@ -122,7 +122,7 @@ func TestPanicBecomesAnError(t *testing.T) {
 		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { panic("boom") },
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) { panic("boom") },
 	}
-	r := cache.NewReflector(broken, nil, intake{s}, 0)
+	r := cache.NewReflector(broken, nil, reflectorStore{s}, 0)
 	if err := s.listAndWatch(t.Context(), r); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("got %v", err)
 	}

@@ -2,29 +2,27 @@ package watch
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sync"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // BenchmarkFirstList is what it takes to read many volumes from a real API
 // server, the server's own work included, until all is live.
 func BenchmarkFirstList(b *testing.B) {
 	const many, writers = 3000, 16
-	plane := shared.For(b)
-	api, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
+	plane := shared.ControlPlane(b)
+	api, err := client.New(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	ns := shared.Name("first-list")
-	if err := plane.Namespace(b.Context(), ns); err != nil {
+	if err := plane.EnsureNamespace(b.Context(), ns); err != nil {
 		b.Fatal(err)
 	}
 	now := metav1.Now()
@@ -35,20 +33,20 @@ func BenchmarkFirstList(b *testing.B) {
 				u := dataUpload(
 					ns,
 					fmt.Sprintf("upload-%05d", n),
-					velerov1.BackupUIDLabel,
+					veleroapi.BackupUIDLabel,
 					"u",
-					velerov1.BackupNameLabel,
+					veleroapi.BackupNameLabel,
 					"nightly",
-					velerov1.AsyncOperationIDLabel,
+					veleroapi.AsyncOperationIDLabel,
 					fmt.Sprintf("du-%d", n),
 				)
-				u.Spec.CSISnapshot = &velerov2alpha1.CSISnapshotSpec{
+				u.Spec.CSISnapshot = &veleroapi.CSISnapshotSpec{
 					VolumeSnapshot: "velero-data",
 					StorageClass:   "fast",
 					SnapshotClass:  "snap",
 				}
-				u.Status = velerov2alpha1.DataUploadStatus{
-					Phase:               velerov2alpha1.DataUploadPhaseCompleted,
+				u.Status = veleroapi.DataUploadStatus{
+					Phase:               veleroapi.DataUploadPhaseCompleted,
 					SnapshotID:          "7a9c",
 					Node:                "n1",
 					StartTimestamp:      &now,
@@ -65,7 +63,7 @@ func BenchmarkFirstList(b *testing.B) {
 	all.Wait()
 	b.ReportAllocs()
 	for b.Loop() {
-		w, err := New(b.Context(), Options{Config: plane.Config(), Namespace: ns, Window: 5 * time.Millisecond})
+		w, err := New(b.Context(), Options{Config: plane.RESTConfig(), Namespace: ns, BatchWindow: 5 * time.Millisecond})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,10 +2,6 @@ package watch
 
 import (
 	"context"
-	"slices"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -14,8 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 type (
@@ -45,7 +44,7 @@ func (c *cluster) grant(namespace, user string, rules ...rbacRule) client.Object
 func (c *cluster) removeCRDs(plurals ...string) {
 	c.t.Helper()
 	c.t.Cleanup(func() {
-		if err := testbed.InstallCRDs(context.Background(), c.Config()); err != nil {
+		if err := testbed.InstallCRDs(context.Background(), c.RESTConfig()); err != nil {
 			c.t.Error(err)
 		}
 	})
@@ -55,7 +54,7 @@ func (c *cluster) removeCRDs(plurals ...string) {
 	}
 	for i := range list.Items {
 		crd := &list.Items[i]
-		if crd.Spec.Group != velerov1.SchemeGroupVersion.Group ||
+		if crd.Spec.Group != veleroapi.GroupVersion.Group ||
 			len(plurals) > 0 && !slices.Contains(plurals, crd.Spec.Names.Plural) {
 			continue
 		}
@@ -87,7 +86,7 @@ func (c *cluster) waitUntilGone(o client.Object) {
 // search for Velero goes by.
 func (c *cluster) forgetLocations() {
 	c.t.Helper()
-	var list velerov1.BackupStorageLocationList
+	var list veleroapi.BackupStorageLocationList
 	if err := c.List(c.t.Context(), &list); err != nil {
 		c.t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func (c *cluster) serviceAccount(namespace, name string) *rest.Config {
 		namespace,
 		"",
 		name,
-		[]rbacRule{mayRead(velerov1.SchemeGroupVersion.Group, "*"), mayRead("", "pods")},
+		[]rbacRule{mayRead(veleroapi.GroupVersion.Group, "*"), mayRead("", "pods")},
 	)
 	binding.(*rbacv1.RoleBinding).Subjects = []rbacv1.Subject{
 		{Kind: "ServiceAccount", Namespace: namespace, Name: name},
@@ -118,7 +117,7 @@ func (c *cluster) serviceAccount(namespace, name string) *rest.Config {
 	if err := c.SubResource("token").Create(c.t.Context(), account, token); err != nil {
 		c.t.Fatalf("asking for a token: %v", err)
 	}
-	cfg := rest.AnonymousClientConfig(c.Config())
+	cfg := rest.AnonymousClientConfig(c.RESTConfig())
 	cfg.BearerToken = token.Status.Token
 	return cfg
 }

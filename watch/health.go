@@ -6,31 +6,31 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-const many = 2000 // the number of objects from which memory is given back after the first list
+// the number of objects from which memory is returned to the system after the first list
+const memoryReleaseThreshold = 2000
 
-const freeAgain = 5 * time.Second // the time after which it is given back again
+const memoryReleaseDelay = 5 * time.Second // how long after that memory is returned again
 
-// snapshot adds the watcher's state to the store's snapshot.
-func (w *Watcher) snapshot() *Snapshot {
-	// The states come first: the store has all objects of a source that is live by then.
+// buildCluster adds the watcher's state to the store's snapshot.
+func (w *Watcher) buildSnapshot() *Snapshot {
+	// Read the states first: the store then has all objects of each live source.
 	statuses := make([]sourceStatus, len(w.sources))
 	for i, s := range w.sources {
-		statuses[i] = s.status()
+		statuses[i] = s.currentStatus()
 	}
-	beat := w.liveness.read()
+	beat := w.liveness.currentState()
 	n := w.store.Snapshot()
 	n.ClockOffset = beat.offset
-	n.narrow = len(w.opts.Only) > 0
+	n.isPartial = len(w.opts.OnlyJobs) > 0
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.installation.describe(n)
+	w.installation.fillSnapshot(n)
 	for _, s := range statuses {
 		if beat.lost && s.State == SourceLive {
 			// Its watch may be open, but nothing can come through it.
@@ -43,46 +43,46 @@ func (w *Watcher) snapshot() *Snapshot {
 	}
 	before := w.health
 	n.Health = w.updateHealth(beat, statuses)
-	n.Seen = w.store.sawHealth(before, n.Health, w.now())
-	n.Etcd = w.etcd.snapshot(beat)
+	n.Events = w.store.noteHealth(before, n.Health, w.clusterTime())
+	n.Etcd = w.etcd.buildCluster(beat)
 	return n
 }
 
 // updateHealth combines the heartbeat and the sources. The caller holds the lock.
 func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Health {
 	syncing := slices.ContainsFunc(statuses, func(s sourceStatus) bool { return s.State == SourceSyncing })
-	if !w.complete && w.installation.namespace != "" && !syncing {
-		w.complete = true
+	if !w.synced && w.installation.namespace != "" && !syncing {
+		w.synced = true
 		held := 0
 		for _, s := range statuses {
-			held += s.Objects
+			held += s.ObjectCount
 		}
-		if held >= many {
-			// What was needed to read them is given back, not kept for more of the kind,
+		if held >= memoryReleaseThreshold {
+			// Return the memory that the lists needed to the system now,
 			go debug.FreeOSMemory()
-			// and what the first snapshots left behind, too.
-			time.AfterFunc(freeAgain, debug.FreeOSMemory)
+			// and again once the first snapshots have left garbage behind.
+			time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
 		}
 	}
 	h := w.currentHealth(beat, statuses)
 	if h.Since.IsZero() {
 		h.Since = w.health.Since
 		if h.State != w.health.State {
-			h.Since = w.now()
+			h.Since = w.clusterTime()
 		}
 	}
 	w.health = h
 	return h
 }
 
-// currentHealth leaves Since empty for the time at which the state began.
+// currentHealth returns the health. It leaves Since empty where it is the time at which the state began.
 func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Health {
 	if beat.lost {
 		h := Health{State: Stale, Err: beat.err, RetryAt: beat.retryAt.Add(beat.offset)}
 		switch {
 		case beat.denied:
-			h = unauthorized(beat.err, h.RetryAt)
-		case !w.complete:
+			h = unauthorizedHealth(beat.err, h.RetryAt)
+		case !w.synced:
 			h.State, h.Misdirected = Connecting, beat.misdirected
 		default:
 			h.Since = beat.answeredAt.Add(beat.offset)
@@ -91,16 +91,16 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 	}
 	for _, s := range statuses {
 		if s.denied {
-			return unauthorized(s.Err, s.retryAt)
+			return unauthorizedHealth(s.Err, s.retryAt)
 		}
 	}
-	if !w.complete {
+	if !w.synced {
 		return Health{State: Connecting, Err: w.installationErr}
 	}
 	h := Health{State: Live}
 	for _, s := range statuses {
-		// What is shown of a source may be wrong. A forbidden kind shows nothing, unless it was allowed before.
-		outdated := s.State == SourceStale || s.State == SourceSyncing || s.State == SourceForbidden && s.Objects > 0
+		// The data shown of the source may be outdated. A forbidden kind shows nothing, unless it was allowed before.
+		outdated := s.State == SourceStale || s.State == SourceSyncing || s.State == SourceForbidden && s.ObjectCount > 0
 		if outdated && (h.State == Live || s.Since.Before(h.Since)) {
 			h = Health{State: Stale, Since: s.Since, Err: s.Resource + ": " + s.Err, RetryAt: s.retryAt}
 		}
@@ -108,106 +108,108 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 	return h
 }
 
-const advice = "; log in again or renew the credentials in the kubeconfig; veltui reads them again"
+const loginAdvice = "; log in again or renew the credentials in the kubeconfig; veltui reads them again"
 
-// noKeyboard is client-go's error for a plugin that must ask and may not (plugin/pkg/client/auth/exec/exec.go).
-const noKeyboard = "standard input is unavailable"
+// stdinUnavailable is client-go's error for a plugin that must prompt the user and cannot
+// (plugin/pkg/client/auth/exec/exec.go).
+const stdinUnavailable = "standard input is unavailable"
 
-func unauthorized(why string, retryAt time.Time) Health {
-	h := Health{State: Unauthorized, Err: why, RetryAt: retryAt, AsksLogin: strings.Contains(why, noKeyboard)}
-	if !h.AsksLogin {
-		h.Err += advice
+func unauthorizedHealth(why string, retryAt time.Time) Health {
+	h := Health{State: Unauthorized, Err: why, RetryAt: retryAt, NeedsLogin: strings.Contains(why, stdinUnavailable)}
+	if !h.NeedsLogin {
+		h.Err += loginAdvice
 	}
 	return h
 }
 
-// SeenWhat is a kind of change around the jobs.
-type SeenWhat string
+// EventKind is a kind of [ClusterEvent].
+type EventKind string
 
 const (
-	SeenOutage SeenWhat = "outage" // what a snapshot shows was out of date from At to Until
-	// SeenServerStart and SeenServerStop: the server's container started, and ended. At is in the clock of its node.
-	SeenServerStart SeenWhat = "server start"
-	SeenServerStop  SeenWhat = "server stop"
-	SeenLocation    SeenWhat = "location" // a storage location came to another phase
+	EventOutage EventKind = "outage" // the snapshots were out of date from At to Until
+	// EventServerStart and EventServerStop date the start and the end of the server's container. At is in its node's
+	// clock.
+	EventServerStart   EventKind = "server start"
+	EventServerStop    EventKind = "server stop"
+	EventLocationPhase EventKind = "location" // a storage location changed its phase
 )
 
-// Seen is a change around the jobs. Those of a job itself are in [job.Job].
-type Seen struct {
+// ClusterEvent is a change around the jobs. The changes of a job itself are in [job.Job].
+type ClusterEvent struct {
 	At       time.Time
-	What     SeenWhat
+	Kind     EventKind
 	Until    time.Time // when an outage ended, zero while it goes on
 	Name     string    // the server's pod, or the location
-	From, To string    // and To are the phases of a location
-	Why      string    // the reason of a stop, the location's message, or what did not answer
+	From, To string    // a location's old and new phase
+	Reason   string    // the reason of a stop, the location's message, or the error of an outage
 }
 
-const maxSeen = 100 // how many changes are kept: the newest
+const maxEvents = 100 // how many events are kept: the newest
 
-// sawServer notes starts and ends of the server's container, each once. The caller holds the lock.
-func (s *Store) sawServer(now velero.Server) {
+// noteServer records starts and ends of the server's container, each once. The caller holds the lock.
+func (s *Store) noteServer(now velero.Server) {
 	if at := now.LastTerminationAt; !at.IsZero() {
-		s.note(Seen{At: at, What: SeenServerStop, Name: now.Name, Why: now.LastTermination})
+		s.noteEvent(ClusterEvent{At: at, Kind: EventServerStop, Name: now.Name, Reason: now.LastTerminationReason})
 	}
 	if at := now.StartedAt; !at.IsZero() {
-		s.note(Seen{At: at, What: SeenServerStart, Name: now.Name})
+		s.noteEvent(ClusterEvent{At: at, Kind: EventServerStart, Name: now.Name})
 	}
 }
 
-// observeLocation notes that a location came to another phase. The caller holds the lock.
-func (s *Store) observeLocation(o client.Object) {
-	l := o.(*velerov1.BackupStorageLocation)
-	old, known := keptOf[*velerov1.BackupStorageLocation](s, Locations).byUID[uidOf(l)]
+// noteLocation records that a location changed its phase. The caller holds the lock.
+func (s *Store) noteLocation(o client.Object) {
+	l := o.(*veleroapi.BackupStorageLocation)
+	old, known := keptObjectsOf[*veleroapi.BackupStorageLocation](s, StorageLocations).byUID[uidOf(l)]
 	if known && old.Status.Phase != l.Status.Phase {
-		s.note(
-			Seen{
-				At:   s.now(),
-				What: SeenLocation,
-				Name: l.Name,
-				From: string(old.Status.Phase),
-				To:   string(l.Status.Phase),
-				Why:  l.Status.Message,
+		s.noteEvent(
+			ClusterEvent{
+				At:     s.now(),
+				Kind:   EventLocationPhase,
+				Name:   l.Name,
+				From:   string(old.Status.Phase),
+				To:     string(l.Status.Phase),
+				Reason: l.Status.Message,
 			},
 		)
 	}
 }
 
-// note appends to a list of its own, because snapshots hold the old one, unless it is known.
-func (s *Store) note(n Seen) {
-	if slices.Contains(s.seen, n) {
+// noteEvent adds an event unless it is known. It copies the list, because snapshots hold the old one.
+func (s *Store) noteEvent(n ClusterEvent) {
+	if slices.Contains(s.events, n) {
 		return
 	}
-	s.seen = append(slices.Clone(s.seen[max(0, len(s.seen)+1-maxSeen):]), n)
+	s.events = append(slices.Clone(s.events[max(0, len(s.events)+1-maxEvents):]), n)
 }
 
-// sawHealth notes when an outage begins and ends, and returns all that was seen.
-func (s *Store) sawHealth(old, now Health, at time.Time) []Seen {
+// noteHealth records when an outage begins and ends, and returns all events.
+func (s *Store) noteHealth(old, now Health, at time.Time) []ClusterEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := func(h Health) bool { return h.State == Stale || h.State == Unauthorized }
 	switch {
 	case out(now) && !out(old) && old.State == Live:
-		s.note(Seen{At: now.Since, What: SeenOutage, Why: now.Err})
+		s.noteEvent(ClusterEvent{At: now.Since, Kind: EventOutage, Reason: now.Err})
 	case now.State == Live && old.State != Live:
-		for i := len(s.seen) - 1; i >= 0; i-- {
-			if s.seen[i].What == SeenOutage && s.seen[i].Until.IsZero() {
-				s.seen = slices.Clone(s.seen)
-				s.seen[i].Until = at
+		for i := len(s.events) - 1; i >= 0; i-- {
+			if s.events[i].Kind == EventOutage && s.events[i].Until.IsZero() {
+				s.events = slices.Clone(s.events)
+				s.events[i].Until = at
 				break
 			}
 		}
 	}
-	return s.seen
+	return s.events
 }
 
 type journal struct {
-	limit   int // how many are kept; none if it is zero
+	limit   int // how many changes are kept; 0 for none
 	changes []Change
 	dropped int
 }
 
-// add notes a change. A full journal gives up its oldest one: the end of the story has to be right.
-func (j *journal) add(c Change) {
+// recordChange adds a change. A full journal drops its oldest change: the newest ones have to be right.
+func (j *journal) recordChange(c Change) {
 	if j.limit == 0 {
 		return
 	}
@@ -219,7 +221,7 @@ func (j *journal) add(c Change) {
 	j.changes = append(j.changes, c)
 }
 
-func (j *journal) take() (changes []Change, dropped int) {
+func (j *journal) takeChanges() (changes []Change, dropped int) {
 	changes, dropped = j.changes, j.dropped
 	j.changes, j.dropped = nil, 0
 	return changes, dropped

@@ -35,7 +35,7 @@ func TestExpiredLoginOfAPluginThatAsks(t *testing.T) {
 		fromBeat := w.currentHealth(livenessState{lost: true, denied: true, err: err}, nil)
 		fromSource := w.currentHealth(livenessState{}, []sourceStatus{{Source: Source{Err: err}, denied: true}})
 		for _, h := range []Health{fromBeat, fromSource} {
-			if h.State != Unauthorized || h.AsksLogin != asks || strings.HasSuffix(h.Err, advice) == asks {
+			if h.State != Unauthorized || h.NeedsLogin != asks || strings.HasSuffix(h.Err, loginAdvice) == asks {
 				t.Errorf("%s: %+v", err, h)
 			}
 		}
@@ -55,7 +55,7 @@ func newStub(t *testing.T, answer http.HandlerFunc) *stub {
 
 func (s *stub) connect(t *testing.T) *connection {
 	t.Helper()
-	c, err := connect(&rest.Config{Host: s.URL}, slog.New(slog.DiscardHandler))
+	c, err := newGatedConnection(&rest.Config{Host: s.URL}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,16 +90,16 @@ func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStub(t, c.answer)
-			h := &heartbeat{timing: timing{patience: 200 * time.Millisecond}, clock: time.Now, lists: nothingToList}
+			h := &heartbeat{timing: timing{answerTimeout: 200 * time.Millisecond}, clock: time.Now, listablePaths: nothingToList}
 			if name != "silent" {
-				h.timing.patience = enough
+				h.timing.answerTimeout = enough
 			}
-			_, err := h.ask(t.Context(), s.connect(t))
+			_, err := h.probeServer(t.Context(), s.connect(t))
 			if (err == nil) != (c.words == "") || c.want != nil && !errors.Is(err, c.want) {
 				t.Fatalf("got %v", err)
 			}
-			if err != nil && !strings.Contains(words(err), c.words) {
-				t.Errorf("%q does not say %q", words(err), c.words)
+			if err != nil && !strings.Contains(formatError(err), c.words) {
+				t.Errorf("%q does not say %q", formatError(err), c.words)
 			}
 		})
 	}
@@ -108,8 +108,8 @@ func TestHeartbeatKnowsLifeFromDeath(t *testing.T) {
 		s := newStub(t, status(200))
 		c := s.connect(t)
 		s.Close()
-		h := &heartbeat{timing: timing{patience: enough}, clock: time.Now, lists: nothingToList}
-		if _, err := h.ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), "refused") {
+		h := &heartbeat{timing: timing{answerTimeout: enough}, clock: time.Now, listablePaths: nothingToList}
+		if _, err := h.probeServer(t.Context(), c); err == nil || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -134,17 +134,17 @@ func TestHeartbeatReadsFromEtcd(t *testing.T) {
 		s := newStub(t, func(w http.ResponseWriter, r *http.Request) {
 			asked = append(asked, r.URL.Path)
 			if q := r.URL.Query(); r.URL.Path != "/version" &&
-				(q.Has("resourceVersion") || q.Get("limit") != "1" || q.Get("fieldSelector") != "metadata.name="+nobody) {
+				(q.Has("resourceVersion") || q.Get("limit") != "1" || q.Get("fieldSelector") != "metadata.name="+probeName) {
 				t.Errorf("%s: %s is no small quorum read", name, r.URL)
 			}
 			w.WriteHeader(c.codes[r.URL.Path])
 		})
 		h := &heartbeat{
-			timing: timing{patience: enough},
-			clock:  time.Now,
-			lists:  func() []string { return []string{"/a", "/b", "/c"} },
+			timing:        timing{answerTimeout: enough},
+			clock:         time.Now,
+			listablePaths: func() []string { return []string{"/a", "/b", "/c"} },
 		}
-		if _, err := h.ask(t.Context(), s.connect(t)); (err == nil) != c.ok || strings.Join(asked, " ") != c.asked {
+		if _, err := h.probeServer(t.Context(), s.connect(t)); (err == nil) != c.ok || strings.Join(asked, " ") != c.asked {
 			t.Errorf("%s: asked %v: %v", name, asked, err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestSnapshotsAreInTheClustersClock(t *testing.T) {
 	if off := time.Since(s.At).Abs(); off > time.Minute {
 		t.Errorf("taken at %v, which is %v off", s.At, off)
 	}
-	if off := time.Since(s.Environment(time.Now().Add(-time.Hour)).Now).Abs(); off > time.Minute {
+	if off := time.Since(s.BuildWorld(time.Now().Add(-time.Hour)).Now).Abs(); off > time.Minute {
 		t.Errorf("verdicts are told a time that is %v off", off)
 	}
 }
@@ -180,18 +180,18 @@ func TestGateHoldsRequestsBack(t *testing.T) {
 	c := s.connect(t)
 	changed := make(chan struct{}, 100)
 	h := &heartbeat{
-		timing:   timing{period: time.Hour, patience: enough, retry: wait.Backoff{Duration: time.Hour}},
-		clock:    time.Now,
-		liveness: &liveness{changed: func() { changed <- struct{}{} }},
-		kick:     make(chan struct{}, 1),
-		lists:    nothingToList,
-		renew:    func() bool { return false },
-		revived:  func() {},
-		denied:   func() bool { return false },
+		timing:           timing{period: time.Hour, answerTimeout: enough, outageBackoff: wait.Backoff{Duration: time.Hour}},
+		clock:            time.Now,
+		liveness:         &liveness{onChange: func() { changed <- struct{}{} }},
+		retryNow:         make(chan struct{}, 1),
+		listablePaths:    nothingToList,
+		renewCredentials: func() bool { return false },
+		onRecovery:       func() {},
+		isDenied:         func() bool { return false },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); h.run(ctx, c) }()
+	go func() { defer close(done); h.runProbes(ctx, c) }()
 	<-changed
 
 	answers := make(chan error, 20)
@@ -216,12 +216,12 @@ func TestGateHoldsRequestsBack(t *testing.T) {
 	if n := s.asked.Load(); n != 1 {
 		t.Errorf("the server was asked %d times, want 1", n)
 	}
-	if p := h.liveness.read(); !p.lost || p.denied || time.Until(p.retryAt) < time.Minute {
+	if p := h.liveness.currentState(); !p.lost || p.denied || time.Until(p.retryAt) < time.Minute {
 		t.Errorf("liveness %+v", p)
 	}
 
 	alive.Store(true)
-	h.kick <- struct{}{}
+	h.retryNow <- struct{}{}
 	for range cap(answers) {
 		if err := <-answers; err != nil {
 			t.Error(err)
@@ -258,12 +258,12 @@ func TestGateTriesReadsOnceMore(t *testing.T) {
 	} {
 		f := &flaky{failures: c.failures, body: http.NoBody}
 		g := newGate(f)
-		g.unlock()
+		g.openGate()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { // The heartbeat finds the server alive.
 			select {
 			case <-g.suspected:
-				g.unlock()
+				g.openGate()
 			case <-ctx.Done():
 			}
 		}()
@@ -279,8 +279,8 @@ func TestGateTriesReadsOnceMore(t *testing.T) {
 			answer.Body.Close()
 		}
 		cancel()
-		if len(g.flights) != 0 {
-			t.Errorf("%d requests are still noted", len(g.flights))
+		if len(g.inFlight) != 0 {
+			t.Errorf("%d requests are still noted", len(g.inFlight))
 		}
 	}
 }
@@ -294,17 +294,17 @@ func TestGateCutsWhatIsOpen(t *testing.T) {
 		<-r.Context().Done()
 	})
 	c := s.connect(t)
-	c.gate.unlock()
+	c.gate.openGate()
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
 	answer, err := c.gate.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-opened
-	if _, err := answer.Body.Read(make([]byte, 1)); err != nil || c.gate.answers.Load() == 0 {
-		t.Errorf("%v; %d pieces were counted", err, c.gate.answers.Load())
+	if _, err := answer.Body.Read(make([]byte, 1)); err != nil || c.gate.bodyReads.Load() == 0 {
+		t.Errorf("%v; %d pieces were counted", err, c.gate.bodyReads.Load())
 	}
-	c.gate.cut()
+	c.gate.cancelRequests()
 	if _, err := answer.Body.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("an answer that was cut ends with %v", err)
 	}
@@ -321,33 +321,33 @@ func TestBusyServerIsNotCut(t *testing.T) {
 func busyServer(t *testing.T, lists func() []string, lost bool) {
 	g := newGate(nil)
 	cut := make(chan struct{})
-	g.flights[&flight{gate: g, cancel: func() { close(cut) }}] = struct{}{}
+	g.inFlight[&inFlightRequest{gate: g, cancel: func() { close(cut) }}] = struct{}{}
 	asked := make(chan struct{})
 	busy := transport(func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
-		g.answers.Add(1)
+		g.bodyReads.Add(1)
 		asked <- struct{}{}
 		return nil, r.Context().Err()
 	})
 	h := &heartbeat{
-		timing:   timing{period: time.Millisecond, patience: time.Millisecond},
-		clock:    time.Now,
-		liveness: &liveness{changed: func() {}},
-		lists:    lists,
-		renew:    func() bool { return false },
-		revived:  func() {},
-		denied:   func() bool { return false },
+		timing:           timing{period: time.Millisecond, answerTimeout: time.Millisecond},
+		clock:            time.Now,
+		liveness:         &liveness{onChange: func() {}},
+		listablePaths:    lists,
+		renewCredentials: func() bool { return false },
+		onRecovery:       func() {},
+		isDenied:         func() bool { return false },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		h.run(ctx, &connection{gate: g, direct: busy, base: &url.URL{Scheme: "http", Host: "x"}})
+		h.runProbes(ctx, &connection{gate: g, ungated: busy, baseURL: &url.URL{Scheme: "http", Host: "x"}})
 	}()
 	for range 5 {
 		<-asked
 	}
-	if p := h.liveness.read(); p.lost != lost || p.heard == lost {
+	if p := h.liveness.currentState(); p.lost != lost || p.answered == lost {
 		t.Errorf("liveness %+v", p)
 	}
 	select {
@@ -372,7 +372,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 func TestBrokenAnswerRaisesSuspicion(t *testing.T) {
 	f := &flaky{body: io.NopCloser(brokenReader{})}
 	g := newGate(f)
-	g.unlock()
+	g.openGate()
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x", nil)
 	answer, err := g.RoundTrip(r)
 	if err != nil {
@@ -399,11 +399,11 @@ func TestSameAccess(t *testing.T) {
 	b.Dial = nil
 	b.WarningHandler = rest.NoWarnings{}
 	b.WrapTransport = func(rt http.RoundTripper) http.RoundTripper { return rt }
-	if !sameAccess(a, b) {
+	if !hasSameAccess(a, b) {
 		t.Error("the same credentials are told apart")
 	}
 	b.BearerToken = "u"
-	if sameAccess(a, b) {
+	if hasSameAccess(a, b) {
 		t.Error("another token is not noticed")
 	}
 }

@@ -18,62 +18,64 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// firstPage is asked for first: there is soon something to show, and a count.
-const firstPage = 500
+// firstPageSize is the size of the first page, which quickly gives something to show, and a count.
+const firstPageSize = 500
 
-// mostAtOnce bounds one answer. (1.36.3 with 10,000 restores: 0.9 s in one answer, 3.4 s in a stream.)
-const mostAtOnce = 20_000
+// maxItemsPerAnswer is the maximum number of objects requested in one answer. (1.36.3 with 10,000 restores: 0.9 s in
+// one answer, 3.4 s in a stream.)
+const maxItemsPerAnswer = 20_000
 
-const maxItem = maxEvent
+const maxItemBytes = maxEventBytes
 
-// all reads the whole list into to, each object as it comes out of the answer: neither the list
-// nor a page of it is ever in memory. Elements that are no objects are left out: they have no
-// name to be shown by. It returns the version that a watch goes on from.
+// readAll reads the whole list into to, each object as it is decoded: neither the list nor a page of it is ever in
+// memory. Elements that are not objects are left out: they have no name to be shown by. It returns the resource
+// version from which a watch continues.
 //
 // A list that is longer than a page is read in one answer, out of the API server's cache, where each page would cost
-// it more than the one before. One that is too long for that, or does not come to its end, is streamed as a watch
-// that begins with all that there is: no answer but a watch may take longer than a minute (kube-apiserver
-// --request-timeout). A server before 1.32 gives pages.
-func (r reader) all(ctx context.Context, to listing) (version string, err error) {
-	first, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
+// the server more than the one before. A list that is too long for one answer, or whose answer breaks off, is
+// streamed as a watch that begins with all existing objects: no answer but a watch may take longer than a minute
+// (kube-apiserver --request-timeout). From a server before 1.32, which cannot stream lists, it is read in pages.
+func (r kindReader) readAll(ctx context.Context, to listSink) (version string, err error) {
+	first, err := r.readPage(ctx, metav1.ListOptions{Limit: firstPageSize}, to)
 	if err != nil || first.Continue == "" {
 		return first.ResourceVersion, err
 	}
 	total := 0
 	if n := first.RemainingItemCount; n != nil {
-		total = firstPage + int(max(0, *n))
+		total = firstPageSize + int(max(0, *n))
 	}
-	if total <= mostAtOnce {
-		to.again(total)
-		version, err = r.atOnce(ctx, first.ResourceVersion, to)
-		if err == nil || ctx.Err() != nil || rejected(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+	if total <= maxItemsPerAnswer {
+		to.restartList(total)
+		version, err = r.readAtOnce(ctx, first.ResourceVersion, to)
+		if err == nil || ctx.Err() != nil || isCredentialsError(err) || apierrors.IsForbidden(err) ||
+			apierrors.IsNotFound(err) {
 			return version, err
 		}
 	}
-	to.again(total)
-	version, err = r.stream(ctx, to)
+	to.restartList(total)
+	version, err = r.readStream(ctx, to)
 	if cannotStream(err) && ctx.Err() == nil {
-		to.again(total)
-		version, err = r.pages(ctx, firstPage, to)
+		to.restartList(total)
+		version, err = r.readPages(ctx, firstPageSize, to)
 	}
 	return version, err
 }
 
-// atOnce reads the list in one answer. Jobs that have ended come last: a reader waits for what runs.
-func (r reader) atOnce(ctx context.Context, version string, to listing) (string, error) {
-	late := &putOff{kind: r.kind}
-	page, err := r.taking(
+// readAtOnce reads the list in one answer. It adds ended jobs last: a reader waits for the running ones.
+func (r kindReader) readAtOnce(ctx context.Context, version string, to listSink) (string, error) {
+	late := &endedJobBuffer{kind: r.kind}
+	page, err := r.readItems(
 		ctx,
 		metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
 		func(raw []byte) {
-			if !late.keep(raw) {
-				r.take(raw, to)
+			if !late.keepIfEnded(raw) {
+				r.addItem(raw, to)
 			}
 		},
 	)
 	for _, raw := range late.kept {
 		if err = cmp.Or(err, ctx.Err()); err == nil {
-			r.take(raw, to)
+			r.addItem(raw, to)
 		}
 	}
 	if err == nil && page.Continue != "" {
@@ -82,68 +84,69 @@ func (r reader) atOnce(ctx context.Context, version string, to listing) (string,
 	return page.ResourceVersion, err
 }
 
-type putOff struct {
+type endedJobBuffer struct {
 	kind *kind
 	kept [][]byte
 	size int
 }
 
-const mostPutOff = 24 << 20 // how many bytes are kept back at most: those of ten thousand jobs
+const maxHeldBackBytes = 24 << 20 // how many bytes are held back at most: about ten thousand jobs
 
 var phaseMember = []byte(`"phase":"`)
 
-// keep reports whether it kept an object. A wrong guess at its phase only changes when the object is taken in.
-func (p *putOff) keep(raw []byte) bool {
+// keepIfEnded reports whether it kept an object. A wrong guess at the phase only changes when the object is added.
+func (p *endedJobBuffer) keepIfEnded(raw []byte) bool {
 	at := bytes.LastIndex(raw, phaseMember)
-	if p.kind.input == nil || at < 0 || p.size+len(raw) > mostPutOff {
+	if p.kind.toObservedJob == nil || at < 0 || p.size+len(raw) > maxHeldBackBytes {
 		return false
 	}
 	phase, _, _ := bytes.Cut(raw[at+len(phaseMember):], []byte{'"'})
-	if !velero.TerminalPhase(string(phase)) {
+	if !velero.IsTerminalPhase(string(phase)) {
 		return false
 	}
 	p.kept, p.size = append(p.kept, bytes.Clone(raw)), p.size+len(raw)
 	return true
 }
 
-// cannotStream reports whether the API server has no streamed list, or none for us.
+// cannotStream reports whether an error means that the API server cannot stream the list, or not to this user.
 func cannotStream(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsMethodNotSupported(err) ||
-		errors.Is(err, errNoEnd)
+		errors.Is(err, errNoListEnd)
 }
 
-// errNoEnd: a proxy may leave out of a request that the watch is to begin with all and to say where that ends.
-var errNoEnd = errors.New("the stream does not say where the list ends")
+// errNoListEnd means that a stream does not mark the end of the list. A proxy may drop the request's parameters that
+// ask for the existing objects first and for a mark at their end.
+var errNoListEnd = errors.New("the stream does not say where the list ends")
 
-const streamPatience = 20 * time.Second // how long a stream may be silent before its end
+const streamSilenceTimeout = 20 * time.Second // how long a stream may be silent before the list's end
 
-// stream reads the list as the events with which a watch begins, up to the bookmark at its end (KEP-3157).
-func (r reader) stream(ctx context.Context, to listing) (version string, err error) {
+// readStream reads the list as the events with which a watch begins, up to the bookmark at its end (KEP-3157).
+func (r kindReader) readStream(ctx context.Context, to listSink) (version string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(r.patience, func() { cancel(errNoEnd) })
+	silence := time.AfterFunc(r.silenceTimeout, func() { cancel(errNoListEnd) })
 	defer silence.Stop()
-	version, err = r.streamed(ctx, to, func() { silence.Reset(r.patience) })
-	if err != nil && errors.Is(context.Cause(ctx), errNoEnd) {
-		err = fmt.Errorf("reading the list of %s: %w", r.kind.resource, errNoEnd)
+	version, err = r.readStreamEvents(ctx, to, func() { silence.Reset(r.silenceTimeout) })
+	if err != nil && errors.Is(context.Cause(ctx), errNoListEnd) {
+		err = fmt.Errorf("reading the list of %s: %w", r.kind.resource, errNoListEnd)
 	}
 	return version, err
 }
 
-func (r reader) streamed(ctx context.Context, to listing, heard func()) (version string, err error) {
+func (r kindReader) readStreamEvents(ctx context.Context, to listSink, heard func()) (version string, err error) {
 	yes := true
-	body, err := r.request(&metav1.ListOptions{Watch: true, SendInitialEvents: &yes, AllowWatchBookmarks: true,
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}).Stream(session.Streaming(ctx))
+	body, err := r.buildRequest(&metav1.ListOptions{Watch: true, SendInitialEvents: &yes, AllowWatchBookmarks: true,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}).Stream(session.WithStreaming(ctx))
 	if err != nil {
 		return "", err
 	}
 	defer body.Close()
-	events := newEventDecoder(body, r.object)
+	events := newEventDecoder(body, r.decodeObject)
 	for items := 0; ; items++ {
 		kind, o, err := events.Decode()
 		if items > session.MaxItems {
-			err = errEndless
+			err = errListTooLong
 		}
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
@@ -151,13 +154,13 @@ func (r reader) streamed(ctx context.Context, to listing, heard func()) (version
 		if err != nil {
 			return "", fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
 		}
-		object, _ := o.(*received)
+		object, _ := o.(*receivedObject)
 		switch kind {
 		case apiwatch.Added, apiwatch.Modified:
 			heard()
-			to.add(object)
+			to.addObject(object)
 		case apiwatch.Deleted:
-			to.remove(object)
+			to.removeObject(object)
 		case apiwatch.Bookmark:
 			if object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
 				continue
@@ -172,16 +175,16 @@ func (r reader) streamed(ctx context.Context, to listing, heard func()) (version
 	}
 }
 
-// pages reads the list by pages, of any size with 0, or whole if it changes too fast.
-func (r reader) pages(ctx context.Context, limit int64, to listing) (version string, err error) {
-	err = session.Pages(
+// readPages reads the list in pages of limit objects, where 0 is any size, or whole if a page's version has expired.
+func (r kindReader) readPages(ctx context.Context, limit int64, to listSink) (version string, err error) {
+	err = session.ReadPages(
 		ctx,
 		metav1.ListOptions{Limit: limit},
 		func(ctx context.Context, o metav1.ListOptions) (string, error) {
-			page, err := r.page(ctx, o, to)
+			page, err := r.readPage(ctx, o, to)
 			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-				to.again(0)
-				page, err = r.page(ctx, metav1.ListOptions{}, to)
+				to.restartList(0)
+				page, err = r.readPage(ctx, metav1.ListOptions{}, to)
 			}
 			version = page.ResourceVersion
 			return page.Continue, err
@@ -190,13 +193,17 @@ func (r reader) pages(ctx context.Context, limit int64, to listing) (version str
 	return version, err
 }
 
-func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (metav1.ListMeta, error) {
-	return r.taking(ctx, o, func(raw []byte) { r.take(raw, to) })
+func (r kindReader) readPage(ctx context.Context, o metav1.ListOptions, to listSink) (metav1.ListMeta, error) {
+	return r.readItems(ctx, o, func(raw []byte) { r.addItem(raw, to) })
 }
 
-// taking reads one answer. Item gets each element's JSON without field sets, which is only good until it returns.
-func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw []byte)) (metav1.ListMeta, error) {
-	body, err := r.request(&o).Stream(session.Streaming(ctx))
+// readItems reads one answer. It calls item with each element's JSON without field sets, valid until item returns.
+func (r kindReader) readItems(
+	ctx context.Context,
+	o metav1.ListOptions,
+	item func(raw []byte),
+) (metav1.ListMeta, error) {
+	body, err := r.buildRequest(&o).Stream(session.WithStreaming(ctx))
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -207,13 +214,13 @@ func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw 
 			return err
 		}
 		if items++; items > session.MaxItems {
-			return errEndless
+			return errListTooLong
 		}
-		item(withoutFieldSets(raw))
+		item(emptyFieldSets(raw))
 		return nil
 	})
 	if err == nil && page.ResourceVersion == "" {
-		err = errNoList
+		err = errNotAList
 	}
 	if err != nil {
 		return page, fmt.Errorf("reading the list of %s: %w", r.kind.resource, err)
@@ -221,32 +228,33 @@ func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw 
 	return page, nil
 }
 
-// take takes in one element of a list. One that is no object has no name to be shown by.
-func (r reader) take(raw []byte, to listing) {
-	if object, err := r.object(raw); err == nil {
-		to.add(object)
+// addItem adds one element of a list. It skips an element that is not an object, which has no name to be shown by.
+func (r kindReader) addItem(raw []byte, to listSink) {
+	if object, err := r.decodeObject(raw); err == nil {
+		to.addObject(object)
 	}
 }
 
-// errNoList: a proxy may answer anything with 200. Taken for an empty list, all would disappear.
-var errNoList = errors.New("the answer is no list")
+// errNotAList means that an answer is not a list: a proxy may answer anything with 200. If it were taken for an empty
+// list, everything would disappear.
+var errNotAList = errors.New("the answer is no list")
 
-var errEndless = &session.IncompleteError{
+var errListTooLong = &session.IncompleteError{
 	Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems),
 }
 
-// readList gives item the JSON of each element, valid until it returns. Without items, even none, it fails.
+// readList calls item with the JSON of each element, valid until item returns. It fails if the answer has no "items".
 func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta, err error) {
-	limited := &itemReader{body, maxItem}
+	limited := &itemReader{body, maxItemBytes}
 	list := json.NewDecoder(limited)
 	listed := false
-	err = members(list, func(name string) error {
+	err = eachMember(list, func(name string) error {
 		switch name {
 		case "metadata":
 			return list.Decode(&meta)
 		case "items":
 			listed = true
-			return elements(list, limited, item)
+			return eachElement(list, limited, item)
 		}
 		var ignored json.RawMessage
 		return list.Decode(&ignored)
@@ -255,14 +263,14 @@ func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	case err == nil && !listed:
-		err = errNoList
+		err = errNotAList
 	}
 	return meta, err
 }
 
-func members(d *json.Decoder, member func(name string) error) error {
+func eachMember(d *json.Decoder, member func(name string) error) error {
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return cmp.Or(err, errNoList)
+		return cmp.Or(err, errNotAList)
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -277,18 +285,18 @@ func members(d *json.Decoder, member func(name string) error) error {
 	return err
 }
 
-// elements reads an array, or null, as which Go writes an empty one.
-func elements(d *json.Decoder, limited *itemReader, element func(raw []byte) error) error {
+// eachElement reads an array, or null, which is how Go writes a nil slice.
+func eachElement(d *json.Decoder, limited *itemReader, element func(raw []byte) error) error {
 	token, err := d.Token()
 	if err != nil || token == nil {
 		return err
 	}
 	if token != json.Delim('[') {
-		return errNoList
+		return errNotAList
 	}
-	var raw json.RawMessage // used again for each element
+	var raw json.RawMessage // reused for each element
 	for d.More() {
-		limited.left = maxItem
+		limited.remaining = maxItemBytes
 		if err := d.Decode(&raw); err != nil {
 			return err
 		}
@@ -300,32 +308,33 @@ func elements(d *json.Decoder, limited *itemReader, element func(raw []byte) err
 	return err
 }
 
-// itemReader limits what is read for one element.
+// itemReader limits the number of bytes read for one element.
 type itemReader struct {
 	io.Reader
-	left int
+	remaining int
 }
 
 func (r *itemReader) Read(p []byte) (int, error) {
-	if r.left <= 0 {
+	if r.remaining <= 0 {
 		return 0, &session.IncompleteError{
-			Reason: fmt.Sprintf("incomplete: an element is longer than %d MiB", maxItem>>20),
+			Reason: fmt.Sprintf("incomplete: an element is longer than %d MiB", maxItemBytes>>20),
 		}
 	}
 	n, err := r.Reader.Read(p)
-	r.left -= n
+	r.remaining -= n
 	return n, err
 }
 
 var (
 	fieldSet = []byte(`"fieldsV1":{`)
-	// statusSet is what remains of a set with the status: that its manager writes it tells work from a label.
+	// statusSet replaces a field set that includes the status: that a manager writes the status distinguishes work on
+	// the object from a mere label.
 	statusName, statusSet = []byte(`"f:status":`), []byte(`"f:status":{}`)
 )
 
-// withoutFieldSets empties the field sets in place, but for the status. Quotes within texts are escaped: each match is
-// a member's name.
-func withoutFieldSets(raw []byte) []byte {
+// emptyFieldSets empties the field sets in place, except for the status. Quotes within strings are escaped, so each
+// match is a member's name.
+func emptyFieldSets(raw []byte) []byte {
 	kept, rest := raw[:0], raw
 	for {
 		at := bytes.Index(rest, fieldSet)
@@ -333,8 +342,8 @@ func withoutFieldSets(raw []byte) []byte {
 			return append(kept, rest...)
 		}
 		begin := at + len(fieldSet)
-		end := begin - 1 + objectEnd(rest[begin-1:]) // before what stands there is written over
-		// Read before it is written over, and never longer than what stood there.
+		end := begin - 1 + objectLength(rest[begin-1:]) // computed before that text is overwritten
+		// Check before the text is overwritten; the replacement is never longer than the original.
 		ofStatus := end-begin > len(statusSet) && bytes.Contains(rest[begin:end], statusName)
 		kept = append(kept, rest[:begin]...)
 		if ofStatus {
@@ -344,8 +353,8 @@ func withoutFieldSets(raw []byte) []byte {
 	}
 }
 
-// objectEnd returns the length of the object at a text's start.
-func objectEnd(text []byte) int {
+// objectLength returns the length of the JSON object at the start of the text.
+func objectLength(text []byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -13,14 +16,10 @@ import (
 	"testing/iotest"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func TestReadListTakesAnyJSONApart(t *testing.T) {
@@ -86,7 +85,7 @@ func FuzzReadList(f *testing.F) {
 		if !slices.Equal(whole, parts) || (err == nil) != (again == nil) {
 			t.Errorf("%q %v, byte by byte %q %v", whole, err, parts, again)
 		}
-		withoutFieldSets([]byte(text))
+		emptyFieldSets([]byte(text))
 	})
 }
 
@@ -99,7 +98,7 @@ func TestFieldSetsAreLeftOut(t *testing.T) {
 		`{"fieldsV1":{"f:status":{}},"x":1}`:                                        `{"fieldsV1":{"f:status":{}},"x":1}`,
 		`{"fieldsV1":{"f:status":`:                                                  `{"fieldsV1":{}`,
 	} {
-		if got := string(withoutFieldSets([]byte(text))); got != want {
+		if got := string(emptyFieldSets([]byte(text))); got != want {
 			t.Errorf("%s becomes %s", text, got)
 		}
 	}
@@ -126,13 +125,13 @@ func newREST(config *rest.Config, over *http.Client) (rest.Interface, error) {
 	return c.REST, nil
 }
 
-func backupsOf(t *testing.T, a answers) reader {
+func backupsOf(t *testing.T, a answers) kindReader {
 	t.Helper()
 	c, err := newREST(&rest.Config{Host: "http://127.0.0.1"}, &http.Client{Transport: a})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newReader(kinds[0], c, "velero")
+	return newKindReader(kinds[0], c, "velero")
 }
 
 func listOf(version, meta string, names ...string) string {
@@ -236,14 +235,14 @@ func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := NewStore(ticker(), 0)
-			list := s.list(kinds[0])
+			list := s.startList(kinds[0])
 			requests := 0
 			version, err := backupsOf(t, func(r *http.Request) (int, string) {
 				if requests++; requests > 1 {
 					return play.answer(r.URL.RawQuery)
 				}
 				return 200, listOf("8", goesOn, "a", "b")
-			}).all(t.Context(), list)
+			}).readAll(t.Context(), list)
 			if (err != nil) != play.fails {
 				t.Fatalf("version %q, %v", version, err)
 			}
@@ -251,13 +250,13 @@ func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
 				if n := len(s.Snapshot().Jobs); n < 2 {
 					t.Errorf("%d jobs", n)
 				}
-				list = s.list(kinds[0])
+				list = s.startList(kinds[0])
 				version, err = backupsOf(
 					t,
 					func(*http.Request) (int, string) { return 200, listOf("9", "", "b", "c", "d") },
-				).all(t.Context(), list)
+				).readAll(t.Context(), list)
 			}
-			list.done()
+			list.finishList()
 			got := jobNames(s.Snapshot().Jobs)
 			slices.Sort(got)
 			if got := version + " " + strings.Join(got, ","); err != nil || got != "9 b,c,d" {
@@ -314,16 +313,16 @@ func TestAStreamWithoutAnEndIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.rest, r.patience = c, 10*time.Millisecond
+	r.rest, r.silenceTimeout = c, 10*time.Millisecond
 	s := NewStore(ticker(), 0)
-	list := s.list(kinds[0])
+	list := s.startList(kinds[0])
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	version, err := r.all(ctx, list)
+	version, err := r.readAll(ctx, list)
 	if err != nil || version != "9" {
 		t.Fatalf("version %q, %v", version, err)
 	}
-	list.done()
+	list.finishList()
 	if n := len(s.Snapshot().Jobs); n != 4 {
 		t.Errorf("%d jobs", n)
 	}
@@ -356,7 +355,7 @@ func TestJobsThatRunAreReadFirst(t *testing.T) {
 			) + `]}`
 		}
 		return 500, ""
-	}).all(t.Context(), taken(func(o *received) { read = append(read, o.GetName()) }))
+	}).readAll(t.Context(), taken(func(o *receivedObject) { read = append(read, o.GetName()) }))
 	if got := strings.Join(read, ""); err != nil || version != "9" || got != "bdac" {
 		t.Errorf("read %s, version %q, %v", got, version, err)
 	}
@@ -367,14 +366,14 @@ func TestAKindThatWaitsForItsTurnIsNotSlow(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	hangs := newSource(kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
 	s := newSource(kinds[2], NewStore(ticker(), 0), func() time.Time { return now }, slog.New(slog.DiscardHandler))
-	s.after, s.patience = []*source{hangs}, time.Millisecond
+	s.waitsFor, s.turnTimeout = []*source{hangs}, time.Millisecond
 	now = now.Add(time.Minute)
 	r := backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "a") })
 	r.kind = s.kind
-	if _, err := s.read(t.Context(), r); err != nil {
+	if _, err := s.readKind(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if since := s.status().Since; !since.Equal(now) {
+	if since := s.currentStatus().Since; !since.Equal(now) {
 		t.Errorf("it is being read since %s, want %s", since, now)
 	}
 }
@@ -385,11 +384,11 @@ func TestVolumesThatAreReadLateHaveMovedOnlySinceThen(t *testing.T) {
 	now := time.Unix(1_700_000_500, 0)
 	s := NewStore(func() time.Time { return now }, 0)
 	b := runningBackup("b", "b", 1, 0, 3)
-	b.Status.Phase = velerov1.BackupPhaseInProgress
+	b.Status.Phase = veleroapi.BackupPhaseInProgress
 	s.Replace(Backups, []client.Object{b})
-	volume := func(version int, done int64) *velerov1.PodVolumeBackup {
+	volume := func(version int, done int64) *veleroapi.PodVolumeBackup {
 		v := pvbOf("b", "v", "v", version, 0)
-		v.Status.Phase, v.Status.Progress.BytesDone, v.Status.Progress.TotalBytes = velerov1.PodVolumeBackupPhaseInProgress, done, 100<<30
+		v.Status.Phase, v.Status.Progress.BytesDone, v.Status.Progress.TotalBytes = veleroapi.PodVolumeBackupPhaseInProgress, done, 100<<30
 		return v
 	}
 	s.Snapshot()
@@ -410,11 +409,11 @@ func TestVolumesThatAreReadLateHaveMovedOnlySinceThen(t *testing.T) {
 // TestAJobThatWasNeverReportedIsNotDeleted: it went while the first list was read.
 func TestAJobThatWasNeverReportedIsNotDeleted(t *testing.T) {
 	s := NewStore(ticker(), 10)
-	list := s.list(kinds[0])
-	list.add(&received{Object: runningBackup("gone", "gone", 1, 0, 1)})
-	list.again(0)
-	list.add(&received{Object: runningBackup("stays", "stays", 1, 0, 1)})
-	list.done()
+	list := s.startList(kinds[0])
+	list.addObject(&receivedObject{Object: runningBackup("gone", "gone", 1, 0, 1)})
+	list.restartList(0)
+	list.addObject(&receivedObject{Object: runningBackup("stays", "stays", 1, 0, 1)})
+	list.finishList()
 	if n := s.Snapshot(); len(n.Jobs) != 1 || len(n.Changes) != 0 {
 		t.Errorf("%d jobs, changes %+v", len(n.Jobs), n.Changes)
 	}
@@ -425,21 +424,21 @@ func TestAJobThatWasNeverReportedIsNotDeleted(t *testing.T) {
 func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 	now := time.Unix(1_700_000_500, 0)
 	s := NewStore(func() time.Time { return now }, 0)
-	s.left.within = time.Hour
-	backup := func(name, phase string, version int, ago time.Duration) *velerov1.Backup {
+	s.agedOut.maxAge = time.Hour
+	backup := func(name, phase string, version int, ago time.Duration) *veleroapi.Backup {
 		b := runningBackup(name, types.UID(name), version, 0, 3)
 		b.CreationTimestamp, b.ManagedFields = metav1.NewTime(now.Add(-ago)), nil
-		b.Status.Phase, b.Spec.StorageLocation = velerov1.BackupPhase(phase), "offsite"
-		b.Labels = map[string]string{velerov1.ScheduleNameLabel: "nightly"}
+		b.Status.Phase, b.Spec.StorageLocation = veleroapi.BackupPhase(phase), "offsite"
+		b.Labels = map[string]string{veleroapi.ScheduleNameLabel: "nightly"}
 		if ended := metav1.NewTime(now.Add(-ago)); phase == "Completed" {
 			b.Status.CompletionTimestamp = &ended
 		}
 		return b
 	}
 	restore := object(
-		&velerov1.Restore{
-			Spec:   velerov1.RestoreSpec{BackupName: "old"},
-			Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress},
+		&veleroapi.Restore{
+			Spec:   veleroapi.RestoreSpec{BackupName: "old"},
+			Status: veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress},
 		},
 		"r",
 		"r",
@@ -455,26 +454,26 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 		if got := strings.Join(
 			got,
 			",",
-		); got != jobs || n.LeftBackups != left || held != strings.Count(jobs, "new") ||
-			n.Environment(n.At).BackupLocations["old"] != "offsite" {
+		); got != jobs || n.AgedOutBackups != left || held != strings.Count(jobs, "new") ||
+			n.BuildWorld(n.At).LocationByBackup["old"] != "offsite" {
 			t.Errorf(
 				"%s: jobs %s, %d left out, %d volumes, locations %v; want %s and %d",
 				what,
 				got,
-				n.LeftBackups,
+				n.AgedOutBackups,
 				held,
-				n.Environment(n.At).BackupLocations,
+				n.BuildWorld(n.At).LocationByBackup,
 				jobs,
 				left,
 			)
 		}
-		if n.LeftOf["nightly"] != left || n.LeftIn["offsite"] != left || len(n.LeftOf) != 1 || len(n.LeftIn) != 1 {
-			t.Errorf("%s: left out of schedules %v, in locations %v, want %d", what, n.LeftOf, n.LeftIn, left)
+		if n.AgedOutBySchedule["nightly"] != left || n.AgedOutByLocation["offsite"] != left || len(n.AgedOutBySchedule) != 1 || len(n.AgedOutByLocation) != 1 {
+			t.Errorf("%s: left out of schedules %v, in locations %v, want %d", what, n.AgedOutBySchedule, n.AgedOutByLocation, left)
 		}
 	}
-	volume := func(owner string) *velerov1.PodVolumeBackup {
+	volume := func(owner string) *veleroapi.PodVolumeBackup {
 		v := pvbOf(types.UID(owner), "v-"+owner, types.UID("v-"+owner), 1, 5)
-		v.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
+		v.Status.Phase = veleroapi.PodVolumeBackupPhaseCompleted
 		return v
 	}
 	listed := []client.Object{
@@ -499,9 +498,9 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 	check("listed again", "r,stuck", 1)
 	// A volume of a job that is left out still has the slot that others wait for.
 	running := volume("old")
-	running.Status.Phase = velerov1.PodVolumeBackupPhaseInProgress
+	running.Status.Phase = veleroapi.PodVolumeBackupPhaseInProgress
 	s.Replace(PodVolumeBackups, []client.Object{running})
-	if found := s.Snapshot().volumes(); len(found) != 1 || found[0].UID != running.UID {
+	if found := s.Snapshot().activeVolumes(); len(found) != 1 || found[0].UID != running.UID {
 		t.Errorf("volumes that run: %+v", found)
 	}
 }
@@ -510,71 +509,71 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 // thousands of old jobs and volumes again.
 func TestWhatIsLeftOutIsNotKeptWhileAListIsReadAgain(t *testing.T) {
 	s := NewStore(func() time.Time { return time.Unix(1_800_000_000, 0) }, 0)
-	s.left.within = time.Hour
-	old := func(version int) *velerov1.Backup {
+	s.agedOut.maxAge = time.Hour
+	old := func(version int) *veleroapi.Backup {
 		b := runningBackup("old", "old", version, 3, 3)
-		b.Status.Phase = velerov1.BackupPhaseCompleted
+		b.Status.Phase = veleroapi.BackupPhaseCompleted
 		return b
 	}
-	volume := func(version int) *velerov1.PodVolumeBackup {
+	volume := func(version int) *veleroapi.PodVolumeBackup {
 		v := pvbOf("old", "v", "v", version, 5)
-		v.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
+		v.Status.Phase = veleroapi.PodVolumeBackupPhaseCompleted
 		return v
 	}
 	s.Replace(Backups, []client.Object{old(1)})
 	s.Replace(PodVolumeBackups, []client.Object{volume(1)})
 	for resource, again := range map[string]client.Object{Backups: old(2), PodVolumeBackups: volume(2)} {
-		k, _ := kindNamed(resource)
-		list := s.list(k)
-		list.add(&received{Object: again})
+		k, _ := kindByResource(resource)
+		list := s.startList(k)
+		list.addObject(&receivedObject{Object: again})
 		if len(list.changed) != 0 {
 			t.Errorf("%d of %s are kept until the end of the list", len(list.changed), resource)
 		}
-		list.done()
-		if n := s.Snapshot(); len(n.Jobs) != 0 || n.LeftBackups != 1 {
+		list.finishList()
+		if n := s.Snapshot(); len(n.Jobs) != 0 || n.AgedOutBackups != 1 {
 			t.Errorf(
 				"after the list of %s there are %d jobs, and %d are left out",
 				resource,
 				len(n.Jobs),
-				n.LeftBackups,
+				n.AgedOutBackups,
 			)
 		}
 	}
-	alive := s.list(kinds[0])
-	alive.add(&received{Object: runningBackup("old", "old", 3, 0, 3)})
-	alive.done()
-	if n := s.Snapshot(); len(n.Jobs) != 1 || n.LeftBackups != 0 {
-		t.Errorf("alive again: %d jobs, and %d are left out", len(n.Jobs), n.LeftBackups)
+	alive := s.startList(kinds[0])
+	alive.addObject(&receivedObject{Object: runningBackup("old", "old", 3, 0, 3)})
+	alive.finishList()
+	if n := s.Snapshot(); len(n.Jobs) != 1 || n.AgedOutBackups != 0 {
+		t.Errorf("alive again: %d jobs, and %d are left out", len(n.Jobs), n.AgedOutBackups)
 	}
 }
 
 // TestAListThatIsReadAgainCountsInOneStep: what is shown is right at each moment.
 func TestAListThatIsReadAgainCountsInOneStep(t *testing.T) {
 	s := NewStore(ticker(), 10)
-	object := func(name string, version int) *received {
-		return &received{Object: runningBackup(name, types.UID(name), version, 0, version)}
+	object := func(name string, version int) *receivedObject {
+		return &receivedObject{Object: runningBackup(name, types.UID(name), version, 0, version)}
 	}
-	first := s.list(kinds[0])
-	first.add(object("gone", 1))
-	first.add(object("stays", 1))
+	first := s.startList(kinds[0])
+	first.addObject(object("gone", 1))
+	first.addObject(object("stays", 1))
 	if n := len(s.Snapshot().Jobs); n != 2 {
 		t.Errorf("%d jobs are there before the first list ends", n)
 	}
-	first.done()
-	second := s.list(kinds[0])
-	second.add(object("stays", 2))
-	second.add(object("new", 1))
+	first.finishList()
+	second := s.startList(kinds[0])
+	second.addObject(object("stays", 2))
+	second.addObject(object("new", 1))
 	if n := s.Snapshot(); len(n.Jobs) != 2 || len(n.Changes) != 0 {
 		t.Errorf("%d jobs and %d changes before the second list ends", len(n.Jobs), len(n.Changes))
 	}
-	second.done()
+	second.finishList()
 	if n := s.Snapshot(); len(n.Jobs) != 2 || len(n.Changes) != 3 || jobNamed(n, "stays").Items.Done != 2 {
 		t.Errorf("%d jobs and changes %+v", len(n.Jobs), n.Changes)
 	}
-	late := s.list(kinds[0])
+	late := s.startList(kinds[0])
 	s.Clear()
-	late.add(object("of another namespace", 1))
-	late.done()
+	late.addObject(object("of another namespace", 1))
+	late.finishList()
 	if n := len(s.Snapshot().Jobs); n != 0 {
 		t.Errorf("%d jobs of what was left", n)
 	}
@@ -583,26 +582,26 @@ func TestAListThatIsReadAgainCountsInOneStep(t *testing.T) {
 // TestJobsDoNotDependOnWhatWasReadFirst: jobs are read before their volumes, and
 // whatever is between them, and so are those of a list and of a watch.
 func TestJobsDoNotDependOnWhatWasReadFirst(t *testing.T) {
-	volumes := func() []*velerov1.PodVolumeBackup {
-		return []*velerov1.PodVolumeBackup{pvbOf("b", "v1", "v1", 1, 5), pvbOf("b", "v2", "v2", 1, 7)}
+	volumes := func() []*veleroapi.PodVolumeBackup {
+		return []*veleroapi.PodVolumeBackup{pvbOf("b", "v1", "v1", 1, 5), pvbOf("b", "v2", "v2", 1, 7)}
 	}
 	build := func(order string) *job.Job {
 		s := NewStore(func() time.Time { return time.Unix(1_700_000_500, 0) }, 0)
 		for _, step := range order {
 			switch step {
 			case 'j':
-				l := s.list(kinds[0])
-				l.add(&received{Object: runningBackup("b", "b", 1, 0, 3)})
-				l.done()
+				l := s.startList(kinds[0])
+				l.addObject(&receivedObject{Object: runningBackup("b", "b", 1, 0, 3)})
+				l.finishList()
 			case 'v', 'w':
-				k, _ := kindNamed(PodVolumeBackups)
-				l := s.list(k)
-				l.add(&received{Object: volumes()[0]})
+				k, _ := kindByResource(PodVolumeBackups)
+				l := s.startList(k)
+				l.addObject(&receivedObject{Object: volumes()[0]})
 				if step == 'w' {
 					s.Snapshot()
 				}
-				l.add(&received{Object: volumes()[1]})
-				l.done()
+				l.addObject(&receivedObject{Object: volumes()[1]})
+				l.finishList()
 			case 's':
 				s.Snapshot()
 			}
@@ -613,9 +612,9 @@ func TestJobsDoNotDependOnWhatWasReadFirst(t *testing.T) {
 	for _, order := range []string{"jv", "jsv", "jsws", "wj"} {
 		got := build(order)
 		if fmt.Sprintf("%+v", got.Stages) != fmt.Sprintf("%+v", want.Stages) || got.QuietSince() != want.QuietSince() ||
-			!got.Changed.Equal(want.Changed) ||
+			!got.LastChanged.Equal(want.LastChanged) ||
 			got.PodVolumes() != want.PodVolumes() ||
-			len(got.Seen) != 0 {
+			len(got.SeenChanges) != 0 {
 			t.Errorf("%s:\n%+v\nwant\n%+v", order, got, want)
 		}
 	}
@@ -625,36 +624,36 @@ func TestJobsDoNotDependOnWhatWasReadFirst(t *testing.T) {
 // summed up with one that has them all.
 func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 	now := func() time.Time { return time.Unix(1_700_000_500, 0) }
-	ended := func(version int) *velerov1.Backup {
+	ended := func(version int) *veleroapi.Backup {
 		b := runningBackup("b", "b", version, 0, 3)
-		b.Status.Phase = velerov1.BackupPhasePartiallyFailed
+		b.Status.Phase = veleroapi.BackupPhasePartiallyFailed
 		return b
 	}
-	volume := func(name, phase string, version int) *velerov1.PodVolumeBackup {
+	volume := func(name, phase string, version int) *veleroapi.PodVolumeBackup {
 		v := pvbOf("b", name, types.UID(name), version, 5)
-		v.Status.Phase, v.Status.Progress.TotalBytes = velerov1.PodVolumeBackupPhase(phase), 9
+		v.Status.Phase, v.Status.Progress.TotalBytes = veleroapi.PodVolumeBackupPhase(phase), 9
 		return v
 	}
 	whole, sums := NewStore(now, 0), NewStore(now, 0)
-	sums.sums = true
+	sums.sumsVolumes = true
 	check := func(what string, kept int) {
 		t.Helper()
 		a, b := whole.Snapshot().Jobs[0], sums.Snapshot().Jobs[0]
 		if a.PodVolumes() != b.PodVolumes() || a.VolumeCount() != b.VolumeCount() || len(b.Volumes) != kept ||
-			b.LeftOut() != len(a.Volumes)-kept ||
+			b.SummedVolumeCount() != len(a.Volumes)-kept ||
 			fmt.Sprint(a.Stages) != fmt.Sprint(b.Stages) ||
 			a.QuietSince() != b.QuietSince() {
 			t.Errorf(
 				"%s: %d volumes and %d left out, %+v; want %+v",
 				what,
 				len(b.Volumes),
-				b.LeftOut(),
+				b.SummedVolumeCount(),
 				b.PodVolumes(),
 				a.PodVolumes(),
 			)
 		}
-		if whole := b.WithVolumes(a.Volumes); whole.LeftOut() != 0 || whole.VolumeCount() != a.VolumeCount() {
-			t.Errorf("%s: with its volumes it leaves out %d", what, whole.LeftOut())
+		if whole := b.WithVolumes(a.Volumes); whole.SummedVolumeCount() != 0 || whole.VolumeCount() != a.VolumeCount() {
+			t.Errorf("%s: with its volumes it leaves out %d", what, whole.SummedVolumeCount())
 		}
 		// Labels find no volume that has only an owner.
 		if found := b.WithVolumes(nil); len(found.Volumes) != kept {
@@ -699,7 +698,7 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 	}
 	check("completed", 0)
 	alive := ended(2)
-	alive.Status.Phase = velerov1.BackupPhaseInProgress
+	alive.Status.Phase = veleroapi.BackupPhaseInProgress
 	for _, s := range []*Store{whole, sums} {
 		s.Upsert(alive)
 	}
@@ -711,12 +710,12 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 func TestAKindThatHangsKeepsNobodyWaiting(t *testing.T) {
 	hangs := newSource(kinds[0], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
 	s := newSource(kinds[2], NewStore(ticker(), 0), time.Now, slog.New(slog.DiscardHandler))
-	s.after, s.patience = []*source{hangs}, time.Millisecond
+	s.waitsFor, s.turnTimeout = []*source{hangs}, time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r := backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "a") })
 	r.kind = s.kind
-	if version, err := s.read(ctx, r); err != nil || version != "9" {
+	if version, err := s.readKind(ctx, r); err != nil || version != "9" {
 		t.Errorf("version %q, %v", version, err)
 	}
 }
@@ -725,17 +724,17 @@ func TestAKindThatHangsKeepsNobodyWaiting(t *testing.T) {
 // same labels, and each still has its own.
 func TestWhatJobsHaveInCommonIsKeptOnce(t *testing.T) {
 	s := NewStore(ticker(), 0)
-	backup := func(name, schedule string) *velerov1.Backup {
+	backup := func(name, schedule string) *veleroapi.Backup {
 		b := runningBackup(name, types.UID(name), 1, 0, 0)
-		b.Labels = map[string]string{"a": "same", velerov1.ScheduleNameLabel: schedule}
+		b.Labels = map[string]string{"a": "same", veleroapi.ScheduleNameLabel: schedule}
 		b.Spec.IncludedNamespaces = []string{"shop", schedule}
 		return b
 	}
-	for _, b := range []*velerov1.Backup{backup("x", "hourly"), backup("y", "hourly"), backup("z", "daily")} {
+	for _, b := range []*veleroapi.Backup{backup("x", "hourly"), backup("y", "hourly"), backup("z", "daily")} {
 		s.Upsert(b)
 	}
 	n := s.Snapshot()
-	of := func(name string) *velerov1.Backup { return jobNamed(n, name).Object.(*velerov1.Backup) }
+	of := func(name string) *veleroapi.Backup { return jobNamed(n, name).Object.(*veleroapi.Backup) }
 	if x, y := of(
 		"x",
 	), of(
@@ -746,7 +745,7 @@ func TestWhatJobsHaveInCommonIsKeptOnce(t *testing.T) {
 	}
 	if z := of(
 		"z",
-	); z.Labels[velerov1.ScheduleNameLabel] != "daily" ||
+	); z.Labels[veleroapi.ScheduleNameLabel] != "daily" ||
 		!slices.Equal(z.Spec.IncludedNamespaces, []string{"shop", "daily"}) {
 		t.Errorf("the third has %v and %v", z.Labels, z.Spec.IncludedNamespaces)
 	}
@@ -758,8 +757,8 @@ func TestALongListOfARealServer(t *testing.T) {
 	ns := c.namespace("long")
 	c.create(location(ns, "default"))
 	// Restores have a finalizer: they would keep other tests from removing the CRDs.
-	past := testbed.Fleet{Namespace: ns, Now: time.Now(), Backups: 2, DataUploads: firstPage + 100, Running: 1}
-	if err := c.Fill(t.Context(), past); err != nil {
+	past := testbed.Fleet{Namespace: ns, Now: time.Now(), Backups: 2, DataUploads: firstPageSize + 100, RunningCount: 1}
+	if err := c.WriteFleet(t.Context(), past); err != nil {
 		t.Fatal(err)
 	}
 	w := c.watch(Options{Namespace: ns, SumVolumes: true})
@@ -769,8 +768,8 @@ func TestALongListOfARealServer(t *testing.T) {
 	}
 	for _, j := range s.Jobs {
 		want := past.DataUploads / past.Backups
-		if j.VolumeCount() != want || j.Terminal() != (j.LeftOut() > 0) || j.DataMovements().Count != want {
-			t.Errorf("%s has %d volumes and leaves out %d", j.Name, j.VolumeCount(), j.LeftOut())
+		if j.VolumeCount() != want || j.IsTerminal() != (j.SummedVolumeCount() > 0) || j.DataMovements().Count != want {
+			t.Errorf("%s has %d volumes and leaves out %d", j.Name, j.VolumeCount(), j.SummedVolumeCount())
 		}
 		all, err := w.ReadVolumes(t.Context(), j)
 		if err != nil || len(all) != want || all[0].Name == "" || all[0].Node == "" {
@@ -780,9 +779,9 @@ func TestALongListOfARealServer(t *testing.T) {
 }
 
 // taken is a listing that gives each object to a function.
-type taken func(*received)
+type taken func(*receivedObject)
 
-func (t taken) add(o *received) { t(o) }
-func (taken) remove(*received)  {}
-func (taken) again(int)         {}
-func (taken) done()             {}
+func (t taken) addObject(o *receivedObject) { t(o) }
+func (taken) removeObject(*receivedObject)  {}
+func (taken) restartList(int)               {}
+func (taken) finishList()                   {}

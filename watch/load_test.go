@@ -3,6 +3,9 @@ package watch
 import (
 	"encoding/json"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -10,13 +13,9 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // The size that the dashboard is made for.
@@ -40,7 +39,7 @@ func realistic(o client.Object) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[velerov1.StorageLocationLabel] = "default"
+	labels[veleroapi.StorageLocationLabel] = "default"
 	o.SetLabels(labels)
 	o.SetAnnotations(
 		map[string]string{"velero.io/source-cluster-k8s-gitversion": "v1.36.3", "velero.io/resource-timeout": "10m0s"},
@@ -55,7 +54,7 @@ func realistic(o client.Object) {
 	})
 }
 
-func (f *fleet) backup(i int) *velerov1.Backup {
+func (f *fleet) backup(i int) *veleroapi.Backup {
 	f.version++
 	uid := types.UID(fmt.Sprintf("b-%d", i))
 	f.done[uid] = f.version
@@ -65,13 +64,13 @@ func (f *fleet) backup(i int) *velerov1.Backup {
 	return b
 }
 
-func (f *fleet) restore(i int) *velerov1.Restore {
+func (f *fleet) restore(i int) *veleroapi.Restore {
 	f.version++
 	uid := types.UID(fmt.Sprintf("r-%d", i))
 	f.done[uid] = f.version
-	r := object(&velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "b"}, Status: velerov1.RestoreStatus{
-		Phase:    velerov1.RestorePhaseInProgress,
-		Progress: &velerov1.RestoreProgress{TotalItems: 1_000_000, ItemsRestored: f.version},
+	r := object(&veleroapi.Restore{Spec: veleroapi.RestoreSpec{BackupName: "b"}, Status: veleroapi.RestoreStatus{
+		Phase:    veleroapi.RestorePhaseInProgress,
+		Progress: &veleroapi.RestoreProgress{TotalItems: 1_000_000, ItemsRestored: f.version},
 	}}, fmt.Sprintf("restore-%05d", i), uid, f.version, i)
 	realistic(r)
 	return r
@@ -127,7 +126,7 @@ func TestLoadLosesNothing(t *testing.T) {
 		taken := 0
 		for {
 			select {
-			case <-s.Dirty():
+			case <-s.Updates():
 				s.Snapshot()
 				taken++
 			case <-stop:
@@ -240,8 +239,8 @@ func BenchmarkStart(b *testing.B) {
 		if of != "" {
 			pages[of] = fmt.Sprintf(
 				`{"metadata":{"resourceVersion":"9","continue":"c","remainingItemCount":%d},"items":[%s]}`,
-				len(items)-firstPage,
-				strings.Join(items[:firstPage], ","),
+				len(items)-firstPageSize,
+				strings.Join(items[:firstPageSize], ","),
 			)
 			streams[of] = strings.Join(
 				append(
@@ -253,14 +252,14 @@ func BenchmarkStart(b *testing.B) {
 		}
 		items, lines = nil, nil
 	}
-	for o, err := range testbed.Large("velero", time.Now()).Objects() {
-		k, ok := kindOf(o)
+	for o, err := range testbed.LargeFleet("velero", time.Now()).Objects() {
+		k, ok := kindByType(o)
 		o.SetResourceVersion("1")
 		raw, jsonErr := json.Marshal(o)
 		if err != nil || jsonErr != nil || !ok {
 			b.Fatal(err, jsonErr)
 		}
-		if path := newReader(k, nil, "velero").path; path != of {
+		if path := newKindReader(k, nil, "velero").path; path != of {
 			put()
 			of = path
 		}
@@ -287,14 +286,14 @@ func BenchmarkStart(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		b.StartTimer()
 		s := NewStore(time.Now, 0)
-		s.sums = true
+		s.sumsVolumes = true
 		for _, resource := range []string{Backups, Restores, DataUploads} {
-			k, _ := kindNamed(resource)
-			list := s.list(k)
-			if _, err := newReader(k, c, "velero").all(b.Context(), list); err != nil {
+			k, _ := kindByResource(resource)
+			list := s.startList(k)
+			if _, err := newKindReader(k, c, "velero").readAll(b.Context(), list); err != nil {
 				b.Fatal(err)
 			}
-			list.done()
+			list.finishList()
 		}
 		if n := len(s.Snapshot().Jobs); n != 20_000 {
 			b.Fatal(n, "jobs")

@@ -2,21 +2,20 @@ package watch
 
 import (
 	"context"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // leastMalformed is how many fields of Velero 1.18.3's kinds take values that
@@ -25,14 +24,14 @@ const leastMalformed = 45
 
 // malformedAll creates one resource for each field that can be malformed, of
 // all kinds that are watched; volumes belong to the owner.
-func (c *cluster) malformedAll(ns string, owner types.UID) []testbed.Malformed {
+func (c *cluster) malformedAll(ns string, owner types.UID) []testbed.CreatedMalformed {
 	c.t.Helper()
 	fields, err := testbed.MalformedFields()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	created, err := testbed.CreateMalformed(c.t.Context(), c.Client, ns, fields, func(o *unstructured.Unstructured) {
-		o.SetLabels(map[string]string{velerov1.BackupUIDLabel: string(owner), velerov1.RestoreUIDLabel: string(owner)})
+		o.SetLabels(map[string]string{veleroapi.BackupUIDLabel: string(owner), veleroapi.RestoreUIDLabel: string(owner)})
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -40,15 +39,15 @@ func (c *cluster) malformedAll(ns string, owner types.UID) []testbed.Malformed {
 	if len(created) < leastMalformed {
 		c.t.Fatalf("only %d fields could be malformed", len(created))
 	}
-	return slices.DeleteFunc(created, func(m testbed.Malformed) bool {
+	return slices.DeleteFunc(created, func(m testbed.CreatedMalformed) bool {
 		return !slices.ContainsFunc(kinds, func(k *kind) bool { return k.gvk == m.Kind && !k.optional })
 	})
 }
 
-func findMalformed(s *Snapshot, uid types.UID) (Malformed, bool) {
-	i := slices.IndexFunc(s.Malformed, func(m Malformed) bool { return m.UID == uid })
+func findMalformed(s *Snapshot, uid types.UID) (MalformedObject, bool) {
+	i := slices.IndexFunc(s.Malformed, func(m MalformedObject) bool { return m.UID == uid })
 	if i < 0 {
-		return Malformed{}, false
+		return MalformedObject{}, false
 	}
 	return s.Malformed[i], true
 }
@@ -59,14 +58,14 @@ func findMalformed(s *Snapshot, uid types.UID) (Malformed, bool) {
 func TestMalformedResourcesCostTheirOwnRow(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("malformed")
-	good := &velerov1.Backup{ObjectMeta: named(ns, "good")}
+	good := &veleroapi.Backup{ObjectMeta: named(ns, "good")}
 	c.create(good, location(ns, "default"))
 	running := c.watch(Options{Namespace: ns})
 	running.until("the watch is live", func(s *Snapshot) bool { return isLive(s) && len(s.Jobs) == 1 })
 
 	created := c.malformedAll(ns, good.UID)
 	knowsAll := func(s *Snapshot) bool { return isLive(s) && len(s.Malformed) >= len(created) }
-	good.Status.Phase, good.Status.Progress = velerov1.BackupPhaseInProgress, &velerov1.BackupProgress{
+	good.Status.Phase, good.Status.Progress = veleroapi.BackupPhaseInProgress, &veleroapi.BackupProgress{
 		TotalItems:    9,
 		ItemsBackedUp: 4,
 	}
@@ -86,7 +85,7 @@ func TestMalformedResourcesCostTheirOwnRow(t *testing.T) {
 		if !ok {
 			continue // has been told above
 		}
-		patch := decode.Patch(known.Fields)
+		patch := decode.BuildPatch(known.Fields)
 		if patch == "" {
 			t.Errorf("no patch for %s %s", m.Kind.Kind, m.Path)
 			continue
@@ -98,7 +97,7 @@ func TestMalformedResourcesCostTheirOwnRow(t *testing.T) {
 	running.until("all are mended", func(s *Snapshot) bool { return isLive(s) && len(s.Malformed) == 0 })
 }
 
-func checkMalformed(t *testing.T, what string, s *Snapshot, created []testbed.Malformed) {
+func checkMalformed(t *testing.T, what string, s *Snapshot, created []testbed.CreatedMalformed) {
 	t.Helper()
 	good := jobNamed(s, "good")
 	for _, m := range created {
@@ -115,8 +114,8 @@ func checkMalformed(t *testing.T, what string, s *Snapshot, created []testbed.Ma
 			if j := jobNamed(
 				s,
 				m.Object.GetName(),
-			); j == nil || len(j.Malformed) != 1 ||
-				j.Malformed[0] != known.Fields[0] {
+			); j == nil || len(j.MalformedFields) != 1 ||
+				j.MalformedFields[0] != known.Fields[0] {
 				t.Errorf("%s: the job with %s is %+v", what, m.Path, j)
 			}
 		case "PodVolumeBackup", "PodVolumeRestore", "DataUpload", "DataDownload":
@@ -124,7 +123,7 @@ func checkMalformed(t *testing.T, what string, s *Snapshot, created []testbed.Ma
 				good.Volumes,
 				func(v job.Volume) bool { return v.Name == m.Object.GetName() },
 			); i < 0 ||
-				good.Volumes[i].Malformed != known.Fields[0] {
+				good.Volumes[i].MalformedField != known.Fields[0] {
 				t.Errorf("%s: the volume with %s is not one of %v", what, m.Path, good.Volumes)
 			}
 		}
@@ -142,11 +141,11 @@ func TestWithoutASchema(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("schemaless")
 	t.Cleanup(func() {
-		if err := testbed.InstallCRDs(context.Background(), c.Config()); err != nil {
+		if err := testbed.InstallCRDs(context.Background(), c.RESTConfig()); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := testbed.InstallOpenCRDs(t.Context(), c.Config(), "backups"); err != nil {
+	if err := testbed.InstallOpenCRDs(t.Context(), c.RESTConfig(), "backups"); err != nil {
 		t.Fatal(err)
 	}
 	w := c.watch(Options{Namespace: ns})
@@ -162,7 +161,7 @@ func TestWithoutASchema(t *testing.T) {
 		"nothing":    {},
 	} {
 		o := &unstructured.Unstructured{Object: fields}
-		o.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("Backup"))
+		o.SetGroupVersionKind(veleroapi.GroupVersion.WithKind("Backup"))
 		o.SetNamespace(ns)
 		o.SetName(name)
 		c.createOnceTaken(o)
@@ -172,8 +171,8 @@ func TestWithoutASchema(t *testing.T) {
 		"namespaces": "spec.includedNamespaces[1]", "nothing": ""} {
 		j := jobNamed(s, name)
 		switch {
-		case want == "" && len(j.Malformed) > 0, want != "" && (len(j.Malformed) == 0 || j.Malformed[0].Field != want):
-			t.Errorf("%s: malformed %v, want %s", name, j.Malformed, want)
+		case want == "" && len(j.MalformedFields) > 0, want != "" && (len(j.MalformedFields) == 0 || j.MalformedFields[0].Field != want):
+			t.Errorf("%s: malformed %v, want %s", name, j.MalformedFields, want)
 		}
 	}
 	if j := jobNamed(s, "phase"); j.Errors != 2 {
@@ -220,7 +219,7 @@ func TestMalformedElsewhere(t *testing.T) {
 			"objectStorage":       map[string]any{"bucket": "b"},
 		},
 	}}
-	bad.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"))
+	bad.SetGroupVersionKind(veleroapi.GroupVersion.WithKind("BackupStorageLocation"))
 	bad.SetNamespace(tenant)
 	bad.SetName("bad")
 	c.createOnceTaken(bad)

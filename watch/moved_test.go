@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // A watch ends when the kubeconfig, or what answers at its address, is about another
@@ -30,10 +29,10 @@ func TestAnotherCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &cluster{c.ControlPlane, c.Client, t}
 			ns := c.namespace("moved")
-			c.create(&velerov1.Backup{ObjectMeta: named(ns, "ours")})
+			c.create(&veleroapi.Backup{ObjectMeta: named(ns, "ours")})
 			var moved atomic.Bool
 			var current atomic.Pointer[restConfig]
-			config := c.Config()
+			config := c.RESTConfig()
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper { return elsewhere{next, &moved} })
 			current.Store(config)
 			s := c.session(func() *restConfig { return current.Load() })
@@ -43,7 +42,7 @@ func TestAnotherCluster(t *testing.T) {
 				t.Error("the cluster was not identified")
 			}
 
-			other := c.Config()
+			other := c.RESTConfig()
 			other.Wrap(config.WrapTransport)
 			leave(other, &moved)
 			current.Store(other)

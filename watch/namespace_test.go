@@ -2,23 +2,23 @@ package watch
 
 import (
 	"context"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func TestFindInstallation(t *testing.T) {
 	c := newCluster(t)
 	c.forgetLocations()
 	own, a, b := c.namespace("place-none"), c.namespace("place-a"), c.namespace("place-b")
-	reader := c.user("place-reader", own, mayRead(velerov1.SchemeGroupVersion.Group, "*"))
+	reader := c.user("place-reader", own, mayRead(veleroapi.GroupVersion.Group, "*"))
 	limited := c.connect(reader)
-	admin := c.connect(c.Config())
+	admin := c.connect(c.RESTConfig())
 
 	find := func(on *connection, a Options) installation {
 		t.Helper()
@@ -28,15 +28,15 @@ func TestFindInstallation(t *testing.T) {
 		}
 		return p
 	}
-	check := func(what string, p installation, namespace string, from NamespaceFrom, notice string, others ...string) {
+	check := func(what string, p installation, namespace string, from NamespaceOrigin, notice string, others ...string) {
 		t.Helper()
-		if p.namespace != namespace || p.from != from || !slices.Equal(p.others, others) {
+		if p.namespace != namespace || p.origin != from || !slices.Equal(p.otherNamespaces, others) {
 			t.Errorf(
 				"%s: got %s from %s, others %v; want %s from %s, others %v",
 				what,
 				p.namespace,
-				p.from,
-				p.others,
+				p.origin,
+				p.otherNamespaces,
 				namespace,
 				from,
 				others,
@@ -47,9 +47,9 @@ func TestFindInstallation(t *testing.T) {
 		}
 	}
 
-	check("nothing anywhere", find(admin, Options{}), "velero", FromFallback, "no namespace velero, nor is there")
+	check("nothing anywhere", find(admin, Options{}), "velero", OriginFallback, "no namespace velero, nor is there")
 	missing := func(namespace string) string {
-		return NamespaceMissing(t.Context(), Options{Config: c.Config(), Namespace: namespace})
+		return MissingNamespaceNotice(t.Context(), Options{Config: c.RESTConfig(), Namespace: namespace})
 	}
 	if why := missing("x"); !strings.Contains(why, "there is no namespace x") {
 		t.Errorf("a namespace that does not exist: %q", why)
@@ -57,23 +57,23 @@ func TestFindInstallation(t *testing.T) {
 	if why := missing("default"); why != "" {
 		t.Errorf("a namespace without Velero: %q", why)
 	}
-	check("a flag for nothing", find(admin, Options{Namespace: "x"}), "x", FromFlag, "no namespace x")
-	check("nobody may look", find(limited, Options{}), "velero", FromFallback, "name Velero's namespace with -n")
-	check("nobody may look, but a flag", find(limited, Options{Namespace: "velero"}), "velero", FromFlag, "")
+	check("a flag for nothing", find(admin, Options{Namespace: "x"}), "x", OriginFlag, "no namespace x")
+	check("nobody may look", find(limited, Options{}), "velero", OriginFallback, "name Velero's namespace with -n")
+	check("nobody may look, but a flag", find(limited, Options{Namespace: "velero"}), "velero", OriginFlag, "")
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-adp"}})
 	t.Cleanup(func() { c.forget("openshift-adp") })
-	check("only the namespace of OADP", find(admin, Options{}), "openshift-adp", FromFallback, "is Velero installed?")
+	check("only the namespace of OADP", find(admin, Options{}), "openshift-adp", OriginFallback, "is Velero installed?")
 
 	c.create(location(b, "l"), location(a, "l"), location(a, "l2"))
-	check("several", find(admin, Options{}), a, FromSearch, "", b)
-	check("the context's", find(admin, Options{ContextNamespace: b}), b, FromContext, "", a)
-	check("a context without", find(admin, Options{ContextNamespace: "default"}), a, FromSearch, "", b)
+	check("several", find(admin, Options{}), a, OriginSearch, "", b)
+	check("the context's", find(admin, Options{ContextNamespace: b}), b, OriginContext, "", a)
+	check("a context without", find(admin, Options{ContextNamespace: "default"}), a, OriginSearch, "", b)
 	check(
 		"the environment over the context",
 		find(admin, Options{EnvNamespace: a, ContextNamespace: b}),
 		a,
-		FromEnv,
+		OriginEnv,
 		"",
 		b,
 	)
@@ -81,7 +81,7 @@ func TestFindInstallation(t *testing.T) {
 		"the flag over all",
 		find(admin, Options{Namespace: b, EnvNamespace: a, ContextNamespace: a}),
 		b,
-		FromFlag,
+		OriginFlag,
 		"",
 		a,
 	)
@@ -89,7 +89,7 @@ func TestFindInstallation(t *testing.T) {
 		"the wrong flag",
 		find(admin, Options{Namespace: "default"}),
 		"default",
-		FromFlag,
+		OriginFlag,
 		"Velero is in "+a+", "+b,
 		a,
 		b,
@@ -97,14 +97,14 @@ func TestFindInstallation(t *testing.T) {
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}, location("velero", "l"))
 	t.Cleanup(func() { c.forget("velero") })
-	check("velero first", find(admin, Options{}), "velero", FromSearch, "", a, b)
+	check("velero first", find(admin, Options{}), "velero", OriginSearch, "", a, b)
 
 	c.create(location(own, "l"))
 	check(
 		"the context's, nobody may look elsewhere",
 		find(limited, Options{ContextNamespace: own}),
 		own,
-		FromContext,
+		OriginContext,
 		"",
 	)
 	c.forgetLocations()
@@ -113,11 +113,11 @@ func TestFindInstallation(t *testing.T) {
 func (c *cluster) connect(cfg *restConfig) *connection {
 	c.t.Helper()
 	o := Options{}.withDefaults()
-	conn, err := connect(cfg, o.Log)
+	conn, err := newGatedConnection(cfg, o.Log)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	conn.gate.unlock()
+	conn.gate.openGate()
 	return conn
 }
 

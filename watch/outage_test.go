@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestServerKilledAndBack is the outage that an upgrade of the control plane
@@ -16,10 +16,10 @@ import (
 func TestServerKilledAndBack(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("killed")
-	kept, lost := &velerov1.Backup{ObjectMeta: named(ns, "kept")}, &velerov1.Backup{ObjectMeta: named(ns, "lost")}
+	kept, lost := &veleroapi.Backup{ObjectMeta: named(ns, "kept")}, &veleroapi.Backup{ObjectMeta: named(ns, "lost")}
 	c.create(kept, lost)
-	c.setPhase(kept, velerov1.BackupPhaseInProgress)
-	w := c.watch(Options{Namespace: ns, timing: usualTiming})
+	c.setPhase(kept, veleroapi.BackupPhaseInProgress)
+	w := c.watch(Options{Namespace: ns, timing: defaultTiming})
 	w.until("the watch is live", func(s *Snapshot) bool { return isLive(s) && len(s.Jobs) == 2 })
 
 	killed := time.Now()
@@ -30,7 +30,7 @@ func TestServerKilledAndBack(t *testing.T) {
 	if len(s.Jobs) != 2 || s.Health.Err == "" || s.Health.RetryAt.IsZero() {
 		t.Errorf("%d jobs, health %+v", len(s.Jobs), s.Health)
 	}
-	if since := s.Health.Since; since.After(killed) || killed.Sub(since) > 2*usualTiming.period {
+	if since := s.Health.Since; since.After(killed) || killed.Sub(since) > 2*defaultTiming.period {
 		t.Errorf("stale since %v before the kill, want at most one heartbeat", killed.Sub(since))
 	}
 	for _, source := range s.Sources {
@@ -38,7 +38,7 @@ func TestServerKilledAndBack(t *testing.T) {
 			t.Errorf("%s is called live", source.Resource)
 		}
 	}
-	if a := s.Environment(time.Now()); !a.StaleSince.Equal(s.Health.Since) {
+	if a := s.BuildWorld(time.Now()); !a.StaleSince.Equal(s.Health.Since) {
 		t.Errorf("verdicts are told %v, want %v", a.StaleSince, s.Health.Since)
 	}
 	// A second attempt has to fail, too, before the server comes back.
@@ -50,7 +50,7 @@ func TestServerKilledAndBack(t *testing.T) {
 	if err := c.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.setPhase(kept, velerov1.BackupPhaseCompleted)
+	c.setPhase(kept, veleroapi.BackupPhaseCompleted)
 	if err := c.Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
@@ -60,17 +60,17 @@ func TestServerKilledAndBack(t *testing.T) {
 	if len(s.Active) != 0 || s.Health.Err != "" || !s.Health.RetryAt.IsZero() {
 		t.Errorf("%d active jobs, health %+v", len(s.Active), s.Health)
 	}
-	if len(s.Seen) != 1 || s.Seen[0].What != SeenOutage || s.Seen[0].At.After(killed) ||
-		!s.Seen[0].Until.After(killed) ||
-		s.Seen[0].Why == "" {
-		t.Errorf("the outage was seen as %+v", s.Seen)
+	if len(s.Events) != 1 || s.Events[0].Kind != EventOutage || s.Events[0].At.After(killed) ||
+		!s.Events[0].Until.After(killed) ||
+		s.Events[0].Reason == "" {
+		t.Errorf("the outage was seen as %+v", s.Events)
 	}
 }
 
 func TestServerHangsAndGoesOn(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("paused")
-	backup := &velerov1.Backup{ObjectMeta: named(ns, "b")}
+	backup := &veleroapi.Backup{ObjectMeta: named(ns, "b")}
 	c.create(backup)
 	w := c.watch(Options{Namespace: ns})
 	w.until("the watch is live", func(s *Snapshot) bool { return isLive(s) && len(s.Jobs) == 1 })
@@ -90,7 +90,7 @@ func TestServerHangsAndGoesOn(t *testing.T) {
 	if err := c.ResumeAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	c.setPhase(backup, velerov1.BackupPhaseCompleted)
+	c.setPhase(backup, veleroapi.BackupPhaseCompleted)
 	w.until("all is right again", func(s *Snapshot) bool {
 		return isLive(s) && len(s.Jobs) == 1 && s.Jobs[0].Phase == "Completed"
 	})
@@ -101,13 +101,13 @@ func TestServerHangsAndGoesOn(t *testing.T) {
 func TestServerAwayFromTheStart(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("later")
-	c.create(&velerov1.Backup{ObjectMeta: named(ns, "b")})
+	c.create(&veleroapi.Backup{ObjectMeta: named(ns, "b")})
 	if err := c.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}
 	w := c.watch(Options{Namespace: ns})
 	s := w.until("the first attempt has failed", func(s *Snapshot) bool { return s.Health.Err != "" })
-	if s.Health.State != Connecting || len(s.Sources) != len(Options{}.kinds()) {
+	if s.Health.State != Connecting || len(s.Sources) != len(Options{}.watchedKinds()) {
 		t.Errorf("health %+v, %d sources", s.Health, len(s.Sources))
 	}
 	if err := c.StartAPIServer(t.Context()); err != nil {
@@ -117,7 +117,7 @@ func TestServerAwayFromTheStart(t *testing.T) {
 }
 
 // setPhase writes a phase, as often as it takes while a server starts.
-func (c *cluster) setPhase(b *velerov1.Backup, phase velerov1.BackupPhase) {
+func (c *cluster) setPhase(b *veleroapi.Backup, phase veleroapi.BackupPhase) {
 	c.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase))
 	ctx, cancel := context.WithTimeout(c.t.Context(), enough)

@@ -8,20 +8,20 @@ import (
 	"sync/atomic"
 )
 
-// gate is the transport of every list and watch. Requests wait here while the API server is away: they would run into
-// the reflectors' exponential back-off, and so return up to a minute late.
+// gate is the transport of every list and watch. Requests wait here while the API server is away: otherwise they
+// would run into the reflectors' exponential back-off, and return up to a minute late.
 type gate struct {
 	next      http.RoundTripper
 	suspected chan struct{} // ready when a request failed in a way that the heartbeat should look into
 
-	mu       sync.Mutex
-	passable chan struct{} // closed while the gate is open
-	open     bool
-	flights  map[*flight]struct{}
-	answers  atomic.Uint64 // counts the pieces that were read of all answers
+	mu        sync.Mutex
+	opened    chan struct{} // closed while the gate is open
+	isOpen    bool
+	inFlight  map[*inFlightRequest]struct{}
+	bodyReads atomic.Uint64 // counts the successful reads from all answers' bodies
 }
 
-type flight struct {
+type inFlightRequest struct {
 	io.ReadCloser
 	gate   *gate
 	cancel context.CancelFunc
@@ -32,30 +32,30 @@ func newGate(next http.RoundTripper) *gate {
 	return &gate{
 		next:      next,
 		suspected: make(chan struct{}, 1),
-		passable:  make(chan struct{}),
-		flights:   map[*flight]struct{}{},
+		opened:    make(chan struct{}),
+		inFlight:  map[*inFlightRequest]struct{}{},
 	}
 }
 
-// RoundTrip waits until the gate is open. A read that fails on the way is sent once more when
-// the heartbeat has found the server alive; what fails then is the caller's.
+// RoundTrip waits until the gate is open. A GET that fails on the way is sent once more when the heartbeat has found
+// the server alive; the second error is returned to the caller.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := g.pass(r.Context()); err != nil {
+	if err := g.waitUntilOpen(r.Context()); err != nil {
 		return nil, err
 	}
-	answer, err := g.send(r)
+	answer, err := g.sendRequest(r)
 	if err == nil || r.Method != http.MethodGet || r.Context().Err() != nil {
 		return answer, err
 	}
-	if err := g.pass(r.Context()); err != nil {
+	if err := g.waitUntilOpen(r.Context()); err != nil {
 		return nil, err
 	}
-	return g.send(r)
+	return g.sendRequest(r)
 }
 
-func (g *gate) pass(ctx context.Context) error {
+func (g *gate) waitUntilOpen(ctx context.Context) error {
 	g.mu.Lock()
-	passable := g.passable
+	passable := g.opened
 	g.mu.Unlock()
 	select {
 	case <-passable:
@@ -65,82 +65,82 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
-func (g *gate) send(r *http.Request) (*http.Response, error) {
+func (g *gate) sendRequest(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	f := &flight{gate: g, cancel: cancel}
+	f := &inFlightRequest{gate: g, cancel: cancel}
 	g.mu.Lock()
-	g.flights[f] = struct{}{}
+	g.inFlight[f] = struct{}{}
 	g.mu.Unlock()
 	answer, err := g.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
-		f.land()
+		f.finishRequest()
 		if r.Context().Err() == nil {
-			g.suspect()
+			g.suspectOutage()
 		}
 		return nil, err
 	}
 	if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") != "" {
-		answer.Header.Set("Retry-After", "1") // an API server that starts asks for five seconds, and is ready in one
+		answer.Header.Set("Retry-After", "1") // a starting API server asks for five seconds, and is ready in one
 	}
 	f.ReadCloser = answer.Body
 	answer.Body = f
 	return answer, nil
 }
 
-func (g *gate) suspect() {
-	g.shut()
-	notify(g.suspected)
+func (g *gate) suspectOutage() {
+	g.closeGate()
+	trySend(g.suspected)
 }
 
-func (g *gate) shut() {
+func (g *gate) closeGate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open {
-		g.open, g.passable = false, make(chan struct{})
+	if g.isOpen {
+		g.isOpen, g.opened = false, make(chan struct{})
 	}
 }
 
-func (g *gate) unlock() {
+func (g *gate) openGate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.open {
-		g.open = true
-		close(g.passable)
+	if !g.isOpen {
+		g.isOpen = true
+		close(g.opened)
 	}
 }
 
-// cut ends every answer that is still being read: a watch over a connection that is silent for
-// long may be dead without knowing, and must not be taken for live when the server is back.
-func (g *gate) cut() {
+// cancelRequests ends every request whose answer is still being read: a watch over a long silent connection may be
+// dead unnoticed, and must not be taken for live when the server is back.
+func (g *gate) cancelRequests() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for f := range g.flights {
+	for f := range g.inFlight {
 		f.cancel()
 	}
 }
 
-// Read passes on what it reads, and reports a connection that breaks.
-func (f *flight) Read(p []byte) (int, error) {
+// Read passes on what it reads, and reports a broken connection.
+func (f *inFlightRequest) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	if n > 0 {
-		f.gate.answers.Add(1)
+		f.gate.bodyReads.Add(1)
 	}
 	if err != nil && err != io.EOF && !f.closed.Load() {
-		f.gate.suspect()
+		f.gate.suspectOutage()
 	}
 	return n, err
 }
 
-func (f *flight) Close() error {
+func (f *inFlightRequest) Close() error {
 	f.closed.Store(true)
 	err := f.ReadCloser.Close()
-	f.land()
+	f.finishRequest()
 	return err
 }
 
-func (f *flight) land() {
+func (f *inFlightRequest) finishRequest() {
 	f.cancel()
 	f.gate.mu.Lock()
 	defer f.gate.mu.Unlock()
-	delete(f.gate.flights, f)
+	delete(f.gate.inFlight, f)
 }

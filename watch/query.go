@@ -25,157 +25,159 @@ import (
 )
 
 type Query struct {
-	Kinds    []string        // those of [Backups] and [Restores] that are wanted whole
-	Names    []JobName       // single jobs
-	Selector labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
-	Also     []string        // other kinds that are wanted, such as [Pods]
-	// Then names more kinds that are wanted, by the jobs; nil for none.
-	Then      func([]*job.Job) []string
-	Volumes   bool          // asks for the volumes of jobs that have ended, too
-	NoVerdict bool          // leaves out what only verdicts need
-	Silence   time.Duration // how long nothing may come from the API server
-	Limit     time.Duration // how long the reading may take in all; 0 is ten times Silence
-	// Progress gets how many more objects were read, 0 at a list's beginning, from several goroutines; may be nil.
+	Kinds      []string        // [Backups], [Restores] or both: all jobs of these kinds
+	JobNames   []JobName       // single jobs
+	Selector   labels.Selector // leaves out jobs of Kinds whose labels do not match; nil keeps all
+	ExtraKinds []string        // other kinds to read, such as [Pods]
+	// KindsByJob returns more kinds to read, depending on the jobs; nil for none.
+	KindsByJob     func([]*job.Job) []string
+	EndedVolumes   bool          // reads the volumes of ended jobs, too
+	SkipVerdicts   bool          // does not read what only verdicts need
+	SilenceTimeout time.Duration // how long the API server may be silent
+	TotalTimeout   time.Duration // how long the whole read may take; 0 is ten times Silence
+	// Progress is called with the number of newly read objects, 0 at the start of a list, from several goroutines; may
+	// be nil.
 	Progress func(resource string, read int)
 }
 
-// Asks reports whether jobs of a resource are asked for.
-func (q Query) Asks(resource string) bool {
+// IncludesKind reports whether the query asks for jobs of a resource.
+func (q Query) IncludesKind(resource string) bool {
 	return slices.Contains(q.Kinds, resource) ||
-		slices.ContainsFunc(q.Names, func(n JobName) bool { return n.Resource == resource })
+		slices.ContainsFunc(q.JobNames, func(n JobName) bool { return n.Resource == resource })
 }
 
 // JobName names one job; Resource is [Backups] or [Restores].
 type JobName struct{ Resource, Name string }
 
-// Read reads once what an answer needs: the wanted jobs, and what the verdicts on those that have not ended depend
-// on. Kinds that may not be read, or that the cluster does not have, are among the snapshot's sources; a name that
-// does not exist is not among its jobs. It is an error if the API server rejects the credentials, says nothing for
-// longer than Query.Silence ([SilenceError]), is not done within Query.Limit ([SlowError]), or gives no usable answer.
+// Read reads once what an answer needs: the requested jobs, and what the verdicts on those that have not ended depend
+// on. Kinds that may not be read, or that the cluster does not have, are among the snapshot's sources; a job that
+// does not exist is not among its jobs. It fails if the API server rejects the credentials, is silent for longer than
+// Query.SilenceTimeout ([SilenceError]), is not done within Query.TotalTimeout ([SlowError]), or gives no usable
+// answer.
 func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	line := newLine(o.Clock, q.Silence, cancel)
+	line := newReadWatchdog(o.Clock, q.SilenceTimeout, cancel)
 	defer line.timer.Stop()
-	limit := cmp.Or(q.Limit, limitOfSilences*q.Silence)
+	limit := cmp.Or(q.TotalTimeout, totalTimeoutFactor*q.SilenceTimeout)
 	defer time.AfterFunc(limit, func() { cancel(errSlow) }).Stop()
-	over := func(next http.RoundTripper) http.RoundTripper { return listening{next, line} }
-	c, err := open(o.Config, o.Log, session.TransportOptions{Meter: line.meter, Over: over})
+	over := func(next http.RoundTripper) http.RoundTripper { return watchdogTransport{next, line} }
+	c, err := newConnection(o.Config, o.Log, session.TransportOptions{Meter: line.meter, WrapTransport: over})
 	if err != nil {
 		return nil, err
 	}
-	r := &onceReader{
-		Query:      q,
-		connection: c,
-		line:       line,
-		clock:      o.Clock,
-		held:       map[string][]client.Object{},
-		whole:      map[string]bool{},
-		unread:     map[string]bool{},
+	r := &oneShotReader{
+		Query:           q,
+		connection:      c,
+		watchdog:        line,
+		clock:           o.Clock,
+		objects:         map[string][]client.Object{},
+		completeKinds:   map[string]bool{},
+		unfinishedKinds: map[string]bool{},
 	}
-	if err := r.all(ctx, o); err != nil {
+	if err := r.readAll(ctx, o); err != nil {
 		if errors.Is(context.Cause(ctx), errSlow) {
-			return nil, &SlowError{For: limit, Unread: slices.Sorted(maps.Keys(r.unread))}
+			return nil, &SlowError{After: limit, Unfinished: slices.Sorted(maps.Keys(r.unfinishedKinds))}
 		}
-		return nil, line.explain(ctx, err)
+		return nil, line.explainError(ctx, err)
 	}
-	return r.snapshot(), nil
+	return r.buildSnapshot(), nil
 }
 
-const limitOfSilences = 10
+const totalTimeoutFactor = 10
 
 var errSlow = errors.New("the reading took too long")
 
-// SlowError is that a reading took too long although the API server kept sending.
+// SlowError means that a read took too long although the API server kept sending.
 type SlowError struct {
-	For    time.Duration
-	Unread []string // what was not read to its end, empty while Velero's namespace was looked for
+	After      time.Duration
+	Unfinished []string // the kinds that were not read in full, empty if Velero's namespace was not found yet
 }
 
 func (e *SlowError) Error() string {
-	unread := strings.Join(e.Unread, ", ")
+	unread := strings.Join(e.Unfinished, ", ")
 	if unread == "" {
 		unread = "where Velero is installed"
 	}
 	return fmt.Sprintf("gave up after %s, in which the API server kept sending, but slowly; not read: %s",
-		e.For, unread)
+		e.After, unread)
 }
 
-type onceReader struct {
+type oneShotReader struct {
 	Query
 	*connection
-	line  *line
-	clock func() time.Time
+	watchdog *readWatchdog
+	clock    func() time.Time
 
 	installation installation
 
-	mu      sync.Mutex
-	held    map[string][]client.Object
-	sources []Source
-	whole   map[string]bool // the kinds that were read as a whole
-	unread  map[string]bool // the kinds of requests that have not ended
-	built   *Snapshot       // of all that is known, nil if more has come since
+	mu              sync.Mutex
+	objects         map[string][]client.Object
+	sources         []Source
+	completeKinds   map[string]bool // the kinds that were read in full
+	unfinishedKinds map[string]bool // the kinds of requests that have not ended
+	cachedSnapshot  *Snapshot       // the snapshot of all that is known, nil if more was read since
 }
 
-func (r *onceReader) all(ctx context.Context, o Options) error {
-	if err := r.find(ctx, o); err != nil {
+func (r *oneShotReader) readAll(ctx context.Context, o Options) error {
+	if err := r.findNamespace(ctx, o); err != nil {
 		return err
 	}
-	if err := r.asked(ctx); err != nil {
+	if err := r.readRequested(ctx); err != nil {
 		return err
 	}
-	snap := r.snapshot()
-	if r.Then != nil {
-		if err := together(r.lists(ctx, r.Then(snap.Jobs), nil)); err != nil {
+	snap := r.buildSnapshot()
+	if r.KindsByJob != nil {
+		if err := runParallel(r.listTasks(ctx, r.KindsByJob(snap.Jobs), nil)); err != nil {
 			return err
 		}
-		snap = r.snapshot()
+		snap = r.buildSnapshot()
 	}
-	if r.Volumes {
-		if err := r.volumesOf(ctx, snap.Jobs); err != nil {
+	if r.EndedVolumes {
+		if err := r.readVolumes(ctx, snap.Jobs); err != nil {
 			return err
 		}
 	}
-	if r.NoVerdict || len(snap.Active) == 0 {
+	if r.SkipVerdicts || len(snap.Active) == 0 {
 		return nil
 	}
-	if err := r.evidence(ctx, snap.Active); err != nil {
+	if err := r.readEvidence(ctx, snap.Active); err != nil {
 		return err
 	}
-	return r.others(ctx)
+	return r.readOtherJobs(ctx)
 }
 
-// find decides which namespace is read. One that was named is not looked for.
-func (r *onceReader) find(ctx context.Context, o Options) error {
+// findNamespace decides which namespace to read. A namespace that the user named is not searched for.
+func (r *oneShotReader) findNamespace(ctx context.Context, o Options) error {
 	if r.installation = o.namedInstallation(); r.installation.namespace != "" {
 		return nil
 	}
-	return r.line.try(ctx, func() (err error) {
+	return r.watchdog.retryRequest(ctx, func() (err error) {
 		r.installation, err = findInstallation(ctx, r.client, o)
 		return err
 	})
 }
 
-func (r *onceReader) asked(ctx context.Context) error {
-	kinds := r.Also
+func (r *oneShotReader) readRequested(ctx context.Context) error {
+	kinds := r.ExtraKinds
 	var tasks []func() error
 	for _, kind := range r.Kinds {
 		if r.Selector != nil {
-			tasks = append(tasks, func() error { return r.list(ctx, kind, r.Selector.String(), nil) })
+			tasks = append(tasks, func() error { return r.listKind(ctx, kind, r.Selector.String(), nil) })
 			continue
 		}
 		kinds = append(slices.Clip(kinds), kind)
-		if r.Volumes {
+		if r.EndedVolumes {
 			kinds = append(kinds, volumeResources(kind)...)
 		}
 	}
-	for _, n := range r.Names {
-		if len(validation.IsDNS1123Subdomain(n.Name)) == 0 { // no other name can be there
-			tasks = append(tasks, func() error { return r.get(ctx, n.Resource, n.Name) })
+	for _, n := range r.JobNames {
+		if len(validation.IsDNS1123Subdomain(n.Name)) == 0 { // no job can have another name
+			tasks = append(tasks, func() error { return r.fetchJob(ctx, n.Resource, n.Name) })
 		}
 	}
-	return together(append(tasks, r.lists(ctx, kinds, nil)...))
+	return runParallel(append(tasks, r.listTasks(ctx, kinds, nil)...))
 }
 
 func volumeResources(jobs string) (resources []string) {
@@ -185,121 +187,126 @@ func volumeResources(jobs string) (resources []string) {
 	return resources
 }
 
-// volumesOf reads the volumes of jobs, of kinds that are not known as a whole.
-func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
+// readVolumes reads the volumes of the jobs, of kinds that were not read in full.
+func (r *oneShotReader) readVolumes(ctx context.Context, jobs []*job.Job) error {
 	var tasks []func() error
 	uids := map[string][]string{}
 	for _, j := range jobs {
-		uids[resourceOf(j.Kind)] = append(uids[resourceOf(j.Kind)], string(j.UID))
+		uids[jobResourceOf(j.Kind)] = append(uids[jobResourceOf(j.Kind)], string(j.UID))
 	}
 	for _, k := range kinds {
-		if k.volume == nil || r.isWhole(k.resource) {
+		if k.toVolume == nil || r.isKindComplete(k.resource) {
 			continue
 		}
-		for some := range slices.Chunk(uids[k.jobs], maxSelected) {
+		for some := range slices.Chunk(uids[k.jobResource], maxSelectedUIDs) {
 			tasks = append(
 				tasks,
-				func() error { return r.list(ctx, k.resource, k.uidLabel+" in ("+strings.Join(some, ",")+")", nil) },
+				func() error { return r.listKind(ctx, k.resource, k.uidLabel+" in ("+strings.Join(some, ",")+")", nil) },
 			)
 		}
 	}
-	return together(tasks)
+	return runParallel(tasks)
 }
 
-const maxSelected = 50 // how many uids one label selector names: proxies limit the length of addresses
+const maxSelectedUIDs = 50 // how many uids one label selector names: proxies limit the length of URLs
 
-// evidence reads what verdicts on active jobs need: small kinds, their volumes, and the backups that restores read.
-func (r *onceReader) evidence(ctx context.Context, active []*job.Job) error {
-	kinds := []string{Pods, Locations, Repositories, Deletions, Schedules}
-	backups := r.restored(active)
-	if len(backups) > maxSelected {
+// readEvidence reads what verdicts on active jobs need: small kinds, the jobs' volumes, and the backups that restores
+// read.
+func (r *oneShotReader) readEvidence(ctx context.Context, active []*job.Job) error {
+	kinds := []string{Pods, StorageLocations, Repositories, DeleteRequests, Schedules}
+	backups := r.restoredBackups(active)
+	if len(backups) > maxSelectedUIDs {
 		kinds, backups = append(kinds, Backups), nil
 	}
-	tasks := r.lists(ctx, kinds, nil)
-	if !r.Volumes { // else they are known
-		tasks = append(tasks, func() error { return r.volumesOf(ctx, active) })
+	tasks := r.listTasks(ctx, kinds, nil)
+	if !r.EndedVolumes { // otherwise they are known
+		tasks = append(tasks, func() error { return r.readVolumes(ctx, active) })
 	}
 	for _, name := range backups {
-		tasks = append(tasks, func() error { return r.get(ctx, Backups, name) })
+		tasks = append(tasks, func() error { return r.fetchJob(ctx, Backups, name) })
 	}
-	return together(tasks)
+	return runParallel(tasks)
 }
 
-func (r *onceReader) restored(active []*job.Job) (names []string) {
-	if r.isWhole(Backups) {
+func (r *oneShotReader) restoredBackups(active []*job.Job) (names []string) {
+	if r.isKindComplete(Backups) {
 		return nil
 	}
 	for _, j := range active {
 		name := j.BackupName
 		if j.Kind == job.Restore && !slices.Contains(names, name) && len(validation.IsDNS1123Subdomain(name)) == 0 &&
-			!r.holds(Backups, name) {
+			!r.hasObject(Backups, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// others reads the other jobs and their volumes where a verdict depends on them.
-func (r *onceReader) others(ctx context.Context) error {
-	jobs, volumes := r.needsOthers()
+// readOtherJobs reads the other jobs and their volumes where a verdict depends on them.
+func (r *oneShotReader) readOtherJobs(ctx context.Context) error {
+	jobs, volumes := r.needsOtherJobs()
 	if jobs {
-		if err := together(r.lists(ctx, []string{Backups, Restores}, nil)); err != nil {
+		if err := runParallel(r.listTasks(ctx, []string{Backups, Restores}, nil)); err != nil {
 			return err
 		}
-		_, more := r.needsOthers()
+		_, more := r.needsOtherJobs()
 		volumes = volumes || more
 	}
 	if !volumes {
 		return nil
 	}
-	// Of jobs that have ended only volumes that have not are evidence.
+	// Of ended jobs, only volumes that have not ended are evidence.
 	whole := map[types.UID]bool{}
-	for _, j := range r.snapshot().Jobs {
-		whole[j.UID] = !j.Terminal() || r.Volumes && r.wants(j)
+	for _, j := range r.buildSnapshot().Jobs {
+		whole[j.UID] = !j.IsTerminal() || r.EndedVolumes && r.isRequested(j)
 	}
 	keep := func(k *kind, o client.Object) bool {
-		v := k.volume(o)
-		return whole[ownerOf(o, k.uidLabel)] || !v.Ended()
+		v := k.toVolume(o)
+		return whole[volumeOwnerUID(o, k.uidLabel)] || !v.HasEnded()
 	}
-	if err := together(r.lists(ctx, append(volumeResources(Backups), volumeResources(Restores)...), keep)); err != nil {
+	if err := runParallel(
+		r.listTasks(ctx, append(volumeResources(Backups), volumeResources(Restores)...), keep),
+	); err != nil {
 		return err
 	}
-	return r.owners(ctx)
+	return r.readVolumeOwners(ctx)
 }
 
-// owners reads the jobs of the volumes that have not ended: those of a job that no longer exists move nothing.
-func (r *onceReader) owners(ctx context.Context) error {
+// readVolumeOwners reads the jobs of the volumes that have not ended: volumes of a job that no longer exists move
+// nothing.
+func (r *oneShotReader) readVolumeOwners(ctx context.Context) error {
 	wanted := map[string][]string{}
 	for _, k := range kinds {
-		if k.volume == nil || r.isWhole(k.jobs) {
+		if k.toVolume == nil || r.isKindComplete(k.jobResource) {
 			continue
 		}
-		for _, name := range r.openOwners(k) {
-			if !slices.Contains(wanted[k.jobs], name) && !r.holds(k.jobs, name) {
-				wanted[k.jobs] = append(wanted[k.jobs], name)
+		for _, name := range r.activeOwnerNames(k) {
+			if !slices.Contains(wanted[k.jobResource], name) && !r.hasObject(k.jobResource, name) {
+				wanted[k.jobResource] = append(wanted[k.jobResource], name)
 			}
 		}
 	}
 	var tasks []func() error
 	for resource, names := range wanted {
-		if len(names) > maxSelected || slices.Contains(names, "") {
-			tasks = append(tasks, func() error { return r.list(ctx, resource, "", nil) })
+		if len(names) > maxSelectedUIDs || slices.Contains(names, "") {
+			tasks = append(tasks, func() error { return r.listKind(ctx, resource, "", nil) })
 			continue
 		}
 		for _, name := range names {
-			tasks = append(tasks, func() error { return r.get(ctx, resource, name) })
+			tasks = append(tasks, func() error { return r.fetchJob(ctx, resource, name) })
 		}
 	}
-	return together(tasks)
+	return runParallel(tasks)
 }
 
-// openOwners returns the names of the jobs whose volumes have not ended, empty for one that is not named in full.
-func (r *onceReader) openOwners(k *kind) (names []string) {
+// activeOwnerNames returns the names of the jobs with volumes that have not ended. A name is empty if no owner
+// reference has the job's full name.
+func (r *oneShotReader) activeOwnerNames(k *kind) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range r.held[k.resource] {
-		v, owner := k.volume(wrap(o).Object), ownerOf(o, k.uidLabel)
-		if v.Ended() || owner == "" {
+	for _, o := range r.objects[k.resource] {
+		v, owner := k.toVolume(wrapObject(o).Object), volumeOwnerUID(o, k.uidLabel)
+		if v.HasEnded() || owner == "" {
 			continue
 		}
 		name := ""
@@ -313,31 +320,31 @@ func (r *onceReader) openOwners(k *kind) (names []string) {
 	return names
 }
 
-func (r *onceReader) needsOthers() (jobs, volumes bool) {
-	snap := r.snapshot()
-	env := snap.Environment(r.clock())
+func (r *oneShotReader) needsOtherJobs() (jobs, volumes bool) {
+	snap := r.buildSnapshot()
+	env := snap.BuildWorld(r.clock())
 	for _, j := range snap.Active {
-		if !r.wants(j) {
+		if !r.isRequested(j) {
 			continue
 		}
-		moreJobs, moreVolumes := diagnosis.NeedsOthers(j, diagnosis.Judge(j, env))
+		moreJobs, moreVolumes := diagnosis.NeedsOtherEvidence(j, diagnosis.Judge(j, env))
 		jobs, volumes = jobs || moreJobs, volumes || moreVolumes
 	}
 	return jobs, volumes
 }
 
-func (r *onceReader) wants(j *job.Job) bool {
-	resource := resourceOf(j.Kind)
-	return slices.Contains(r.Kinds, resource) && Selects(r.Selector, j.Object) ||
-		slices.Contains(r.Names, JobName{resource, j.Name})
+func (r *oneShotReader) isRequested(j *job.Job) bool {
+	resource := jobResourceOf(j.Kind)
+	return slices.Contains(r.Kinds, resource) && MatchesSelector(r.Selector, j.Object) ||
+		slices.Contains(r.JobNames, JobName{resource, j.Name})
 }
 
-// Selects reports whether a job's labels match a selector, which nil does not ask for.
-func Selects(s labels.Selector, object job.Object) bool {
+// MatchesSelector reports whether a job's labels match a selector. A nil selector matches every job.
+func MatchesSelector(s labels.Selector, object job.Object) bool {
 	return s == nil || object != nil && s.Matches(labels.Set(object.GetLabels()))
 }
 
-func together(tasks []func() error) error {
+func runParallel(tasks []func() error) error {
 	failed := make([]error, len(tasks))
 	var all sync.WaitGroup
 	for i, task := range tasks {
@@ -347,22 +354,31 @@ func together(tasks []func() error) error {
 	return cmp.Or(failed...)
 }
 
-// lists returns the tasks of reading the kinds that are not known yet.
-func (r *onceReader) lists(ctx context.Context, kinds []string, keep func(*kind, client.Object) bool) []func() error {
+// listTasks returns the tasks that read the kinds not read in full yet.
+func (r *oneShotReader) listTasks(
+	ctx context.Context,
+	kinds []string,
+	keep func(*kind, client.Object) bool,
+) []func() error {
 	var tasks []func() error
 	for _, kind := range kinds {
-		if !r.isWhole(kind) {
-			tasks = append(tasks, func() error { return r.list(ctx, kind, "", keep) })
+		if !r.isKindComplete(kind) {
+			tasks = append(tasks, func() error { return r.listKind(ctx, kind, "", keep) })
 		}
 	}
 	return tasks
 }
 
-// list reads a kind, or what a selector names of it. keep says what is held, nil for all.
-func (r *onceReader) list(ctx context.Context, resource, selector string, keep func(*kind, client.Object) bool) error {
-	k, _ := kindNamed(resource)
-	k = k.selecting(selector)
-	found := &collected{report: func(read int) {
+// listKind reads a kind, or the objects that a selector matches. keep reports whether to keep an object; nil keeps
+// all.
+func (r *oneShotReader) listKind(
+	ctx context.Context,
+	resource, selector string,
+	keep func(*kind, client.Object) bool,
+) error {
+	k, _ := kindByResource(resource)
+	k = k.withSelector(selector)
+	found := &collectedList{report: func(read int) {
 		if r.Progress != nil {
 			r.Progress(resource, read)
 		}
@@ -370,24 +386,24 @@ func (r *onceReader) list(ctx context.Context, resource, selector string, keep f
 	if keep != nil {
 		found.keep = func(o client.Object) bool { return keep(k, o) }
 	}
-	r.begin(resource)
-	err := r.line.try(ctx, func() error {
-		found.again(0)
-		_, err := newReader(k, r.rest, r.installation.namespace).pages(ctx, 0, found)
+	r.markUnfinished(resource)
+	err := r.watchdog.retryRequest(ctx, func() error {
+		found.restartList(0)
+		_, err := newKindReader(k, r.rest, r.installation.namespace).readPages(ctx, 0, found)
 		return err
 	})
-	return r.note(resource, found.objects, selector == "", err)
+	return r.recordResult(resource, found.objects, selector == "", err)
 }
 
-// collected is a list that is held as it was read, each name once: a list that repeats itself would have no end.
-type collected struct {
+// collectedList collects the objects of a list, each name once: a list that repeats itself would have no end.
+type collectedList struct {
 	keep    func(client.Object) bool // nil for all
 	report  func(read int)
 	names   map[string]bool
 	objects []client.Object
 }
 
-func (l *collected) add(o *received) {
+func (l *collectedList) addObject(o *receivedObject) {
 	if l.names[o.GetName()] {
 		return
 	}
@@ -398,25 +414,25 @@ func (l *collected) add(o *received) {
 	l.report(1)
 }
 
-func (l *collected) remove(o *received) {
+func (l *collectedList) removeObject(o *receivedObject) {
 	delete(l.names, o.GetName())
 	l.objects = slices.DeleteFunc(l.objects, func(held client.Object) bool { return held.GetName() == o.GetName() })
 }
 
-func (l *collected) again(int) {
+func (l *collectedList) restartList(int) {
 	l.names, l.objects = map[string]bool{}, nil
 	l.report(0)
 }
 
-func (*collected) done() {}
+func (*collectedList) finishList() {}
 
-// get reads one job. One that is not there is no error.
-func (r *onceReader) get(ctx context.Context, resource, name string) error {
-	k, _ := kindNamed(resource)
-	from := newReader(k, r.rest, r.installation.namespace)
+// fetchJob reads one job. A missing job is no error.
+func (r *oneShotReader) fetchJob(ctx context.Context, resource, name string) error {
+	k, _ := kindByResource(resource)
+	from := newKindReader(k, r.rest, r.installation.namespace)
 	var objects []client.Object
-	r.begin(resource)
-	err := r.line.try(ctx, func() error {
+	r.markUnfinished(resource)
+	err := r.watchdog.retryRequest(ctx, func() error {
 		answer := from.rest.Get().AbsPath(from.path).Name(name).Do(ctx)
 		if err := answer.Error(); err != nil {
 			return err
@@ -425,7 +441,7 @@ func (r *onceReader) get(ctx context.Context, resource, name string) error {
 		if err != nil {
 			return err
 		}
-		o, err := from.object(raw)
+		o, err := from.decodeObject(raw)
 		if err == nil && o.GetName() != name {
 			err = errors.New("the answer is another object, or none")
 		}
@@ -438,82 +454,83 @@ func (r *onceReader) get(ctx context.Context, resource, name string) error {
 	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		err = nil
 	}
-	return r.note(resource, objects, false, err)
+	return r.recordResult(resource, objects, false, err)
 }
 
-// begin notes that a kind is being read, until note.
-func (r *onceReader) begin(resource string) {
+// markUnfinished records that a kind is being read, until recordResult.
+func (r *oneShotReader) markUnfinished(resource string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unread[resource] = true
+	r.unfinishedKinds[resource] = true
 }
 
-func (r *onceReader) note(resource string, objects []client.Object, whole bool, err error) error {
+func (r *oneShotReader) recordResult(resource string, objects []client.Object, whole bool, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.built = nil
+	r.cachedSnapshot = nil
 	if err == nil {
-		delete(r.unread, resource)
+		delete(r.unfinishedKinds, resource)
 	}
-	source := Source{Resource: resource, State: SourceLive, Since: r.now(), Objects: len(objects)}
+	source := Source{Resource: resource, State: SourceLive, Since: r.clusterTime(), ObjectCount: len(objects)}
 	switch {
 	case err == nil && whole: // includes what was read before
-		r.held[resource] = objects
+		r.objects[resource] = objects
 	case err == nil:
-		r.held[resource] = append(r.held[resource], objects...)
-	case rejected(err):
+		r.objects[resource] = append(r.objects[resource], objects...)
+	case isCredentialsError(err):
 		return err
 	case apierrors.IsForbidden(err):
-		source.State, source.Err = SourceForbidden, words(err)
+		source.State, source.Err = SourceForbidden, formatError(err)
 	case apierrors.IsNotFound(err):
-		source.State, source.Err = SourceMissing, noKind
+		source.State, source.Err = SourceMissing, missingCRDText
 	default:
 		return err
 	}
-	r.whole[resource] = r.whole[resource] || whole || err != nil
+	r.completeKinds[resource] = r.completeKinds[resource] || whole || err != nil
 	known := slices.ContainsFunc(r.sources, func(s Source) bool { return s.Resource == resource })
-	if (whole || err != nil) && !known { // a part says nothing of what else there is
+	if (whole || err != nil) && !known { // a partial read does not tell what else there is
 		r.sources = append(r.sources, source)
 	}
 	return nil
 }
 
-func (r *onceReader) isWhole(resource string) bool {
+func (r *oneShotReader) isKindComplete(resource string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.whole[resource]
+	return r.completeKinds[resource]
 }
 
-func (r *onceReader) holds(resource, name string) bool {
+func (r *oneShotReader) hasObject(resource, name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.held[resource], func(o client.Object) bool { return o.GetName() == name })
+	return slices.ContainsFunc(r.objects[resource], func(o client.Object) bool { return o.GetName() == name })
 }
 
-func (r *onceReader) now() time.Time { return r.clock().Add(r.line.offset()) }
+func (r *oneShotReader) clusterTime() time.Time { return r.clock().Add(r.watchdog.clockOffset()) }
 
-// snapshot is made of what is known so far. Volumes come before their jobs: later ones count as changes of the job.
-func (r *onceReader) snapshot() *Snapshot {
+// buildCluster returns a snapshot of what is known so far. Volumes are added before their jobs: later ones would
+// count as changes of the job.
+func (r *oneShotReader) buildSnapshot() *Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.built != nil {
-		return r.built
+	if r.cachedSnapshot != nil {
+		return r.cachedSnapshot
 	}
-	store := NewStore(r.now, 0)
+	store := NewStore(r.clusterTime, 0)
 	for _, k := range slices.Backward(kinds) {
-		if objects := r.held[k.resource]; len(objects) > 0 {
+		if objects := r.objects[k.resource]; len(objects) > 0 {
 			store.Replace(k.resource, slices.Clone(objects))
 		}
 	}
 	n := store.Snapshot()
-	n.ClockOffset = r.line.offset()
-	r.installation.describe(n)
+	n.ClockOffset = r.watchdog.clockOffset()
+	r.installation.fillSnapshot(n)
 	n.Health = Health{State: Live, Since: n.At}
 	n.Sources = slices.Clone(r.sources)
 	n.Server.Visible = slices.ContainsFunc(
 		r.sources,
 		func(s Source) bool { return s.Resource == Pods && s.State == SourceLive },
 	)
-	r.built = n
+	r.cachedSnapshot = n
 	return n
 }

@@ -17,9 +17,9 @@ import (
 // played.
 func queriedIn(t *testing.T, a answers, names ...string) (*Snapshot, error) {
 	t.Helper()
-	q := Query{Volumes: true, Silence: time.Minute}
+	q := Query{EndedVolumes: true, SilenceTimeout: time.Minute}
 	for _, name := range names {
-		q.Names = append(q.Names, JobName{Backups, name})
+		q.JobNames = append(q.JobNames, JobName{Backups, name})
 	}
 	return Read(
 		t.Context(),
@@ -110,7 +110,7 @@ func TestReadBySelectorLeavesItToTheServer(t *testing.T) {
 	snap, err := Read(
 		t.Context(),
 		Options{Config: &rest.Config{Host: "http://127.0.0.1", Transport: answers(answer)}, Namespace: "velero"},
-		Query{Kinds: []string{Backups}, Selector: selector, Volumes: true, Silence: time.Minute},
+		Query{Kinds: []string{Backups}, Selector: selector, EndedVolumes: true, SilenceTimeout: time.Minute},
 	)
 	if err != nil || len(snap.Jobs) != 1 {
 		t.Fatalf("%v, %+v", err, snap)

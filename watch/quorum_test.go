@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // staleWithin and liveWithin are what a person may rely on. Data is live again at
@@ -18,14 +18,14 @@ const staleWithin, liveWithin = 10 * time.Second, 2 * time.Second
 func TestEtcdHangs(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("etcd")
-	watched := map[string]*follower{"an administrator": c.watch(Options{Namespace: ns, timing: usualTiming})}
+	watched := map[string]*follower{"an administrator": c.watch(Options{Namespace: ns, timing: defaultTiming})}
 	for name, rules := range map[string][]rbacRule{
 		"viewer": {mayRead("velero.io", "*"), mayRead("", "pods")},
 		"jobs":   {mayRead("velero.io", "backups", "restores")},
 		"pods":   {mayRead("", "pods")},
 		"moves":  {mayRead("velero.io", "datauploads")},
 	} {
-		watched[name] = c.watch(Options{Namespace: ns, timing: usualTiming, Config: c.user("etcd-"+name, ns, rules...)})
+		watched[name] = c.watch(Options{Namespace: ns, timing: defaultTiming, Config: c.user("etcd-"+name, ns, rules...)})
 	}
 	opened := map[string]int{}
 	for name, w := range watched {
@@ -87,7 +87,7 @@ func (c *cluster) firstAnswer(namespace string) {
 	c.t.Helper()
 	for deadline := time.Now().Add(enough); time.Now().Before(deadline); {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 200*time.Millisecond)
-		err := c.List(ctx, &velerov1.BackupStorageLocationList{})
+		err := c.List(ctx, &veleroapi.BackupStorageLocationList{})
 		if cancel(); err == nil {
 			return
 		}
@@ -108,7 +108,7 @@ func TestBackToLive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &cluster{c.ControlPlane, c.Client, t}
-			w := c.watch(Options{Namespace: ns, timing: usualTiming})
+			w := c.watch(Options{Namespace: ns, timing: defaultTiming})
 			stale, live := time.Hour, time.Hour
 			for range 3 {
 				w.until("the watch is live", isLive)
@@ -147,7 +147,7 @@ func (c *cluster) outage(w *follower, ns string, away, back func() error) (stale
 // newWatchLive begins a watch and sends the time at which it is live.
 func (c *cluster) newWatchLive(ns string) <-chan time.Time {
 	c.t.Helper()
-	w, live := c.watch(Options{Namespace: ns, timing: usualTiming}), make(chan time.Time, 1)
+	w, live := c.watch(Options{Namespace: ns, timing: defaultTiming}), make(chan time.Time, 1)
 	ctx, cancel := context.WithTimeout(c.t.Context(), enough)
 	go func() {
 		defer cancel()

@@ -38,10 +38,10 @@ func TestDrippingList(t *testing.T) {
 	_, err := Read(
 		t.Context(),
 		o,
-		Query{Kinds: []string{Backups, Restores}, NoVerdict: true, Silence: time.Minute, Limit: time.Second},
+		Query{Kinds: []string{Backups, Restores}, SkipVerdicts: true, SilenceTimeout: time.Minute, TotalTimeout: time.Second},
 	)
 	var slow *SlowError
-	if !errors.As(err, &slow) || !slices.Equal(slow.Unread, []string{Backups}) ||
+	if !errors.As(err, &slow) || !slices.Equal(slow.Unfinished, []string{Backups}) ||
 		!strings.Contains(err.Error(), "not read: "+Backups) {
 		t.Errorf("%v", err)
 	}

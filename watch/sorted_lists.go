@@ -11,7 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 )
 
-// compareJobs puts the newest job first. What it looks at never changes in the life of a job.
+// compareJobs sorts the newest job first. The fields that it compares never change in the life of a job.
 func compareJobs(a, b *job.Job) int {
 	return cmp.Or(
 		b.Created.Compare(a.Created),
@@ -21,11 +21,11 @@ func compareJobs(a, b *job.Job) int {
 	)
 }
 
-// step is how a job changed between two snapshots; nil means it was, or is, not there.
-type step struct{ from, to *job.Job }
+// jobUpdate is the change of a job between two snapshots; from is nil for a new job, to for a deleted one.
+type jobUpdate struct{ from, to *job.Job }
 
-// reorder returns a sorted list with the steps applied, for one copy of the list and a search for each step.
-func reorder(old []*job.Job, steps []step) []*job.Job {
+// applyUpdates returns a copy of a sorted list with the steps applied. It costs one copy and one search per step.
+func applyUpdates(old []*job.Job, steps []jobUpdate) []*job.Job {
 	list := slices.Clone(old)
 	var added []*job.Job
 	gone := false
@@ -70,49 +70,49 @@ type sortedSet[T any] struct {
 	stale bool
 }
 
-func (s *sortedSet[T]) put(uid types.UID, value T) {
+func (s *sortedSet[T]) putValue(uid types.UID, value T) {
 	if s.byUID == nil {
 		s.byUID = map[types.UID]T{}
 	}
 	s.byUID[uid], s.stale = value, true
 }
 
-func (s *sortedSet[T]) drop(uid types.UID) {
+func (s *sortedSet[T]) removeValue(uid types.UID) {
 	if _, known := s.byUID[uid]; known {
 		delete(s.byUID, uid)
 		s.stale = true
 	}
 }
 
-// sorted returns what is kept. A list that it returned stays as it was.
-func (s *sortedSet[T]) sorted(compare func(a, b T) int) []T {
+// sortedValues returns the values, sorted. Lists returned before stay unchanged.
+func (s *sortedSet[T]) sortedValues(compare func(a, b T) int) []T {
 	if s.stale {
 		s.list, s.stale = slices.SortedFunc(maps.Values(s.byUID), compare), false
 	}
 	return s.list
 }
 
-type keptList interface {
-	put(uid types.UID, o client.Object)
-	drop(uid types.UID)
+type keptObjects interface {
+	putValue(uid types.UID, o client.Object)
+	removeValue(uid types.UID)
 }
 
 type objectList[T client.Object] struct{ sortedSet[T] }
 
-func (l *objectList[T]) put(uid types.UID, o client.Object) { l.sortedSet.put(uid, o.(T)) }
+func (l *objectList[T]) putValue(uid types.UID, o client.Object) { l.sortedSet.putValue(uid, o.(T)) }
 
-func (l *objectList[T]) byName() []T {
-	return l.sorted(func(a, b T) int {
+func (l *objectList[T]) sortedByName() []T {
+	return l.sortedValues(func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
 	})
 }
 
-// keptOf returns the list of a kind's objects. The caller holds the store's lock.
-func keptOf[T client.Object](s *Store, resource string) *objectList[T] {
-	return s.byKind[resource].list.(*objectList[T])
+// keptObjectsOf returns the list of a kind's objects. The caller holds the store's lock.
+func keptObjectsOf[T client.Object](s *Store, resource string) *objectList[T] {
+	return s.byKind[resource].objects.(*objectList[T])
 }
 
-// uidOf is an object's uid, or its name for one that was never in a cluster.
+// uidOf returns an object's uid, or its namespace and name if it was never in a cluster.
 func uidOf(o client.Object) types.UID {
 	if uid := o.GetUID(); uid != "" {
 		return uid

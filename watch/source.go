@@ -21,9 +21,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// sourceRetry is the pause between attempts to watch one kind while the server answers: a kind
-// that is forbidden or missing is tried again within half a minute.
-var sourceRetry = wait.Backoff{
+// sourceBackoff is the backoff between attempts to watch one kind while the server answers: a forbidden or missing kind
+// is tried again within half a minute.
+var sourceBackoff = wait.Backoff{
 	Duration: 500 * time.Millisecond,
 	Factor:   2,
 	Jitter:   0.2,
@@ -31,21 +31,21 @@ var sourceRetry = wait.Backoff{
 	Cap:      30 * time.Second,
 }
 
-// steadyAfter is how long a watch must have held for its end to be no reason to back off, and
-// grace how long a source may be without a watch before it is called stale: the server ends each
-// watch every few minutes, and the next one follows at once.
+// steadyAfter is how long a watch must have lasted for its end to be no reason to back off, and watchGrace is how
+// long a source may be without a watch before it counts as stale: the server ends each watch every few minutes, and
+// the next one follows at once.
 const (
 	steadyAfter = 10 * time.Second
-	grace       = time.Second
+	watchGrace  = time.Second
 )
 
-// listing takes in a list of a whole kind. What was added counts once it is done,
-// at the latest; one that is given up leaves what was there before.
-type listing interface {
-	add(o *received)
-	remove(o *received) // takes out what was added
-	again(total int)    // the list begins anew. So many are in it, 0 if nobody knows
-	done()
+// listSink receives the list of a whole kind. The added objects count once the list is finished, at the latest; an
+// abandoned list leaves the previous objects in place.
+type listSink interface {
+	addObject(o *receivedObject)
+	removeObject(o *receivedObject) // removes an object added before
+	restartList(total int)          // the list starts again, with total objects, 0 if unknown
+	finishList()
 }
 
 type source struct {
@@ -53,80 +53,80 @@ type source struct {
 	store    *Store
 	now      func() time.Time
 	log      *slog.Logger
-	kick     chan struct{} // ends a pause between attempts
-	appeared func()        // called when a kind that was missing is there
-	// after are the sources that are read before this one, which waits no longer than its patience for them.
-	after    []*source
-	patience time.Duration
+	retryNow chan struct{} // ends a pause between attempts
+	onAppear func()        // called when a missing kind has appeared
+	// waitsFor are the sources that are read before this one, which waits for them no longer than turnTimeout.
+	waitsFor    []*source
+	turnTimeout time.Duration
 
-	mu      sync.Mutex
-	listed  *storeList    // the list that was read and is not done yet
-	known   Source        // the state as a reader sees it
-	begun   bool          // true once the kind was asked for
-	settled chan struct{} // closed once known.State is no longer SourceSyncing
-	told    time.Time     // when a reader was last told how much was read
-	denied  bool          // true after a 401
-	retryAt time.Time
-	misses  int // counts answers in a row that the kind does not exist
-	// watches counts the watches that were opened, so that the grace of one that ended does not hit the next.
-	watches int
-	synced  time.Time // when the kind was last known as a whole
+	mu            sync.Mutex
+	pendingList   *storeListSink // the list that was read and is not finished yet
+	current       Source         // the state as readers see it
+	started       bool           // true once the kind was requested
+	settled       chan struct{}  // closed once current.State is no longer SourceSyncing
+	lastSignal    time.Time      // when readers were last told how much was read
+	denied        bool           // true after a 401
+	retryAt       time.Time
+	notFoundCount int // counts consecutive answers that the kind does not exist
+	// watches counts the opened watches, so that the grace period of an ended watch does not affect the next.
+	watches    int
+	lastSynced time.Time // when the kind was last known in full
 }
 
 func newSource(k *kind, s *Store, now func() time.Time, log *slog.Logger) *source {
 	src := &source{
-		kind:     k,
-		store:    s,
-		now:      now,
-		log:      log.With("resource", k.resource),
-		kick:     make(chan struct{}, 1),
-		patience: turnPatience,
+		kind:        k,
+		store:       s,
+		now:         now,
+		log:         log.With("resource", k.resource),
+		retryNow:    make(chan struct{}, 1),
+		turnTimeout: maxTurnWait,
 	}
-	src.reset()
+	src.resetState()
 	return src
 }
 
-// reset forgets what was known, for a change of the namespace.
-func (s *source) reset() {
+// resetState resets the source, for a change of the namespace.
+func (s *source) resetState() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = Source{Resource: s.kind.resource, State: SourceSyncing, Since: s.now()}
+	s.current = Source{Resource: s.kind.resource, State: SourceSyncing, Since: s.now()}
 	s.settled = make(chan struct{})
-	s.begun, s.denied, s.misses, s.synced = false, false, 0, time.Time{}
+	s.started, s.denied, s.notFoundCount, s.lastSynced = false, false, 0, time.Time{}
 }
 
-func (s *source) run(ctx context.Context, c rest.Interface, namespace string) {
+func (s *source) runReflector(ctx context.Context, c rest.Interface, namespace string) {
 	logger := klog.FromContext(ctx)
 	reflector := cache.NewReflectorWithOptions(
-		s.listWatch(newReader(s.kind, c, namespace)),
+		s.listWatch(newKindReader(s.kind, c, namespace)),
 		nil,
-		intake{s},
+		reflectorStore{s},
 		cache.ReflectorOptions{
 			Name:            s.kind.resource,
 			TypeDescription: s.kind.resource,
 			Logger:          &logger,
-			Backoff:         &sourceRetry,
+			Backoff:         &sourceBackoff,
 		},
 	)
-	for backoff := sourceRetry; ; {
+	for backoff := sourceBackoff; ; {
 		began := s.now()
 		err := s.listAndWatch(ctx, reflector)
 		if ctx.Err() != nil {
 			return
 		}
 		if s.steadySince(began) {
-			backoff = sourceRetry
+			backoff = sourceBackoff
 		}
 		wait := backoff.Step()
-		s.ended(err, wait)
-		if !pause(ctx, wait, s.kick) {
+		s.recordAttemptEnd(err, wait)
+		if !sleepUntilRetry(ctx, wait, s.retryNow) {
 			return
 		}
 	}
 }
 
-// listAndWatch returns when the watch has ended. A panic while an object is
-// taken in must not end the program, which would leave the terminal as it is.
+// listAndWatch returns when the watch has ended. It recovers a panic while an object is added: ending the program
+// that way would not restore the terminal.
 func (s *source) listAndWatch(ctx context.Context, r *cache.Reflector) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,66 +137,66 @@ func (s *source) listAndWatch(ctx context.Context, r *cache.Reflector) (err erro
 	return r.ListAndWatchWithContext(ctx)
 }
 
-func (s *source) listWatch(r reader) cache.ListerWatcher {
-	return plainLists{&cache.ListWatch{
+func (s *source) listWatch(r kindReader) cache.ListerWatcher {
+	return plainListWatch{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			version, err := s.read(ctx, r)
-			s.failed(ctx, err)
-			// What was read is where it belongs; the reflector goes on from its version.
+			version, err := s.readKind(ctx, r)
+			s.noteFailure(ctx, err)
+			// The objects are in the store already; the reflector only needs the version to continue from.
 			return &internalversion.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			w, err := r.watch(ctx, o)
+			w, err := r.openWatch(ctx, o)
 			if err != nil {
-				s.failed(ctx, err)
+				s.noteFailure(ctx, err)
 				return nil, err
 			}
-			number := s.opened()
-			return &observed{w, func() { s.closed(number) }}, nil
+			number := s.noteWatchOpened()
+			return &observedWatch{w, func() { s.noteWatchClosed(number) }}, nil
 		},
 	}}
 }
 
-// plainLists keeps the reflector from listing by a watch, which is larger and has no length.
-type plainLists struct{ *cache.ListWatch }
+// plainListWatch keeps the reflector from listing by a watch, which is larger and of unknown length.
+type plainListWatch struct{ *cache.ListWatch }
 
-func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
+func (plainListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (s *source) read(ctx context.Context, r reader) (version string, err error) {
+func (s *source) readKind(ctx context.Context, r kindReader) (version string, err error) {
 	if err := s.awaitTurn(ctx); err != nil {
 		return "", err
 	}
-	s.begin()
-	list := s.store.list(s.kind)
-	list.count = s.count
-	version, err = r.all(ctx, list)
+	s.markStarted()
+	list := s.store.startList(s.kind)
+	list.onRead = s.addReadCount
+	version, err = r.readAll(ctx, list)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known.Read, s.known.Total = 0, 0
+	s.current.ObjectsRead, s.current.ObjectsTotal = 0, 0
 	if err = cmp.Or(err, ctx.Err()); err == nil {
-		s.listed = list
+		s.pendingList = list
 	}
 	return version, err
 }
 
-// begin notes when a kind is asked for at first: before, it only waited for its turn.
-func (s *source) begin() {
+// markStarted records when a kind is first requested: before, it only waited for its turn.
+func (s *source) markStarted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known.State == SourceSyncing && !s.begun {
-		s.begun, s.known.Since = true, s.now()
+	if s.current.State == SourceSyncing && !s.started {
+		s.started, s.current.Since = true, s.now()
 	}
 }
 
-// turnPatience limits the wait for other kinds: a server may never answer for one.
-const turnPatience = 15 * time.Second
+// maxTurnWait limits the wait for other kinds: a server may never answer for one of them.
+const maxTurnWait = 15 * time.Second
 
 func (s *source) awaitTurn(ctx context.Context) error {
-	patience := time.NewTimer(s.patience)
+	patience := time.NewTimer(s.turnTimeout)
 	defer patience.Stop()
-	for _, first := range s.after {
+	for _, first := range s.waitsFor {
 		select {
-		case <-first.hasSettled():
+		case <-first.settledSignal():
 		case <-patience.C:
 			return nil
 		case <-ctx.Done():
@@ -206,168 +206,169 @@ func (s *source) awaitTurn(ctx context.Context) error {
 	return nil
 }
 
-// tell is the interval of signals while a list is read.
-const tell = 500 * time.Millisecond
+// readSignalInterval is the minimum interval of signals while a list is read.
+const readSignalInterval = 500 * time.Millisecond
 
-// count adds to what was read. With a total, the list begins anew.
-func (s *source) count(read, total int) {
+// addReadCount adds to the number of objects read. A total of 0 or more means that the list starts again.
+func (s *source) addReadCount(read, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known.Read += read
+	s.current.ObjectsRead += read
 	if total >= 0 {
-		s.known.Read, s.known.Total = 0, total
+		s.current.ObjectsRead, s.current.ObjectsTotal = 0, total
 	}
-	if total < 0 && s.known.Read%100 != 0 {
+	if total < 0 && s.current.ObjectsRead%100 != 0 {
 		return
 	}
-	if now := s.now(); now.Sub(s.told) >= tell {
-		s.told = now
-		s.store.signal()
+	if now := s.now(); now.Sub(s.lastSignal) >= readSignalInterval {
+		s.lastSignal = now
+		s.store.signalUpdate()
 	}
 }
 
-func (s *source) hasSettled() <-chan struct{} {
+func (s *source) settledSignal() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settled
 }
 
-type observed struct {
+type observedWatch struct {
 	apiwatch.Interface
-	stopped func()
+	onStop func()
 }
 
-func (o *observed) Stop() {
+func (o *observedWatch) Stop() {
 	o.Interface.Stop()
-	o.stopped()
+	o.onStop()
 }
 
-type intake struct{ s *source }
+type reflectorStore struct{ s *source }
 
-func (i intake) Add(o any) error { return i.Update(o) }
-func (i intake) Resync() error   { return nil }
+func (i reflectorStore) Add(o any) error { return i.Update(o) }
+func (i reflectorStore) Resync() error   { return nil }
 
-func (i intake) Delete(o any) error {
-	i.s.store.remove(i.s.kind, o.(*received))
+func (i reflectorStore) Delete(o any) error {
+	i.s.store.removeObject(i.s.kind, o.(*receivedObject))
 	return nil
 }
 
-func (i intake) Update(o any) error {
-	i.s.store.upsert(i.s.kind, o.(*received))
+func (i reflectorStore) Update(o any) error {
+	i.s.store.upsertReceived(i.s.kind, o.(*receivedObject))
 	return nil
 }
 
-// Replace is where a source becomes live: all that the server listed is in the store.
-func (i intake) Replace([]any, string) error {
+// Replace finishes the list and makes the source live: everything that the server listed is in the store.
+func (i reflectorStore) Replace([]any, string) error {
 	i.s.mu.Lock()
-	list := i.s.listed
-	i.s.listed = nil
+	list := i.s.pendingList
+	i.s.pendingList = nil
 	i.s.mu.Unlock()
-	list.done()
-	i.s.live()
+	list.finishList()
+	i.s.markLive()
 	return nil
 }
 
-func (s *source) live() {
+func (s *source) markLive() {
 	s.mu.Lock()
-	appeared := s.known.State == SourceMissing
-	s.synced = s.now()
-	s.denied, s.misses = false, 0
-	s.set(SourceLive, "")
+	appeared := s.current.State == SourceMissing
+	s.lastSynced = s.now()
+	s.denied, s.notFoundCount = false, 0
+	s.setState(SourceLive, "")
 	s.mu.Unlock()
-	if appeared && s.appeared != nil {
-		s.appeared()
+	if appeared && s.onAppear != nil {
+		s.onAppear()
 	}
 }
 
-// opened numbers a watch, which goes on where the last one or the list ended, and so makes the source live again.
-func (s *source) opened() (number int) {
+// noteWatchOpened returns the number of a new watch. The watch continues where the last one or the list ended, so it
+// makes the source live again.
+func (s *source) noteWatchOpened() (number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watches++
-	if !s.synced.IsZero() {
-		s.denied, s.misses = false, 0
-		s.set(SourceLive, "")
+	if !s.lastSynced.IsZero() {
+		s.denied, s.notFoundCount = false, 0
+		s.setState(SourceLive, "")
 	}
 	return s.watches
 }
 
-func (s *source) closed(number int) {
+func (s *source) noteWatchClosed(number int) {
 	at := s.now()
-	time.AfterFunc(grace, func() {
+	time.AfterFunc(watchGrace, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.watches == number && s.known.State == SourceLive {
-			s.set(SourceStale, "the watch has ended")
-			s.known.Since = at
+		if s.watches == number && s.current.State == SourceLive {
+			s.setState(SourceStale, "the watch has ended")
+			s.current.Since = at
 		}
 	})
 }
 
-func (s *source) failed(ctx context.Context, err error) {
+func (s *source) noteFailure(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return
 	}
 	s.log.Debug("cannot watch", "err", err)
 	s.mu.Lock()
-	s.denied = unauthenticated(err)
+	s.denied = isUnauthenticated(err)
 	gone := false
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		// Too old a version to go on from; the reflector lists at once.
+		// The version is too old to continue from; the reflector lists at once.
 	case s.denied:
-		s.set(SourceStale, words(err))
+		s.setState(SourceStale, formatError(err))
 	case apierrors.IsForbidden(err):
-		s.set(SourceForbidden, words(err))
+		s.setState(SourceForbidden, formatError(err))
 	case apierrors.IsNotFound(err):
-		s.misses++
-		// A server that is starting may not know the kind for a moment.
-		gone = s.misses > 1 && !s.synced.IsZero()
-		s.set(SourceMissing, noKind)
+		s.notFoundCount++
+		// A starting server may not know the kind for a moment.
+		gone = s.notFoundCount > 1 && !s.lastSynced.IsZero()
+		s.setState(SourceMissing, missingCRDText)
 	default:
-		s.set(SourceStale, words(err))
+		s.setState(SourceStale, formatError(err))
 	}
 	if gone {
-		s.synced = time.Time{}
+		s.lastSynced = time.Time{}
 	}
 	s.mu.Unlock()
 	if gone {
-		s.store.list(s.kind).done()
+		s.store.startList(s.kind).finishList()
 	}
 }
 
-// ended notes when the next attempt follows, and an error that was not reported.
-func (s *source) ended(err error, pause time.Duration) {
+// recordAttemptEnd records when the next attempt follows, and an error that was not reported yet.
+func (s *source) recordAttemptEnd(err error, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retryAt = s.now().Add(pause)
-	if err != nil && (s.known.State == SourceLive || s.known.State == SourceSyncing) {
-		s.set(SourceStale, words(err))
+	if err != nil && (s.current.State == SourceLive || s.current.State == SourceSyncing) {
+		s.setState(SourceStale, formatError(err))
 	}
 }
 
 func (s *source) steadySince(began time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.synced.IsZero() && s.now().Sub(began) > steadyAfter
+	return !s.lastSynced.IsZero() && s.now().Sub(began) > steadyAfter
 }
 
-const noKind = "the API server does not have this kind: its CRD is not installed"
+const missingCRDText = "the API server does not have this kind: its CRD is not installed"
 
-// set changes the state. The caller holds the lock.
-func (s *source) set(state SourceState, err string) {
-	if s.known.State == state && s.known.Err == err {
+// setState changes the state. The caller holds the lock.
+func (s *source) setState(state SourceState, err string) {
+	if s.current.State == state && s.current.Err == err {
 		return
 	}
-	if s.known.State != state {
-		if s.known.State == SourceSyncing {
+	if s.current.State != state {
+		if s.current.State == SourceSyncing {
 			close(s.settled)
 		}
-		s.known.State, s.known.Since = state, s.now()
+		s.current.State, s.current.Since = state, s.now()
 		s.log.Debug("source changed", "state", state, "err", err)
 	}
-	s.known.Err = err
-	s.store.signal()
+	s.current.Err = err
+	s.store.signalUpdate()
 }
 
 type sourceStatus struct {
@@ -376,10 +377,10 @@ type sourceStatus struct {
 	retryAt time.Time
 }
 
-func (s *source) status() sourceStatus {
+func (s *source) currentStatus() sourceStatus {
 	s.mu.Lock()
-	now := sourceStatus{s.known, s.denied, s.retryAt}
+	now := sourceStatus{s.current, s.denied, s.retryAt}
 	s.mu.Unlock()
-	now.Objects = s.store.count(s.kind.resource)
+	now.ObjectCount = s.store.countObjects(s.kind.resource)
 	return now
 }

@@ -3,19 +3,18 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // ticker is a clock that goes on by a millisecond with each look.
@@ -37,16 +36,16 @@ func object[T client.Object](o T, name string, uid types.UID, version, created i
 	return o
 }
 
-func runningBackup(name string, uid types.UID, version, created, done int) *velerov1.Backup {
-	return object(&velerov1.Backup{Status: velerov1.BackupStatus{
-		Phase:    velerov1.BackupPhaseInProgress,
-		Progress: &velerov1.BackupProgress{TotalItems: 1_000_000, ItemsBackedUp: done},
+func runningBackup(name string, uid types.UID, version, created, done int) *veleroapi.Backup {
+	return object(&veleroapi.Backup{Status: veleroapi.BackupStatus{
+		Phase:    veleroapi.BackupPhaseInProgress,
+		Progress: &veleroapi.BackupProgress{TotalItems: 1_000_000, ItemsBackedUp: done},
 	}}, name, uid, version, created)
 }
 
-func pvbOf(owner types.UID, name string, uid types.UID, version, done int) *velerov1.PodVolumeBackup {
-	o := object(&velerov1.PodVolumeBackup{}, name, uid, version, 0)
-	o.Labels = map[string]string{velerov1.BackupUIDLabel: string(owner)}
+func pvbOf(owner types.UID, name string, uid types.UID, version, done int) *veleroapi.PodVolumeBackup {
+	o := object(&veleroapi.PodVolumeBackup{}, name, uid, version, 0)
+	o.Labels = map[string]string{veleroapi.BackupUIDLabel: string(owner)}
 	o.Status.Progress.BytesDone = int64(done)
 	return o
 }
@@ -63,9 +62,9 @@ func TestStoreSignalsOnce(t *testing.T) {
 	for i := range 100 {
 		s.Upsert(runningBackup("b", "u", i+1, 0, i))
 	}
-	<-s.Dirty()
+	<-s.Updates()
 	select {
-	case <-s.Dirty():
+	case <-s.Updates():
 		t.Error("100 changes made two signals")
 	default:
 	}
@@ -74,7 +73,7 @@ func TestStoreSignalsOnce(t *testing.T) {
 	}
 	s.Upsert(runningBackup("b", "u", 100, 0, 99))
 	select {
-	case <-s.Dirty():
+	case <-s.Updates():
 		t.Error("what is known already made a signal")
 	default:
 	}
@@ -86,7 +85,7 @@ func TestStoreOrdersJobs(t *testing.T) {
 	s.Upsert(runningBackup("same-b", "2", 1, 20, 0))
 	s.Upsert(
 		object(
-			&velerov1.Restore{Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}},
+			&veleroapi.Restore{Status: veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}},
 			"same-a",
 			"3",
 			1,
@@ -188,7 +187,7 @@ func TestStoreReplacesAKind(t *testing.T) {
 	if len(first.Jobs) != 2 || len(first.Changes) != 0 {
 		t.Errorf("%d jobs, %d changes", len(first.Jobs), len(first.Changes))
 	}
-	s.Upsert(object(&velerov1.Restore{}, "r", "r", 1, 0))
+	s.Upsert(object(&veleroapi.Restore{}, "r", "r", 1, 0))
 	list(runningBackup("a", "a", 1, 0, 0), runningBackup("c", "c", 1, 9, 0))
 	n := s.Snapshot()
 	if got := jobNames(n.Jobs); !slices.Equal(got, []string{"c", "a", "r"}) {
@@ -212,11 +211,11 @@ func TestJournalGivesUpTheOldest(t *testing.T) {
 		s.Upsert(runningBackup("b", "u", i+1, 0, i))
 	}
 	n := s.Snapshot()
-	if len(n.Changes) != 10 || n.Dropped != 15 || n.Changes[0].Job.Items.Done != 15 ||
+	if len(n.Changes) != 10 || n.DroppedChanges != 15 || n.Changes[0].Job.Items.Done != 15 ||
 		n.Changes[9].Job.Items.Done != 24 {
-		t.Errorf("%d changes, %d dropped, from %d", len(n.Changes), n.Dropped, n.Changes[0].Job.Items.Done)
+		t.Errorf("%d changes, %d dropped, from %d", len(n.Changes), n.DroppedChanges, n.Changes[0].Job.Items.Done)
 	}
-	if n := s.Snapshot(); len(n.Changes) != 0 || n.Dropped != 0 {
+	if n := s.Snapshot(); len(n.Changes) != 0 || n.DroppedChanges != 0 {
 		t.Error("changes were handed over twice")
 	}
 	s.Upsert(pvbOf("u", "v", "v", 1, 3))
@@ -227,12 +226,12 @@ func TestJournalGivesUpTheOldest(t *testing.T) {
 
 func TestStoreIgnoresWhatItDoesNotKnow(t *testing.T) {
 	s := NewStore(ticker(), 0)
-	s.Upsert(&velerov1.DownloadRequest{})
-	s.Delete(&velerov1.DownloadRequest{})
+	s.Upsert(&veleroapi.DownloadRequest{})
+	s.Delete(&veleroapi.DownloadRequest{})
 	s.Delete(nil)
 	s.Replace("things", nil)
-	s.Upsert(&velerov1.Backup{})
-	s.Upsert(&velerov1.PodVolumeBackup{})
+	s.Upsert(&veleroapi.Backup{})
+	s.Upsert(&veleroapi.PodVolumeBackup{})
 	if n := s.Snapshot(); len(n.Jobs) != 1 {
 		t.Errorf("%d jobs", len(n.Jobs))
 	}
@@ -255,7 +254,7 @@ func runModel(t *testing.T, r *rand.Rand) {
 	s := NewStore(ticker(), 0)
 	jobs, vols := map[string]thing{}, map[string]thing{}
 	next, version := 0, 0
-	build := func(name string, b thing) *velerov1.Backup {
+	build := func(name string, b thing) *veleroapi.Backup {
 		return runningBackup(name, b.uid, version, b.created, b.done)
 	}
 	for range 3000 {
@@ -353,9 +352,9 @@ func runModel(t *testing.T, r *rand.Rand) {
 func TestStoreRemembersWhatItSaw(t *testing.T) {
 	s := NewStore(ticker(), 0)
 	version := 0
-	location := func(phase velerov1.BackupStorageLocationPhase) *Snapshot {
+	location := func(phase veleroapi.BackupStorageLocationPhase) *Snapshot {
 		version++
-		l := object(&velerov1.BackupStorageLocation{}, "default", "l", version, 0)
+		l := object(&veleroapi.BackupStorageLocation{}, "default", "l", version, 0)
 		l.Status.Phase = phase
 		s.Upsert(l)
 		return s.Snapshot()
@@ -382,25 +381,25 @@ func TestStoreRemembersWhatItSaw(t *testing.T) {
 		return s.Snapshot()
 	}
 	location("Available")
-	if n := location("Available"); len(n.Seen) != 0 {
-		t.Errorf("nothing changed: %+v", n.Seen)
+	if n := location("Available"); len(n.Events) != 0 {
+		t.Errorf("nothing changed: %+v", n.Events)
 	}
 	old := location("Unavailable")
 	server(100, 0)
 	server(100, 0)
 	n := server(300, 200)
 	var got []string
-	for _, e := range n.Seen {
-		got = append(got, fmt.Sprintf("%s %s%s %s", e.What, e.From, e.To, e.Why))
+	for _, e := range n.Events {
+		got = append(got, fmt.Sprintf("%s %s%s %s", e.Kind, e.From, e.To, e.Reason))
 	}
 	want := []string{"location AvailableUnavailable ", "server start  ", "server stop  OOMKilled", "server start  "}
 	if !slices.Equal(got, want) {
 		t.Errorf("seen: %q, want %q", got, want)
 	}
-	for i := range int64(2 * maxSeen) {
+	for i := range int64(2 * maxEvents) {
 		n = server(1000+i, 0)
 	}
-	if len(n.Seen) != maxSeen || len(old.Seen) != 1 {
-		t.Errorf("%d changes are kept, an older snapshot has %d", len(n.Seen), len(old.Seen))
+	if len(n.Events) != maxEvents || len(old.Events) != 1 {
+		t.Errorf("%d changes are kept, an older snapshot has %d", len(n.Events), len(old.Events))
 	}
 }

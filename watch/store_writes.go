@@ -1,63 +1,63 @@
 package watch
 
 import (
-	"maps"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"maps"
+	"time"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// putJob folds a job at once, so that no number is lost between two snapshots.
-func (s *Store) putJob(k *kind, uid types.UID, in job.Input, journaled bool) {
-	in.At = s.now()
-	s.age(uid)
+// putJob adds or updates a job. It folds the job at once, so that no number is lost between two snapshots.
+func (s *Store) putJob(k *kind, uid types.UID, in job.Observation, journaled bool) {
+	in.ObservedAt = s.now()
+	s.markFirstSeen(uid)
 	e := s.jobs[uid]
 	if e == nil {
-		e = &entry{kind: k, begun: in.At, fresh: true}
+		e = &jobEntry{kind: k, firstSeen: in.ObservedAt, unchanged: true}
 		s.jobs[uid] = e
 	}
-	s.fold(uid, e, in, journaled)
+	s.foldJob(uid, e, in, journaled)
 }
 
-// age marks a job as changed. Volumes read before belong to its first sight.
-func (s *Store) age(uid types.UID) {
+// markFirstSeen ends a job's first state, since a change follows. Volumes read before are folded as part of its first
+// state.
+func (s *Store) markFirstSeen(uid types.UID) {
 	e := s.jobs[uid]
-	if e == nil || !e.fresh {
+	if e == nil || !e.unchanged {
 		return
 	}
 	if _, unfolded := s.unfolded[uid]; unfolded {
 		s.foldVolumesOf(uid, e, s.now())
 	}
-	e.fresh = false
+	e.unchanged = false
 }
 
-func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
+func (s *Store) foldJob(uid types.UID, e *jobEntry, in job.Observation, journaled bool) {
 	if v := s.volumes[uid]; v != nil {
-		in.Volumes, in.Completed = v.fold(), v.completed
+		in.Volumes, in.Completed = v.mergePending(), v.completedSum
 		if v.count == 0 {
 			delete(s.volumes, uid)
 		}
 	}
 	delete(s.unfolded, uid)
-	next := job.Next(e.job, in)
+	next := job.Fold(e.job, in)
 	if next == e.job {
 		return
 	}
 	e.job = next
-	s.noteChange(uid, e)
-	if e.told = e.told || journaled; journaled {
-		s.journal.add(Change{Job: next})
+	s.markChanged(uid, e)
+	if e.journaled = e.journaled || journaled; journaled {
+		s.journal.recordChange(Change{Job: next})
 	}
 }
 
-// dropJob takes a job out. One of an unfinished first list was never journaled.
+// dropJob removes a job. A job of an unfinished first list was never journaled.
 func (s *Store) dropJob(uid types.UID, listed bool) {
 	e := s.jobs[uid]
 	if e == nil {
@@ -65,33 +65,39 @@ func (s *Store) dropJob(uid types.UID, listed bool) {
 	}
 	delete(s.jobs, uid)
 	delete(s.unfolded, uid)
-	s.noteChange(uid, e)
-	if listed || e.told {
-		s.journal.add(Change{Job: e.job, Deleted: true})
+	s.markChanged(uid, e)
+	if listed || e.journaled {
+		s.journal.recordChange(Change{Job: e.job, Deleted: true})
 	}
 }
 
-// noteChange remembers what the last snapshot has in a changed job's place.
-func (s *Store) noteChange(uid types.UID, e *entry) {
-	if _, noted := s.changed[uid]; !noted {
-		s.changed[uid] = e.published
+// markChanged records the last snapshot's version of a changed job.
+func (s *Store) markChanged(uid types.UID, e *jobEntry) {
+	if _, noted := s.changedJobs[uid]; !noted {
+		s.changedJobs[uid] = e.published
 	}
 }
 
-// putVolume takes in a volume and completes its version. It is false for one whose job is left out.
-func (s *Store) putVolume(k *kind, o client.Object, malformed []decode.Malformed, journaled bool, now *version) bool {
-	v, owner := volumeOf(k, o, malformed), ownerOf(o, k.uidLabel)
+// putVolume adds a volume and completes its version. It is false for an ended volume of a job that is left out.
+func (s *Store) putVolume(
+	k *kind,
+	o client.Object,
+	malformed []decode.MalformedField,
+	journaled bool,
+	now *objectVersion,
+) bool {
+	v, owner := newVolume(k, o, malformed), volumeOwnerUID(o, k.uidLabel)
 	uid := v.UID
-	if _, left := s.left.jobs[owner]; left && v.Ended() {
+	if _, left := s.agedOut.jobs[owner]; left && v.HasEnded() {
 		return false
 	}
 	if journaled {
-		s.age(owner)
+		s.markFirstSeen(owner)
 	}
 	if e := s.jobs[owner]; e != nil {
-		owner = e.job.UID // the same text once
-		now.summed = s.sums && e.job.Terminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 &&
-			readable(o)
+		owner = e.job.UID // share the text
+		now.summed = s.sumsVolumes && e.job.IsTerminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 &&
+			hasUIDLabel(o)
 	}
 	now.owner, now.bytes = owner, v.Total
 	grow := 1
@@ -107,181 +113,182 @@ func (s *Store) putVolume(k *kind, o client.Object, malformed []decode.Malformed
 	case owner == "":
 		return true
 	case set == nil:
-		set = &volumes{}
+		set = &volumeSet{}
 		s.volumes[owner] = set
 	}
 	if now.summed {
-		set.completed = set.completed.With(&v)
+		set.completedSum = set.completedSum.AddVolume(&v)
 		set.count++
 	} else {
-		set.put(uid, &v, grow)
+		set.putVolume(uid, &v, grow)
 	}
-	s.noteVolumes(owner, set)
+	s.markVolumesChanged(owner, set)
 	return true
 }
 
-func (s *Store) dropVolume(k *kind, uid types.UID, old version) {
+func (s *Store) dropVolume(k *kind, uid types.UID, old objectVersion) {
 	set := s.volumes[old.owner]
 	switch {
 	case set == nil:
 		return
 	case old.summed:
-		set.completed = set.completed.Without(k.gvk.GroupVersion() == velerov1.SchemeGroupVersion, old.bytes)
+		set.completedSum = set.completedSum.RemoveVolume(k.gvk.GroupVersion() == veleroapi.GroupVersion, old.bytes)
 		set.count--
 	default:
-		set.put(uid, nil, -1)
+		set.putVolume(uid, nil, -1)
 	}
-	s.noteVolumes(old.owner, set)
+	s.markVolumesChanged(old.owner, set)
 }
 
-func (s *Store) noteVolumes(owner types.UID, set *volumes) {
+func (s *Store) markVolumesChanged(owner types.UID, set *volumeSet) {
 	switch {
 	case s.jobs[owner] != nil:
 		s.unfolded[owner] = s.now()
 	case set.count == 0:
-		// Nobody will ask for the volumes of a job that is gone.
+		// Nobody will ask for the volumes of a deleted job.
 		delete(s.volumes, owner)
 	}
 }
 
-// foldVolumesOf folds a job for its volumes. A fresh one is as if first seen: it does not matter which came first.
-func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
-	in := e.kind.input(e.job.Object.(client.Object))
-	in.At, in.Malformed = at, e.job.Malformed
-	if e.fresh {
-		e.job, in.At, in.VolumesAt = nil, e.begun, at
+// foldVolumesOf folds a job whose volumes changed. An unchanged job is folded as if first seen, so that it does not
+// matter whether the job or its volumes came first.
+func (s *Store) foldVolumesOf(uid types.UID, e *jobEntry, at time.Time) {
+	in := e.kind.toObservedJob(e.job.Object.(client.Object))
+	in.ObservedAt, in.MalformedFields = at, e.job.MalformedFields
+	if e.unchanged {
+		e.job, in.ObservedAt, in.VolumesObservedAt = nil, e.firstSeen, at
 	}
-	s.fold(uid, e, in, !e.fresh)
+	s.foldJob(uid, e, in, !e.unchanged)
 }
 
-// noteAgents takes the node-agents in, and dates those that a node has lost: in a roll-out it gets another one.
-func (s *Store) noteAgents(agents []velero.Agent) {
+// noteAgents records the node-agents, and when a node lost its node-agent: in a rollout the node gets another one.
+func (s *Store) noteAgents(agents []velero.NodeAgent) {
 	ready := map[string]bool{}
 	for _, a := range agents {
 		if ready[a.Node] = ready[a.Node] || a.Ready; ready[a.Node] {
-			delete(s.agentsGone, a.Node)
+			delete(s.lostAgents, a.Node)
 		}
 	}
 	for _, a := range s.agents {
 		if !a.Ready || ready[a.Node] {
 			continue
 		}
-		if s.agentsGone == nil {
-			s.agentsGone = map[string]time.Time{}
+		if s.lostAgents == nil {
+			s.lostAgents = map[string]time.Time{}
 		}
-		s.agentsGone[a.Node] = s.now()
+		s.lostAgents[a.Node] = s.now()
 	}
 	s.agents = agents
-	maps.DeleteFunc(s.agentsGone, func(_ string, gone time.Time) bool { return s.now().Sub(gone) > time.Hour })
+	maps.DeleteFunc(s.lostAgents, func(_ string, gone time.Time) bool { return s.now().Sub(gone) > time.Hour })
 }
 
-// Snapshot returns the present state, with the journal since the last one. The [Watcher] adds what is its own.
+// Snapshot returns the current state, with the changes since the last snapshot. The [Watcher] adds its own state.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for uid, at := range s.unfolded {
 		s.foldVolumesOf(uid, s.jobs[uid], at)
 	}
-	s.ageOut()
-	s.order()
-	if known := keptOf[*corev1.Pod](s, Pods); known.stale {
-		pods := known.byName()
+	s.ageOutJobs()
+	s.updateSortedJobs()
+	if known := keptObjectsOf[*corev1.Pod](s, Pods); known.stale {
+		pods := known.sortedByName()
 		s.server = velero.ServerOf(pods, s.now())
-		s.noteAgents(velero.AgentsOf(pods))
-		s.movers = velero.MoversOf(pods)
-		s.sawServer(s.server)
+		s.noteAgents(velero.NodeAgentsOf(pods))
+		s.movers = velero.FindMovers(pods)
+		s.noteServer(s.server)
 	}
 	s.seq++
 	n := &Snapshot{
 		Seq:               s.seq,
 		At:                s.now(),
-		Jobs:              s.ordered,
-		Active:            s.active,
-		Schedules:         keptOf[*velerov1.Schedule](s, Schedules).byName(),
-		Locations:         keptOf[*velerov1.BackupStorageLocation](s, Locations).byName(),
-		SnapshotLocations: keptOf[*velerov1.VolumeSnapshotLocation](s, SnapshotLocations).byName(),
-		Repositories:      keptOf[*velerov1.BackupRepository](s, Repositories).byName(),
-		Deletions:         keptOf[*velerov1.DeleteBackupRequest](s, Deletions).byName(),
-		Malformed:         s.malformed.sorted(compareMalformed),
+		Jobs:              s.sortedJobs,
+		Active:            s.activeJobs,
+		Schedules:         keptObjectsOf[*veleroapi.Schedule](s, Schedules).sortedByName(),
+		StorageLocations:  keptObjectsOf[*veleroapi.BackupStorageLocation](s, StorageLocations).sortedByName(),
+		SnapshotLocations: keptObjectsOf[*veleroapi.VolumeSnapshotLocation](s, SnapshotLocations).sortedByName(),
+		Repositories:      keptObjectsOf[*veleroapi.BackupRepository](s, Repositories).sortedByName(),
+		DeleteRequests:    keptObjectsOf[*veleroapi.DeleteBackupRequest](s, DeleteRequests).sortedByName(),
+		Malformed:         s.malformed.sortedValues(compareMalformed),
 		Server:            s.server,
 		NodeAgents:        s.agents,
-		AgentsGone:        maps.Clone(s.agentsGone),
+		LostAgents:        maps.Clone(s.lostAgents),
 		movers:            s.movers,
-		Seen:              s.seen,
-		LeftBackups:       s.left.counts[Backups],
-		LeftRestores:      s.left.counts[Restores],
-		LeftOf:            maps.Clone(s.left.ofSchedule),
-		LeftIn:            maps.Clone(s.left.inLocation),
-		EndedWithin:       s.left.within,
+		Events:            s.events,
+		AgedOutBackups:    s.agedOut.counts[Backups],
+		AgedOutRestores:   s.agedOut.counts[Restores],
+		AgedOutBySchedule: maps.Clone(s.agedOut.bySchedule),
+		AgedOutByLocation: maps.Clone(s.agedOut.byLocation),
+		EndedWithin:       s.agedOut.maxAge,
 	}
-	for _, j := range s.active {
-		if location, left := s.left.locations[j.BackupName]; left && j.Kind == job.Restore {
-			if n.leftLocations == nil {
-				n.leftLocations = map[string]string{}
+	for _, j := range s.activeJobs {
+		if location, left := s.agedOut.backupLocations[j.BackupName]; left && j.Kind == job.Restore {
+			if n.agedOutLocations == nil {
+				n.agedOutLocations = map[string]string{}
 			}
-			n.leftLocations[j.BackupName] = location
+			n.agedOutLocations[j.BackupName] = location
 		}
 	}
-	for uid := range s.left.jobs {
+	for uid := range s.agedOut.jobs {
 		if set := s.volumes[uid]; set != nil {
-			n.leftVolumes = append(n.leftVolumes, notEnded(set.fold())...)
+			n.agedOutVolumes = append(n.agedOutVolumes, withoutEndedVolumes(set.mergePending())...)
 		}
 	}
-	n.Changes, n.Dropped = s.journal.take()
+	n.Changes, n.DroppedChanges = s.journal.takeChanges()
 	return n
 }
 
-// order brings the sorted lists up to date with the changed jobs.
-func (s *Store) order() {
-	if len(s.changed) == 0 {
+// updateSortedJobs brings the sorted lists up to date with the changed jobs.
+func (s *Store) updateSortedJobs() {
+	if len(s.changedJobs) == 0 {
 		return
 	}
-	steps := make([]step, 0, len(s.changed))
-	for uid, from := range s.changed {
-		now := step{from: from}
+	steps := make([]jobUpdate, 0, len(s.changedJobs))
+	for uid, from := range s.changedJobs {
+		now := jobUpdate{from: from}
 		if e := s.jobs[uid]; e != nil {
 			now.to, e.published = e.job, e.job
 		}
 		steps = append(steps, now)
 	}
-	clear(s.changed)
-	s.ordered = reorder(s.ordered, steps)
-	s.active = nil
-	for _, j := range s.ordered {
-		if !j.Terminal() {
-			s.active = append(s.active, j)
+	clear(s.changedJobs)
+	s.sortedJobs = applyUpdates(s.sortedJobs, steps)
+	s.activeJobs = nil
+	for _, j := range s.sortedJobs {
+		if !j.IsTerminal() {
+			s.activeJobs = append(s.activeJobs, j)
 		}
 	}
 }
 
-// storeList is a kind's list on its way into a [Store]: a first one object by object, a later one in one step.
-type storeList struct {
+// storeListSink adds a kind's list to a [Store]: the first list object by object, a later one in one step.
+type storeListSink struct {
 	store   *Store
 	kind    *kind
-	era     int // the store's at the start: one that has forgotten everything since wants none of it
+	epoch   int // the store's epoch at the start: a store cleared since then ignores the list
 	first   bool
 	present map[types.UID]struct{}
-	changed []*received
-	count   func(read, total int) // is told how far the list is read; nil for none
+	changed []*receivedObject
+	onRead  func(read, total int) // called with the progress of the list; may be nil
 }
 
-func (s *Store) list(k *kind) *storeList {
+func (s *Store) startList(k *kind) *storeListSink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &storeList{
+	return &storeListSink{
 		store:   s,
 		kind:    k,
-		era:     s.era,
+		epoch:   s.epoch,
 		first:   !s.byKind[k.resource].listed,
 		present: map[types.UID]struct{}{},
 	}
 }
 
-func (l *storeList) add(o *received) {
-	if l.count != nil {
-		defer l.count(1, -1) // without the store's lock
+func (l *storeListSink) addObject(o *receivedObject) {
+	if l.onRead != nil {
+		defer l.onRead(1, -1) // without the store's lock
 	}
-	if !prepare(o.Object, l.kind) {
+	if !prepareObject(o.Object, l.kind) {
 		return
 	}
 	uid := uidOf(o)
@@ -289,55 +296,55 @@ func (l *storeList) add(o *received) {
 	s := l.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.era != l.era {
+	if s.epoch != l.epoch {
 		return
 	}
 	if l.first {
-		s.put(l.kind, o.Object, o.malformed, false)
-		if e := s.jobs[uid]; e != nil && !e.job.Terminal() {
-			s.signal() // a reader waits for it
+		s.putObject(l.kind, o.Object, o.malformed, false)
+		if e := s.jobs[uid]; e != nil && !e.job.IsTerminal() {
+			s.signalUpdate() // a reader waits for running jobs
 		}
 		return
 	}
 	known, held := s.byKind[l.kind.resource].versions[uid]
-	if !held && s.left.stays(l.kind, o.Object, o.malformed, s.now()) {
+	if !held && s.agedOut.isStillAgedOut(l.kind, o.Object, o.malformed, s.now()) {
 		return
 	}
-	if !held || known.resource == "" || known.resource != o.GetResourceVersion() {
+	if !held || known.resourceVersion == "" || known.resourceVersion != o.GetResourceVersion() {
 		l.changed = append(l.changed, o)
 	}
 }
 
-// remove leaves what is there already to the end of the list.
-func (l *storeList) remove(o *received) { delete(l.present, uidOf(o)) }
+// removeObject marks an object as absent. An object already in the store is removed at the end of the list.
+func (l *storeListSink) removeObject(o *receivedObject) { delete(l.present, uidOf(o)) }
 
-func (l *storeList) again(total int) {
-	if l.count != nil {
-		l.count(0, total)
+func (l *storeListSink) restartList(total int) {
+	if l.onRead != nil {
+		l.onRead(0, total)
 	}
 	clear(l.present)
 	l.changed = nil
 }
 
-func (l *storeList) done() {
+func (l *storeListSink) finishList() {
 	s := l.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.era != l.era {
+	if s.epoch != l.epoch {
 		return
 	}
 	h := s.byKind[l.kind.resource]
 	for uid := range h.versions {
 		if _, there := l.present[uid]; !there {
-			s.drop(l.kind, uid)
+			s.dropObject(l.kind, uid)
 		}
 	}
-	s.left.absent(l.kind.resource, l.present)
+	s.agedOut.removeAbsent(l.kind.resource, l.present)
 	for _, o := range l.changed {
 		if _, there := l.present[uidOf(o)]; there {
-			s.put(l.kind, o.Object, o.malformed, h.listed)
+			s.putObject(l.kind, o.Object, o.malformed, h.listed)
 		}
 	}
 	h.listed = true
-	s.signal()
+	s.signalUpdate()
 }

@@ -4,21 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func named(namespace, name string) metav1.ObjectMeta {
@@ -33,27 +31,27 @@ func labelled(namespace, name string, labels ...string) metav1.ObjectMeta {
 	return m
 }
 
-func location(namespace, name string) *velerov1.BackupStorageLocation {
-	return &velerov1.BackupStorageLocation{ObjectMeta: named(namespace, name), Spec: velerov1.BackupStorageLocationSpec{
+func location(namespace, name string) *veleroapi.BackupStorageLocation {
+	return &veleroapi.BackupStorageLocation{ObjectMeta: named(namespace, name), Spec: veleroapi.BackupStorageLocationSpec{
 		Provider:    "aws",
-		StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+		StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}},
 	}}
 }
 
-func dataUpload(namespace, name string, labels ...string) *velerov2alpha1.DataUpload {
-	return &velerov2alpha1.DataUpload{
+func dataUpload(namespace, name string, labels ...string) *veleroapi.DataUpload {
+	return &veleroapi.DataUpload{
 		ObjectMeta: labelled(namespace, name, labels...),
-		Spec: velerov2alpha1.DataUploadSpec{
-			SnapshotType: velerov2alpha1.SnapshotTypeCSI, SourceNamespace: "shop", SourcePVC: "data",
+		Spec: veleroapi.DataUploadSpec{
+			SnapshotType: veleroapi.SnapshotTypeCSI, SourceNamespace: "shop", SourcePVC: "data",
 			BackupStorageLocation: "default", OperationTimeout: metav1.Duration{Duration: time.Hour},
 		},
 	}
 }
 
-func podVolumeBackup(namespace, name string, labels ...string) *velerov1.PodVolumeBackup {
-	return &velerov1.PodVolumeBackup{
+func podVolumeBackup(namespace, name string, labels ...string) *veleroapi.PodVolumeBackup {
+	return &veleroapi.PodVolumeBackup{
 		ObjectMeta: labelled(namespace, name, labels...),
-		Spec: velerov1.PodVolumeBackupSpec{
+		Spec: veleroapi.PodVolumeBackupSpec{
 			Node: "n1", Volume: "data", Pod: corev1.ObjectReference{Namespace: "shop", Name: "web-0"},
 		},
 	}
@@ -65,11 +63,11 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 	w := c.watch(Options{Namespace: ns})
 	w.until("the watch is live", isLive)
 
-	backup := &velerov1.Backup{ObjectMeta: named(ns, "nightly")}
-	restore := &velerov1.Restore{ObjectMeta: named(ns, "back"), Spec: velerov1.RestoreSpec{BackupName: "nightly"}}
+	backup := &veleroapi.Backup{ObjectMeta: named(ns, "nightly")}
+	restore := &veleroapi.Restore{ObjectMeta: named(ns, "back"), Spec: veleroapi.RestoreSpec{BackupName: "nightly"}}
 	c.create(backup, restore)
-	ofBackup := []string{velerov1.BackupUIDLabel, string(backup.UID), velerov1.BackupNameLabel, "nightly"}
-	ofRestore := []string{velerov1.RestoreUIDLabel, string(restore.UID)}
+	ofBackup := []string{veleroapi.BackupUIDLabel, string(backup.UID), veleroapi.BackupNameLabel, "nightly"}
+	ofRestore := []string{veleroapi.RestoreUIDLabel, string(restore.UID)}
 	server := &corev1.Pod{
 		ObjectMeta: labelled(ns, "velero-1", "deploy", "velero", "component", "velero"),
 		Spec: corev1.PodSpec{
@@ -86,9 +84,9 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 	}
 	c.create(
 		podVolumeBackup(ns, "pvb", ofBackup...),
-		podVolumeBackup(ns, "by-name-only", velerov1.BackupNameLabel, "nightly"),
+		podVolumeBackup(ns, "by-name-only", veleroapi.BackupNameLabel, "nightly"),
 		dataUpload(ns, "du", ofBackup...),
-		&velerov1.PodVolumeRestore{ObjectMeta: labelled(ns, "pvr", ofRestore...), Spec: velerov1.PodVolumeRestoreSpec{
+		&veleroapi.PodVolumeRestore{ObjectMeta: labelled(ns, "pvr", ofRestore...), Spec: veleroapi.PodVolumeRestoreSpec{
 			Volume:                "data",
 			Pod:                   corev1.ObjectReference{Namespace: "shop", Name: "web-0"},
 			RepoIdentifier:        "r",
@@ -96,27 +94,27 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 			SourceNamespace:       "shop",
 			BackupStorageLocation: "default",
 		}},
-		&velerov2alpha1.DataDownload{
+		&veleroapi.DataDownload{
 			ObjectMeta: labelled(ns, "dd", ofRestore...),
-			Spec: velerov2alpha1.DataDownloadSpec{
-				TargetVolume:          velerov2alpha1.TargetVolumeSpec{PVC: "data", Namespace: "shop"},
+			Spec: veleroapi.DataDownloadSpec{
+				TargetVolume:          veleroapi.TargetVolumeSpec{PVC: "data", Namespace: "shop"},
 				SourceNamespace:       "shop",
 				BackupStorageLocation: "default",
 				SnapshotID:            "s",
 				OperationTimeout:      metav1.Duration{Duration: time.Hour},
 			},
 		},
-		&velerov1.Schedule{ObjectMeta: named(ns, "daily"), Spec: velerov1.ScheduleSpec{Schedule: "@daily"}},
+		&veleroapi.Schedule{ObjectMeta: named(ns, "daily"), Spec: veleroapi.ScheduleSpec{Schedule: "@daily"}},
 		location(ns, "default"),
-		&velerov1.BackupRepository{ObjectMeta: named(ns, "repo"), Spec: velerov1.BackupRepositorySpec{
+		&veleroapi.BackupRepository{ObjectMeta: named(ns, "repo"), Spec: veleroapi.BackupRepositorySpec{
 			VolumeNamespace:       "shop",
 			BackupStorageLocation: "default",
 			RepositoryType:        "kopia",
 			MaintenanceFrequency:  metav1.Duration{Duration: time.Hour},
 		}},
-		&velerov1.DeleteBackupRequest{
+		&veleroapi.DeleteBackupRequest{
 			ObjectMeta: named(ns, "delete"),
-			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "nightly"},
+			Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: "nightly"},
 		},
 		server,
 		agent,
@@ -142,7 +140,7 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 
 	s := w.until("all kinds are there", func(s *Snapshot) bool {
 		return len(s.Jobs) == 2 && len(jobNamed(s, "nightly").Volumes) == 2 && len(jobNamed(s, "back").Volumes) == 2 &&
-			len(s.Schedules) == 1 && len(s.Locations) == 1 && len(s.Repositories) == 1 && len(s.Deletions) == 1 &&
+			len(s.Schedules) == 1 && len(s.StorageLocations) == 1 && len(s.Repositories) == 1 && len(s.DeleteRequests) == 1 &&
 			s.Server.Running && len(s.NodeAgents) == 1 && isLive(s)
 	})
 	if v := jobNamed(s, "nightly").Volumes; v[0].Kind != velero.DataUpload || v[0].Name != "du" || v[1].Name != "pvb" {
@@ -158,8 +156,8 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 	if a := s.NodeAgents[0]; a.Node != "n1" || a.Pod != "node-agent-x" {
 		t.Errorf("agent: %+v", a)
 	}
-	if len(s.Active) != 2 || s.Namespace != ns || s.NamespaceFrom != FromFlag {
-		t.Errorf("%d active jobs in %s from %s", len(s.Active), s.Namespace, s.NamespaceFrom)
+	if len(s.Active) != 2 || s.Namespace != ns || s.NamespaceOrigin != OriginFlag {
+		t.Errorf("%d active jobs in %s from %s", len(s.Active), s.Namespace, s.NamespaceOrigin)
 	}
 	for _, source := range s.Sources {
 		want := 1
@@ -167,7 +165,7 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 		case PodVolumeBackups, Pods:
 			want = 2
 		}
-		if source.State != SourceLive || source.Objects != want {
+		if source.State != SourceLive || source.ObjectCount != want {
 			t.Errorf("source %+v, want %d objects", source, want)
 		}
 	}
@@ -179,7 +177,7 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 	if err := c.Delete(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
-	again := &velerov1.Backup{ObjectMeta: named(ns, "nightly")}
+	again := &veleroapi.Backup{ObjectMeta: named(ns, "nightly")}
 	c.create(again)
 	s = w.until("the new backup has replaced the old one", func(s *Snapshot) bool {
 		j := jobNamed(s, "nightly")
@@ -202,15 +200,15 @@ func jobNamed(s *Snapshot, name string) *job.Job {
 func TestForbiddenKindsNeverStopTheOthers(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("restricted")
-	c.create(&velerov1.Backup{ObjectMeta: named(ns, "seen")}, &velerov1.Restore{ObjectMeta: named(ns, "hidden")})
-	cfg := c.user("restricted-reader", ns, mayRead(velerov1.SchemeGroupVersion.Group, "backups"))
+	c.create(&veleroapi.Backup{ObjectMeta: named(ns, "seen")}, &veleroapi.Restore{ObjectMeta: named(ns, "hidden")})
+	cfg := c.user("restricted-reader", ns, mayRead(veleroapi.GroupVersion.Group, "backups"))
 	w := c.watch(Options{Config: cfg, Namespace: ns})
 
 	s := w.until("the watch is live", isLive)
 	if len(s.Jobs) != 1 || s.Jobs[0].Name != "seen" {
 		t.Errorf("jobs: %v", s.Jobs)
 	}
-	if s.Server.Visible || s.Environment(time.Now()).Server.Visible {
+	if s.Server.Visible || s.BuildWorld(time.Now()).Server.Visible {
 		t.Error("the server is called visible, though pods are forbidden")
 	}
 	for _, source := range s.Sources {
@@ -225,7 +223,7 @@ func TestForbiddenKindsNeverStopTheOthers(t *testing.T) {
 	binding := c.grant(
 		ns,
 		"restricted-reader",
-		mayRead(velerov1.SchemeGroupVersion.Group, "restores"),
+		mayRead(veleroapi.GroupVersion.Group, "restores"),
 		mayRead("", "pods"),
 	)
 	w.until("what was granted is there by itself", func(s *Snapshot) bool {
@@ -254,9 +252,9 @@ func TestForbiddenKindsNeverStopTheOthers(t *testing.T) {
 func TestMissingKindsAreTakenUpLater(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("lacking")
-	backup := &velerov1.Backup{ObjectMeta: named(ns, "b")}
+	backup := &veleroapi.Backup{ObjectMeta: named(ns, "b")}
 	c.create(backup)
-	c.create(dataUpload(ns, "du", velerov1.BackupUIDLabel, string(backup.UID)))
+	c.create(dataUpload(ns, "du", veleroapi.BackupUIDLabel, string(backup.UID)))
 	w := c.watch(Options{Namespace: ns})
 	w.until("the volume is there", func(s *Snapshot) bool { return len(s.Jobs) == 1 && len(s.Jobs[0].Volumes) == 1 })
 
@@ -269,10 +267,10 @@ func TestMissingKindsAreTakenUpLater(t *testing.T) {
 		t.Errorf("jobs %v, want one without volumes", s.Jobs)
 	}
 
-	if err := testbed.InstallCRDs(t.Context(), c.Config(), "datauploads", "datadownloads"); err != nil {
+	if err := testbed.InstallCRDs(t.Context(), c.RESTConfig(), "datauploads", "datadownloads"); err != nil {
 		t.Fatal(err)
 	}
-	c.create(dataUpload(ns, "du2", velerov1.BackupUIDLabel, string(backup.UID)))
+	c.create(dataUpload(ns, "du2", veleroapi.BackupUIDLabel, string(backup.UID)))
 	w.until("the kinds are there by themselves", func(s *Snapshot) bool {
 		return sourceState(s, DataUploads) == SourceLive && sourceState(s, DataDownloads) == SourceLive &&
 			len(s.Jobs[0].Volumes) == 1 && s.Jobs[0].Volumes[0].Name == "du2" && isLive(s)
@@ -283,9 +281,9 @@ func TestClusterWithoutVelero(t *testing.T) {
 	c := newCluster(t)
 	c.removeCRDs()
 	w := c.watch(Options{})
-	s := w.until("all kinds are missing", func(s *Snapshot) bool { return isLive(s) && s.Notice != "" })
-	if s.Namespace != "velero" || s.NamespaceFrom != FromFallback || !strings.Contains(s.Notice, "not installed") {
-		t.Errorf("namespace %q from %q, notice %q", s.Namespace, s.NamespaceFrom, s.Notice)
+	s := w.until("all kinds are missing", func(s *Snapshot) bool { return isLive(s) && s.NamespaceNotice != "" })
+	if s.Namespace != "velero" || s.NamespaceOrigin != OriginFallback || !strings.Contains(s.NamespaceNotice, "not installed") {
+		t.Errorf("namespace %q from %q, notice %q", s.Namespace, s.NamespaceOrigin, s.NamespaceNotice)
 	}
 	for _, source := range s.Sources {
 		if source.Resource != Pods && (source.State != SourceMissing || !strings.Contains(source.Err, "CRD")) {
@@ -293,17 +291,17 @@ func TestClusterWithoutVelero(t *testing.T) {
 		}
 	}
 
-	if err := testbed.InstallCRDs(t.Context(), c.Config()); err != nil {
+	if err := testbed.InstallCRDs(t.Context(), c.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
 	ns := c.namespace("found-later")
-	c.create(location(ns, "default"), &velerov1.Backup{ObjectMeta: named(ns, "first")})
+	c.create(location(ns, "default"), &veleroapi.Backup{ObjectMeta: named(ns, "first")})
 	s = w.until(
 		"Velero is found by itself",
 		func(s *Snapshot) bool { return isLive(s) && s.Namespace == ns && len(s.Jobs) == 1 },
 	)
-	if s.NamespaceFrom != FromSearch || s.Notice != "" {
-		t.Errorf("from %q, notice %q", s.NamespaceFrom, s.Notice)
+	if s.NamespaceOrigin != OriginSearch || s.NamespaceNotice != "" {
+		t.Errorf("from %q, notice %q", s.NamespaceOrigin, s.NamespaceNotice)
 	}
 	c.forgetLocations()
 }
@@ -311,7 +309,7 @@ func TestClusterWithoutVelero(t *testing.T) {
 func TestCredentialsThatExpireAreRenewed(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("expiring")
-	backup := &velerov1.Backup{ObjectMeta: named(ns, "kept")}
+	backup := &veleroapi.Backup{ObjectMeta: named(ns, "kept")}
 	c.create(backup)
 	bad, good := c.serviceAccount(ns, "first"), c.serviceAccount(ns, "second")
 	renewed := make(chan struct{})
@@ -336,7 +334,7 @@ func TestCredentialsThatExpireAreRenewed(t *testing.T) {
 
 	// The kubeconfig gets another token; nobody presses a key.
 	close(renewed)
-	backup.Status.Phase = velerov1.BackupPhaseInProgress
+	backup.Status.Phase = veleroapi.BackupPhaseInProgress
 	if err := c.Update(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
@@ -349,27 +347,27 @@ func TestHostileTextComesOutTame(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("hostile")
 	const evil = "a\x1b]52;c;ZXZpbA==\x07\u009b2J\u202e\u200b\U000e0041\x7f"
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{
+	backup := &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ns, Name: "b",
 		Annotations: map[string]string{"note": evil, corev1.LastAppliedConfigAnnotation: "{}"},
-	}, Spec: velerov1.BackupSpec{StorageLocation: evil}, Status: velerov1.BackupStatus{
-		Phase:            velerov1.BackupPhaseFailed,
+	}, Spec: veleroapi.BackupSpec{StorageLocation: evil}, Status: veleroapi.BackupStatus{
+		Phase:            veleroapi.BackupPhaseFailed,
 		FailureReason:    evil + strings.Repeat("x", 10_000),
 		ValidationErrors: []string{evil},
 	}}
 	c.create(backup)
-	pvb := podVolumeBackup(ns, "v", velerov1.BackupUIDLabel, string(backup.UID))
+	pvb := podVolumeBackup(ns, "v", veleroapi.BackupUIDLabel, string(backup.UID))
 	pvb.Spec.Pod.Name, pvb.Status.Message = evil, evil
 	bsl := location(ns, "l")
 	bsl.Status.Message = evil
 	c.create(pvb, bsl)
 	w := c.watch(Options{Namespace: ns})
 	s := w.until("all is there", func(s *Snapshot) bool {
-		return isLive(s) && len(s.Jobs) == 1 && len(s.Jobs[0].Volumes) == 1 && len(s.Locations) == 1
+		return isLive(s) && len(s.Jobs) == 1 && len(s.Jobs[0].Volumes) == 1 && len(s.StorageLocations) == 1
 	})
 	j := s.Jobs[0]
 	text, err := json.Marshal(
-		[]any{j.Object, j.Volumes, j.FailureReason, j.StorageLocation, j.ValidationErrors, s.Locations},
+		[]any{j.Object, j.Volumes, j.FailureReason, j.StorageLocation, j.ValidationErrors, s.StorageLocations},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -398,9 +396,9 @@ func TestHostileTextComesOutTame(t *testing.T) {
 func TestJournalHasEveryChange(t *testing.T) {
 	c := newCluster(t)
 	ns := c.namespace("journal")
-	restore := &velerov1.Restore{ObjectMeta: named(ns, "r")}
+	restore := &veleroapi.Restore{ObjectMeta: named(ns, "r")}
 	c.create(restore)
-	w := c.watch(Options{Namespace: ns, Journal: 1000})
+	w := c.watch(Options{Namespace: ns, JournalLimit: 1000})
 	w.until("the watch is live", isLive)
 
 	const patches = 100
@@ -473,8 +471,8 @@ func TestNextEndsWithItsContextAndTheWatcher(t *testing.T) {
 			break
 		}
 	}
-	if s := w.Latest(); s.Namespace != "nowhere" || !strings.Contains(s.Notice, "no namespace nowhere") {
-		t.Errorf("namespace %q, notice %q", s.Namespace, s.Notice)
+	if s := w.Latest(); s.Namespace != "nowhere" || !strings.Contains(s.NamespaceNotice, "no namespace nowhere") {
+		t.Errorf("namespace %q, notice %q", s.Namespace, s.NamespaceNotice)
 	}
 }
 
@@ -489,18 +487,18 @@ func TestSnapshotsComeApart(t *testing.T) {
 		lost  bool
 	}{
 		"the first":        {0, Live, 0, 0, false},
-		"connecting":       {time.Millisecond, Connecting, defaultWindow, defaultWindow, false},
-		"live, just told":  {time.Millisecond, Live, 3 * defaultWindow, 4 * defaultWindow, false},
-		"live, after long": {time.Minute, Live, defaultWindow, defaultWindow, false},
-		"no longer live":   {time.Millisecond, Live, defaultWindow, defaultWindow, true},
+		"connecting":       {time.Millisecond, Connecting, defaultBatchWindow, defaultBatchWindow, false},
+		"live, just told":  {time.Millisecond, Live, 3 * defaultBatchWindow, 4 * defaultBatchWindow, false},
+		"live, after long": {time.Minute, Live, defaultBatchWindow, defaultBatchWindow, false},
+		"no longer live":   {time.Millisecond, Live, defaultBatchWindow, defaultBatchWindow, true},
 	} {
-		w := &Watcher{opts: Options{}.withDefaults(), liveness: &liveness{now: livenessState{lost: c.lost}}}
+		w := &Watcher{opts: Options{}.withDefaults(), liveness: &liveness{current: livenessState{lost: c.lost}}}
 		w.latest.Store(&Snapshot{Health: Health{State: c.state}})
 		if c.told > 0 {
 			told := time.Now().Add(-c.told)
-			w.told.Store(&told)
+			w.lastPublished.Store(&told)
 		}
-		if wait := w.gathers(); wait < c.least || wait > c.most {
+		if wait := w.gatherDelay(); wait < c.least || wait > c.most {
 			t.Errorf("%s: %s", name, wait)
 		}
 	}

@@ -20,114 +20,118 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 )
 
-// Options say where indexes are kept and how many. A zero field means its default.
+// Options set where indexes are kept and how many. A zero field means its default.
 type Options struct {
-	// Dir is made when it is needed. If it is empty, indexes are kept in memory only.
+	// Dir is the folder on disk, created when needed. If it is empty, indexes are kept in memory only.
 	Dir string
-	// Cluster says whose backups these are, in any words: a cluster that was
-	// restored from another's etcd has backups of the same uids.
+	// Cluster is any text that names the cluster: a cluster that was restored from another cluster's etcd has backups
+	// with the same uids.
 	Cluster string
-	// Identify returns the uid of the cluster's namespace kube-system, empty if it may not be read. It is called when
-	// there is a file to be read or written, and until it has answered once; with an error, the disk is not used
-	// any more. nil for a cluster that has none.
+	// Identify returns the uid of the cluster's namespace kube-system, empty if it may not be read. It is called when a
+	// file is to be read or written, until it has succeeded once; after an error, the disk is no longer used. It is nil
+	// for a cluster without an identity.
 	Identify func(context.Context) (types.UID, error)
-	// Files and Bytes bound what is on disk, least recently used first; default 64 files, 256 MiB.
-	Files  int
-	Bytes  int64
-	Held   int              // how many indexes stay in memory; default 4
-	Clock  func() time.Time // our own clock; default time.Now
-	Failed func(error)      // called if the disk cannot be used; the cache then does without it
+	// MaxFiles and Bytes limit the files on disk; the least recently used are removed first. Default: 64 files, 256 MiB.
+	MaxFiles int
+	MaxBytes int64
+	MaxHeld  int              // how many indexes stay in memory; default 4
+	Clock    func() time.Time // our own clock; default time.Now
+	OnError  func(error)      // called if the disk cannot be used; the cache then works without it
 }
 
-// Cache holds indexes of one cluster's backups by the backups' uids. It may be used by
-// several goroutines, and its folder by several programs.
+// Cache holds the indexes of one cluster's backups by the backups' uids. Several goroutines may use it, and several
+// programs its folder.
 type Cache struct {
-	disk   disk
-	most   int
-	failed func(error)
+	disk    diskStore
+	maxHeld int
+	onError func(error)
 
-	mu      sync.Mutex
-	held    []entry // used last comes last
-	flights map[string]*flight
+	mu    sync.Mutex
+	held  []heldEntry // the most recently used last
+	reads map[string]*sharedRead
 }
 
-type entry struct {
+type heldEntry struct {
 	uid   string
 	index *collector.Index
 }
 
-// Open makes a Cache. It touches nothing yet.
+// Open returns a Cache. It does not access the disk yet.
 func Open(o Options) *Cache {
 	sum := sha256.Sum256([]byte(o.Cluster))
 	c := &Cache{
-		disk: disk{cluster: hex.EncodeToString(sum[:8]), Dir: statedir.Dir{
-			Path: o.Dir, Suffix: suffix, Files: cmp.Or(o.Files, 64), Bytes: cmp.Or(o.Bytes, 256<<20), Clock: o.Clock,
-		}, identity: &identity{address: o.Cluster, identify: o.Identify}},
-		most: cmp.Or(o.Held, 4), failed: o.Failed, flights: map[string]*flight{},
+		disk: diskStore{cluster: hex.EncodeToString(sum[:8]), Dir: statedir.Dir{
+			Path:     o.Dir,
+			Suffix:   fileSuffix,
+			MaxFiles: cmp.Or(o.MaxFiles, 64),
+			MaxBytes: cmp.Or(o.MaxBytes, 256<<20),
+			Clock:    o.Clock,
+		}, identity: &clusterIdentity{address: o.Cluster, identify: o.Identify}},
+		maxHeld: cmp.Or(o.MaxHeld, 4), onError: o.OnError, reads: map[string]*sharedRead{},
 	}
 	if c.disk.Clock == nil {
 		c.disk.Clock = time.Now
 	}
-	if c.failed == nil {
-		c.failed = func(error) {}
+	if c.onError == nil {
+		c.onError = func(error) {}
 	}
 	return c
 }
 
-// Read reads a backup's tarball. Like [collector.Read] it may return both an index and an error.
-type Read func(ctx context.Context) (*collector.Index, error)
+// ReadFunc reads a backup's tarball. Like [collector.Read] it may return both an index and an error.
+type ReadFunc func(ctx context.Context) (*collector.Index, error)
 
-// Index returns the index of the backup with the given uid. If the cache has none, read is called: once for all who
-// ask meanwhile, under a context that ends when the last of them has gone. That last one waits until read has cleaned
-// up; the others return at once when their ctx ends.
+// GetOrReadIndex returns the index of the backup with the given uid. If the cache has none, it calls read once for all
+// concurrent callers, with a context that ends when the last of them has left. The last caller waits until read has
+// cleaned up; the others return at once when their ctx ends.
 //
-// What read returned with an error is passed on, and not kept.
-func (c *Cache) Index(ctx context.Context, uid string, read Read) (*collector.Index, error) {
+// An index that read returns with an error is passed on, but not kept.
+func (c *Cache) GetOrReadIndex(ctx context.Context, uid string, read ReadFunc) (*collector.Index, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if x := c.get(uid); x != nil {
+	if x := c.findHeldIndex(uid); x != nil {
 		return x, nil
 	}
-	f := c.board(ctx, uid, read)
+	f := c.joinRead(ctx, uid, read)
 	select {
-	case <-f.landed:
+	case <-f.done:
 		return f.index, f.err
 	case <-ctx.Done():
-		if c.leave(uid, f) {
-			<-f.landed
+		if c.leaveRead(uid, f) {
+			<-f.done
 		}
 		return nil, context.Cause(ctx)
 	}
 }
 
-// flight is one reading that several wait for.
-type flight struct {
+// sharedRead is one read that several callers wait for.
+type sharedRead struct {
 	cancel  context.CancelFunc
-	waiting int // guarded by the cache's mutex
-	landed  chan struct{}
-	index   *collector.Index // set before landed is closed
+	waiters int // guarded by the cache's mutex
+	done    chan struct{}
+	index   *collector.Index // set before done is closed
 	err     error
 }
 
-// board joins the reading of a backup, or begins it.
-func (c *Cache) board(ctx context.Context, uid string, read Read) *flight {
+// joinRead joins the running read of a backup, or starts one.
+func (c *Cache) joinRead(ctx context.Context, uid string, read ReadFunc) *sharedRead {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.flights[uid]; f != nil {
-		f.waiting++
+	if f := c.reads[uid]; f != nil {
+		f.waiters++
 		return f
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight{cancel: cancel, waiting: 1, landed: make(chan struct{})}
-	c.flights[uid] = f
-	go c.fly(own, f, uid, read)
+	f := &sharedRead{cancel: cancel, waiters: 1, done: make(chan struct{})}
+	c.reads[uid] = f
+	go c.runRead(own, f, uid, read)
 	return f
 }
 
-// fly reads a backup for all who wait. A panic becomes their error: the terminal must be restored.
-func (c *Cache) fly(ctx context.Context, f *flight, uid string, read Read) {
-	defer close(f.landed)
+// runRead reads a backup for all waiters. A panic becomes their error: the terminal must be restored.
+func (c *Cache) runRead(ctx context.Context, f *sharedRead, uid string, read ReadFunc) {
+	defer close(f.done)
 	defer f.cancel()
 	defer func() {
 		if value := recover(); value != nil {
@@ -135,52 +139,52 @@ func (c *Cache) fly(ctx context.Context, f *flight, uid string, read Read) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.flights[uid] == f {
-			delete(c.flights, uid)
+		if c.reads[uid] == f {
+			delete(c.reads, uid)
 		}
 	}()
-	f.index, f.err = c.load(ctx, uid, read)
+	f.index, f.err = c.loadIndex(ctx, uid, read)
 }
 
-// leave takes one who waits off. After the last one the reading is cancelled.
-func (c *Cache) leave(uid string, f *flight) (last bool) {
+// leaveRead removes a waiter, and cancels the read after the last one.
+func (c *Cache) leaveRead(uid string, f *sharedRead) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f.waiting--
-	if f.waiting > 0 {
+	f.waiters--
+	if f.waiters > 0 {
 		return false
 	}
 	f.cancel()
-	if c.flights[uid] == f {
-		delete(c.flights, uid)
+	if c.reads[uid] == f {
+		delete(c.reads, uid)
 	}
 	return true
 }
 
-func (c *Cache) load(ctx context.Context, uid string, read Read) (*collector.Index, error) {
-	x, err := c.disk.load(ctx, uid)
+func (c *Cache) loadIndex(ctx context.Context, uid string, read ReadFunc) (*collector.Index, error) {
+	x, err := c.disk.loadIndex(ctx, uid)
 	if err != nil {
-		c.failed(err)
+		c.onError(err)
 	}
 	if x != nil {
-		c.put(uid, x)
+		c.keepIndex(uid, x)
 		return x, nil
 	}
 	x, err = read(ctx)
 	if err != nil || x == nil {
 		return x, err
 	}
-	c.put(uid, x)
-	if err := c.disk.store(ctx, uid, x); err != nil {
-		c.failed(err)
+	c.keepIndex(uid, x)
+	if err := c.disk.saveIndex(ctx, uid, x); err != nil {
+		c.onError(err)
 	}
 	return x, nil
 }
 
-func (c *Cache) get(uid string) *collector.Index {
+func (c *Cache) findHeldIndex(uid string) *collector.Index {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.held, func(e entry) bool { return e.uid == uid })
+	i := slices.IndexFunc(c.held, func(e heldEntry) bool { return e.uid == uid })
 	if i < 0 {
 		return nil
 	}
@@ -189,84 +193,85 @@ func (c *Cache) get(uid string) *collector.Index {
 	return e.index
 }
 
-func (c *Cache) put(uid string, x *collector.Index) {
+func (c *Cache) keepIndex(uid string, x *collector.Index) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held = slices.DeleteFunc(c.held, func(e entry) bool { return e.uid == uid })
-	c.held = append(c.held, entry{uid, x})
-	if extra := len(c.held) - c.most; extra > 0 {
+	c.held = slices.DeleteFunc(c.held, func(e heldEntry) bool { return e.uid == uid })
+	c.held = append(c.held, heldEntry{uid, x})
+	if extra := len(c.held) - c.maxHeld; extra > 0 {
 		c.held = slices.Delete(c.held, 0, extra)
 	}
 }
 
-const suffix = ".index"
+const fileSuffix = ".index"
 
-// plainUID is what Kubernetes makes of uids, and safe as a file's name.
+// plainUID matches uids as Kubernetes creates them, which are safe in file names.
 var plainUID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z-]{0,63}$`)
 
-// identity asks once which cluster the cache is of.
-type identity struct {
+// clusterIdentity identifies the cache's cluster, once.
+type clusterIdentity struct {
 	address  string
 	identify func(context.Context) (types.UID, error)
 
-	mu     sync.Mutex
-	uid    types.UID
-	known  bool
-	failed bool // and the disk is not used
+	mu         sync.Mutex
+	uid        types.UID
+	identified bool
+	failed     bool // the disk is not used then
 }
 
-// errUnidentified is of a cluster that did not say which one it is.
+// errUnidentified means that the cluster could not be identified.
 var errUnidentified = errors.New("the cluster is not identified")
 
-// cluster returns errUnidentified, without another question, after the first error.
-func (i *identity) cluster(ctx context.Context) (statedir.Cluster, error) {
+// identifyCluster returns the identity of the cluster. After the first error it returns errUnidentified without
+// another request.
+func (i *clusterIdentity) identifyCluster(ctx context.Context) (statedir.ClusterID, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
 	case i.failed:
-		return statedir.Cluster{}, errUnidentified
-	case !i.known && i.identify != nil:
+		return statedir.ClusterID{}, errUnidentified
+	case !i.identified && i.identify != nil:
 		uid, err := i.identify(ctx)
 		if err != nil {
-			i.failed = ctx.Err() == nil // who was called off did not hear the answer
-			return statedir.Cluster{}, fmt.Errorf("%w: %w", errUnidentified, err)
+			i.failed = ctx.Err() == nil // a cancelled caller did not get the answer
+			return statedir.ClusterID{}, fmt.Errorf("%w: %w", errUnidentified, err)
 		}
 		i.uid = uid
 	}
-	i.known = true
-	return statedir.Cluster{Address: i.address, UID: string(i.uid), Identified: true}, nil
+	i.identified = true
+	return statedir.ClusterID{Address: i.address, UID: string(i.uid), Identified: true}, nil
 }
 
-// disk is the part of the cache that outlives the program.
-type disk struct {
+// diskStore is the part of the cache that outlives the program.
+type diskStore struct {
 	statedir.Dir
 	cluster  string // as part of a file's name
-	identity *identity
+	identity *clusterIdentity
 }
 
-// indexFormat is the version of what is sealed: the encoding of an index has its own.
+// indexFormat is the version of the sealed content; the encoding of an index has its own version.
 const indexFormat = 1
 
-// header says what the file of a backup is of.
-func (d disk) header(ctx context.Context, uid string) (statedir.Header, error) {
-	cluster, err := d.identity.cluster(ctx)
+// fileHeader returns the header of a backup's file.
+func (d diskStore) fileHeader(ctx context.Context, uid string) (statedir.Header, error) {
+	cluster, err := d.identity.identifyCluster(ctx)
 	return statedir.Header{Kind: "index", Format: indexFormat, Cluster: cluster, Backup: uid}, err
 }
 
-func (d disk) file(uid string) string { return d.cluster + "-" + uid + suffix }
+func (d diskStore) fileName(uid string) string { return d.cluster + "-" + uid + fileSuffix }
 
-func (d disk) keeps(uid string) bool { return d.Path != "" && plainUID.MatchString(uid) }
+func (d diskStore) canStore(uid string) bool { return d.Path != "" && plainUID.MatchString(uid) }
 
-// load reads an index. It is nil if there is none, and with an error if there is one that cannot be used.
-func (d disk) load(ctx context.Context, uid string) (*collector.Index, error) {
-	if !d.keeps(uid) || !d.Has(d.file(uid)) {
+// loadIndex reads an index. It returns nil if there is none, and an error if the file cannot be used.
+func (d diskStore) loadIndex(ctx context.Context, uid string) (*collector.Index, error) {
+	if !d.canStore(uid) || !d.Exists(d.fileName(uid)) {
 		return nil, nil
 	}
-	want, err := d.header(ctx, uid)
+	want, err := d.fileHeader(ctx, uid)
 	if err != nil {
 		return nil, fmt.Errorf("reading a cached index: %w", err)
 	}
-	_, data, err := d.ReadSealed(d.file(uid), d.Bytes, want)
+	_, data, err := d.ReadSealed(d.fileName(uid), d.MaxBytes, want)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -275,18 +280,18 @@ func (d disk) load(ctx context.Context, uid string) (*collector.Index, error) {
 	}
 	x := &collector.Index{}
 	if err := x.UnmarshalBinary(data); err != nil {
-		return nil, fmt.Errorf("reading a cached index: %w", err) // store replaces it
+		return nil, fmt.Errorf("reading a cached index: %w", err) // saveIndex replaces the file
 	}
-	_ = d.Touch(d.file(uid)) // only says that it was used
+	_ = d.Touch(d.fileName(uid)) // only records the use
 	return x, nil
 }
 
-// store writes an index, whole or not at all, and makes room.
-func (d disk) store(ctx context.Context, uid string, x *collector.Index) error {
-	if !d.keeps(uid) {
+// saveIndex writes an index, in full or not at all, and removes the oldest files beyond the limits.
+func (d diskStore) saveIndex(ctx context.Context, uid string, x *collector.Index) error {
+	if !d.canStore(uid) {
 		return nil
 	}
-	header, err := d.header(ctx, uid)
+	header, err := d.fileHeader(ctx, uid)
 	if err != nil {
 		return fmt.Errorf("caching an index: %w", err)
 	}
@@ -294,10 +299,10 @@ func (d disk) store(ctx context.Context, uid string, x *collector.Index) error {
 	if err != nil {
 		return fmt.Errorf("encoding an index: %w", err)
 	}
-	if int64(len(data)) > d.Bytes {
+	if int64(len(data)) > d.MaxBytes {
 		return nil
 	}
-	if err := d.WriteSealed(d.file(uid), header, data); err != nil {
+	if err := d.WriteSealed(d.fileName(uid), header, data); err != nil {
 		return fmt.Errorf("caching an index: %w", err)
 	}
 	return nil

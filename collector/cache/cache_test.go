@@ -33,16 +33,16 @@ func capture(t *testing.T) *collector.Index {
 }
 
 // counted is a Read that gives x and counts how often it is asked.
-func counted(x *collector.Index, calls *int) Read {
+func counted(x *collector.Index, calls *int) ReadFunc {
 	return func(context.Context) (*collector.Index, error) {
 		*calls++
 		return x, nil
 	}
 }
 
-func ask(t *testing.T, c *Cache, uid string, read Read) *collector.Index {
+func ask(t *testing.T, c *Cache, uid string, read ReadFunc) *collector.Index {
 	t.Helper()
-	x, err := c.Index(t.Context(), uid, read)
+	x, err := c.GetOrReadIndex(t.Context(), uid, read)
 	if err != nil || x == nil {
 		t.Fatalf("%s: %v, %v", uid, x, err)
 	}
@@ -54,7 +54,7 @@ func failTest(t *testing.T) func(error) {
 }
 
 // fileOf is the name of a backup's file where no cluster is given.
-func fileOf(uid string) string { return Open(Options{}).disk.cluster + "-" + uid + suffix }
+func fileOf(uid string) string { return Open(Options{}).disk.cluster + "-" + uid + fileSuffix }
 
 // names lists a folder, without what stands for the cluster.
 func names(t *testing.T, dir string) string {
@@ -73,7 +73,7 @@ func names(t *testing.T, dir string) string {
 func TestReadOnce(t *testing.T) {
 	x, calls := capture(t), 0
 	dir := filepath.Join(t.TempDir(), "veltui", "indexes")
-	c := Open(Options{Dir: dir, Failed: failTest(t)})
+	c := Open(Options{Dir: dir, OnError: failTest(t)})
 	for range 3 {
 		if ask(t, c, "a-1", counted(x, &calls)) != x {
 			t.Error("another index")
@@ -88,9 +88,9 @@ func TestReadOnce(t *testing.T) {
 		}
 	}
 	// Another run of the program.
-	again := ask(t, Open(Options{Dir: dir, Failed: failTest(t)}), "a-1", counted(nil, &calls))
-	if calls != 1 || again.Items() != x.Items() || again.NamesOnly {
-		t.Errorf("read %d times, %d items of %d", calls, again.Items(), x.Items())
+	again := ask(t, Open(Options{Dir: dir, OnError: failTest(t)}), "a-1", counted(nil, &calls))
+	if calls != 1 || again.ItemCount() != x.ItemCount() || again.NamesOnly {
+		t.Errorf("read %d times, %d items of %d", calls, again.ItemCount(), x.ItemCount())
 	}
 	if got := names(t, dir); got != "a-1.index" {
 		t.Errorf("left behind: %s", got)
@@ -99,7 +99,7 @@ func TestReadOnce(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	x, calls := capture(t), 0
-	c := Open(Options{Held: 2})
+	c := Open(Options{MaxHeld: 2})
 	for _, uid := range []string{"a", "b", "a", "c", "a"} { // b goes, a was used
 		ask(t, c, uid, counted(x, &calls))
 	}
@@ -121,23 +121,23 @@ func TestDiskIsBounded(t *testing.T) {
 	const header = 200 // at most, of these
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	open := func(o Options) *Cache {
-		o.Dir, o.Failed = dir, failTest(t)
+		o.Dir, o.OnError = dir, failTest(t)
 		o.Clock = func() time.Time { now = now.Add(time.Minute); return now }
 		return Open(o)
 	}
 	for _, uid := range []string{"a", "b", "c"} {
-		ask(t, open(Options{Files: 3}), uid, counted(x, &calls))
+		ask(t, open(Options{MaxFiles: 3}), uid, counted(x, &calls))
 	}
-	ask(t, open(Options{Files: 3}), "a", counted(x, &calls)) // used again
-	ask(t, open(Options{Files: 3}), "d", counted(x, &calls))
+	ask(t, open(Options{MaxFiles: 3}), "a", counted(x, &calls)) // used again
+	ask(t, open(Options{MaxFiles: 3}), "d", counted(x, &calls))
 	if got := names(t, dir); got != "a.index c.index d.index" || calls != 4 {
 		t.Errorf("by number: %s, read %d times", got, calls)
 	}
-	ask(t, open(Options{Bytes: 2 * int64(len(data)+header)}), "e", counted(x, &calls))
+	ask(t, open(Options{MaxBytes: 2 * int64(len(data)+header)}), "e", counted(x, &calls))
 	if got := names(t, dir); got != "d.index e.index" {
 		t.Errorf("by size: %s", got)
 	}
-	ask(t, open(Options{Bytes: int64(len(data)) - 1}), "f", counted(x, &calls))
+	ask(t, open(Options{MaxBytes: int64(len(data)) - 1}), "f", counted(x, &calls))
 	if strings.Contains(names(t, dir), "f.index") {
 		t.Error("an index above the bound was stored")
 	}
@@ -147,10 +147,10 @@ func TestDiskIsBounded(t *testing.T) {
 func sealed(t *testing.T, o Options, uid string) []byte {
 	t.Helper()
 	calls := 0
-	o.Dir, o.Failed = t.TempDir(), failTest(t)
+	o.Dir, o.OnError = t.TempDir(), failTest(t)
 	c := Open(o)
 	ask(t, c, uid, counted(capture(t), &calls))
-	data, err := os.ReadFile(filepath.Join(o.Dir, c.disk.file(uid)))
+	data, err := os.ReadFile(filepath.Join(o.Dir, c.disk.fileName(uid)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,12 +188,12 @@ func TestUselessFilesAreReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, calls, said := t.TempDir(), 0, 0
 			o := own
-			o.Dir, o.Bytes, o.Failed = dir, int64(len(good))+500, func(error) { said++ }
-			path := filepath.Join(dir, Open(o).disk.file("a"))
+			o.Dir, o.MaxBytes, o.OnError = dir, int64(len(good))+500, func(error) { said++ }
+			path := filepath.Join(dir, Open(o).disk.fileName("a"))
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if ask(t, Open(o), "a", counted(x, &calls)).Items() != x.Items() || calls != 1 || said != 1 {
+			if ask(t, Open(o), "a", counted(x, &calls)).ItemCount() != x.ItemCount() || calls != 1 || said != 1 {
 				t.Errorf("read %d times, said %d times", calls, said)
 			}
 			if ask(t, Open(o), "a", counted(x, &calls)); calls != 1 || said != 1 {
@@ -206,11 +206,11 @@ func TestUselessFilesAreReplaced(t *testing.T) {
 // The cluster is asked which one it is where that decides about a file, and once.
 func TestClusterIsIdentifiedOnce(t *testing.T) {
 	x, calls, asked := capture(t), 0, 0
-	o := Options{Dir: t.TempDir(), Cluster: "https://east", Failed: failTest(t)}
+	o := Options{Dir: t.TempDir(), Cluster: "https://east", OnError: failTest(t)}
 	o.Identify = func(context.Context) (types.UID, error) { asked++; return "east", nil }
 	c := Open(o)
 	broken := errors.New("broken off")
-	if _, err := c.Index(
+	if _, err := c.GetOrReadIndex(
 		t.Context(),
 		"a",
 		func(context.Context) (*collector.Index, error) { return nil, broken },
@@ -235,7 +235,7 @@ func TestUnidentifiedCluster(t *testing.T) {
 	ask(t, Open(o), "a", counted(x, &calls))
 	before := names(t, o.Dir)
 	o.Identify = func(context.Context) (types.UID, error) { asked++; return "", errors.New("no answer") }
-	o.Failed = func(error) { said++ }
+	o.OnError = func(error) { said++ }
 	c := Open(o)
 	ask(t, c, "a", counted(x, &calls))
 	ask(t, c, "b", counted(x, &calls))
@@ -250,9 +250,9 @@ func TestUnidentifiedCluster(t *testing.T) {
 		return "", ctx.Err()
 	}
 	c = Open(o)
-	_, _ = c.Index(ctx, "a", counted(x, &calls))
+	_, _ = c.GetOrReadIndex(ctx, "a", counted(x, &calls))
 	c.disk.identity.identify = uidOf("east")
-	if cluster, err := c.disk.identity.cluster(t.Context()); err != nil || cluster.UID != "east" {
+	if cluster, err := c.disk.identity.identifyCluster(t.Context()); err != nil || cluster.UID != "east" {
 		t.Errorf("%+v, %v", cluster, err)
 	}
 }
@@ -270,7 +270,7 @@ func TestUnusableDisk(t *testing.T) {
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below"), linked} {
 		calls, told := 0, 0
-		c := Open(Options{Dir: dir, Failed: func(error) { told++ }})
+		c := Open(Options{Dir: dir, OnError: func(error) { told++ }})
 		ask(t, c, "a", counted(x, &calls))
 		ask(t, c, "a", counted(x, &calls))
 		if calls != 1 || told == 0 {
@@ -285,7 +285,7 @@ func TestUnusableDisk(t *testing.T) {
 func TestOddUIDsStayOffTheDisk(t *testing.T) {
 	x := capture(t)
 	dir := t.TempDir()
-	c := Open(Options{Dir: filepath.Join(dir, "in"), Failed: failTest(t)})
+	c := Open(Options{Dir: filepath.Join(dir, "in"), OnError: failTest(t)})
 	for _, uid := range []string{"", "..", "../a", "a/b", "a.b", "-a", strings.Repeat("a", 65), "a\x00"} {
 		calls := 0
 		ask(t, c, uid, counted(x, &calls))
@@ -301,7 +301,7 @@ func TestOddUIDsStayOffTheDisk(t *testing.T) {
 func TestLeftoversGo(t *testing.T) {
 	x, calls := capture(t), 0
 	dir := t.TempDir()
-	for name, age := range map[string]time.Duration{"old.1.tmp": 2 * statedir.Leftover, "new.2.tmp": 0} {
+	for name, age := range map[string]time.Duration{"old.1.tmp": 2 * statedir.LeftoverAge, "new.2.tmp": 0} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -311,7 +311,7 @@ func TestLeftoversGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ask(t, Open(Options{Dir: dir, Failed: failTest(t)}), "a", counted(x, &calls))
+	ask(t, Open(Options{Dir: dir, OnError: failTest(t)}), "a", counted(x, &calls))
 	if got := names(t, dir); got != "a.index new.2.tmp" {
 		t.Error(got)
 	}
@@ -320,13 +320,13 @@ func TestLeftoversGo(t *testing.T) {
 func TestErrorsAreNotKept(t *testing.T) {
 	x := capture(t)
 	dir := t.TempDir()
-	c := Open(Options{Dir: dir, Failed: failTest(t)})
+	c := Open(Options{Dir: dir, OnError: failTest(t)})
 	broken := errors.New("broken off")
-	got, err := c.Index(t.Context(), "a", func(context.Context) (*collector.Index, error) { return x, broken })
+	got, err := c.GetOrReadIndex(t.Context(), "a", func(context.Context) (*collector.Index, error) { return x, broken })
 	if got != x || !errors.Is(err, broken) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := c.Index(
+	if _, err := c.GetOrReadIndex(
 		t.Context(),
 		"a",
 		func(context.Context) (*collector.Index, error) { panic("oh") },
@@ -359,7 +359,7 @@ func TestShared(t *testing.T) {
 	first, leave := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
-		_, err := c.Index(first, "a", read)
+		_, err := c.GetOrReadIndex(first, "a", read)
 		gone <- err
 	}()
 	<-reading
@@ -369,7 +369,7 @@ func TestShared(t *testing.T) {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			got, err := c.Index(t.Context(), "a", read)
+			got, err := c.GetOrReadIndex(t.Context(), "a", read)
 			if got != x && err == nil {
 				err = fmt.Errorf("got %v", got)
 			}
@@ -410,7 +410,7 @@ func TestLastOneEndsTheReading(t *testing.T) {
 	ctx, leave := context.WithCancelCause(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := c.Index(ctx, "a", read)
+		_, err := c.GetOrReadIndex(ctx, "a", read)
 		left <- err
 	}()
 	<-reading
@@ -429,19 +429,19 @@ func TestLastOneEndsTheReading(t *testing.T) {
 	if err := <-left; !errors.Is(err, why) {
 		t.Errorf("the last one got %v", err)
 	}
-	if _, err := c.Index(ctx, "b", read); !errors.Is(err, context.Canceled) {
+	if _, err := c.GetOrReadIndex(ctx, "b", read); !errors.Is(err, context.Canceled) {
 		t.Errorf("asked after the end: %v", err)
 	}
-	if len(c.flights) != 0 {
-		t.Errorf("%d readings are still known", len(c.flights))
+	if len(c.reads) != 0 {
+		t.Errorf("%d readings are still known", len(c.reads))
 	}
 }
 
 func waiting(c *Cache, uid string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.flights[uid]; f != nil {
-		return f.waiting
+	if f := c.reads[uid]; f != nil {
+		return f.waiters
 	}
 	return 0
 }
@@ -458,14 +458,14 @@ func waitFor(t *testing.T, holds func() bool) {
 // TestClustersDoNotMix: a backup of the same uid in another cluster is another.
 func TestClustersDoNotMix(t *testing.T) {
 	dir, calls := t.TempDir(), 0
-	x := ask(t, Open(Options{Dir: dir, Cluster: "east", Failed: failTest(t)}), "a-1", counted(capture(t), &calls))
+	x := ask(t, Open(Options{Dir: dir, Cluster: "east", OnError: failTest(t)}), "a-1", counted(capture(t), &calls))
 	for _, cluster := range []string{"west", ""} {
-		ask(t, Open(Options{Dir: dir, Cluster: cluster, Failed: failTest(t)}), "a-1", counted(x, &calls))
+		ask(t, Open(Options{Dir: dir, Cluster: cluster, OnError: failTest(t)}), "a-1", counted(x, &calls))
 	}
 	if calls != 3 {
 		t.Errorf("read %d times for three clusters", calls)
 	}
-	ask(t, Open(Options{Dir: dir, Cluster: "east", Failed: failTest(t)}), "a-1", counted(x, &calls))
+	ask(t, Open(Options{Dir: dir, Cluster: "east", OnError: failTest(t)}), "a-1", counted(x, &calls))
 	if calls != 3 {
 		t.Errorf("read %d times: the cluster's own is not found again", calls)
 	}

@@ -1,9 +1,9 @@
-// Package cache keeps what was read from backups' tarballs, so that one backup is downloaded once: by all who ask at
-// the same time, and by later runs of the program.
+// Package cache keeps the indexes of backups' tarballs, so that a backup is downloaded only once: for all concurrent
+// callers, and for later runs of the program.
 //
-// Its door is [Open]. (*Cache).Index looks in memory, then on disk, and else has the caller read the backup. What is
-// on disk are encoded indexes (names, kinds and labels, never an object's body), one file a backup, named after the
-// cluster and the backup's uid and readable by its owner only. Each says in its header which backup of which cluster
-// it is of. A file that is damaged, of another backup or cluster, or written by another version, is as good as none:
-// it is replaced, and the log says so.
+// [Open] returns a cache. (*Cache).Index looks in memory, then on disk, and otherwise lets the caller read the
+// backup. The files on disk are encoded indexes (names, kinds and labels, never an object's body), one per backup,
+// named after the cluster and the backup's uid and readable by their owner only. The header of each file names its
+// backup and cluster. A file that is damaged, of another backup or cluster, or written by another version is
+// replaced, and the log says so.
 package cache

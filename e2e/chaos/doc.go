@@ -5,9 +5,9 @@
 // is a false alarm, and a dead job that is not called so within a minute of its
 // expected time is a miss.
 //
-// Which jobs are dead follows from the injected faults: each [Fate] has a time
+// Which jobs are dead follows from the injected faults: each [Death] has a time
 // by which Velero's source and the flags of the run leave nothing to wait for.
 //
 // `make chaos SEED=1` runs a story, `make chaos-judge RECORDING=FILE` judges a
-// recording again without one. Only product.go knows veltui's diagnosis.
+// recording again without one. Only veltui_judge.go knows veltui's diagnosis.
 package main

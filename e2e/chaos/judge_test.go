@@ -23,7 +23,7 @@ func newTape(seconds int, silent ...int) *tape {
 	r.add(0, Entry{Kind: BeginEntry})
 	for i := range seconds {
 		if !slices.Contains(silent, i) {
-			r.add(i, Entry{Kind: BeatEntry})
+			r.add(i, Entry{Kind: HeartbeatEntry})
 		}
 	}
 	r.add(seconds, Entry{Kind: EndEntry})
@@ -56,7 +56,7 @@ func (r *tape) sees(second int, name, phase string) {
 func (r *tape) dies(second int, job string, after time.Duration) {
 	r.add(
 		second,
-		Entry{Kind: FateEntry, Job: job, Fate: &Fate{Job: job, Cause: LostPatch, After: after, Source: "somewhere"}},
+		Entry{Kind: DeathEntry, Job: job, Death: &Death{Job: job, Cause: LostPatch, DetectableAfter: after, Source: "somewhere"}},
 	)
 }
 
@@ -78,12 +78,12 @@ type says struct {
 	shown       []Entry
 }
 
-func (s *says) Show(e Entry) error {
+func (s *says) ShowEntry(e Entry) error {
 	s.shown = append(s.shown, e)
 	return nil
 }
 
-func (s *says) Verdicts(now, _ time.Time, stale bool) ([]Verdict, error) {
+func (s *says) JudgeJobs(now, _ time.Time, stale bool) ([]Verdict, error) {
 	if now.Before(start.Add(time.Duration(s.from) * time.Second)) {
 		return nil, nil
 	}
@@ -100,10 +100,10 @@ func (s *says) Verdicts(now, _ time.Time, stale bool) ([]Verdict, error) {
 func wantMoments(t *testing.T, r Result, want ...string) {
 	t.Helper()
 	var got []string
-	for _, m := range r.Moments {
+	for _, m := range r.WrongPeriods {
 		got = append(
 			got,
-			fmt.Sprintf("%s %s %.0f-%.0f", m.Wrong, m.Job, m.From.Sub(start).Seconds(), m.To.Sub(start).Seconds()),
+			fmt.Sprintf("%s %s %.0f-%.0f", m.Mistake, m.Job, m.From.Sub(start).Seconds(), m.To.Sub(start).Seconds()),
 		)
 	}
 	if !slices.Equal(got, want) {
@@ -140,13 +140,13 @@ func TestMiss(t *testing.T) {
 	r.dies(100, "backup/b", 40*time.Second)
 	result := r.judged(t, &says{name: "b", state: "quiet", from: 1})
 	wantMoments(t, result, "miss backup/b 201-300")
-	if len(result.Seen) > 0 {
-		t.Errorf("it was seen: %v", result.Seen)
+	if len(result.DetectedAfter) > 0 {
+		t.Errorf("it was seen: %v", result.DetectedAfter)
 	}
 	result = r.judged(t, &says{name: "b", state: "stuck", from: 170})
 	wantMoments(t, result)
-	if result.Seen["backup/b"] != 30*time.Second {
-		t.Errorf("seen %v after the expected time, want 30 s", result.Seen["backup/b"])
+	if result.DetectedAfter["backup/b"] != 30*time.Second {
+		t.Errorf("seen %v after the expected time, want 30 s", result.DetectedAfter["backup/b"])
 	}
 	wantMoments(t, r.judged(t, &says{name: "b", state: "stuck", from: 1}))
 	wantMoments(t, r.judged(t, &says{name: "b", state: "waiting", from: 250}), "miss backup/b 250-300")
@@ -200,11 +200,11 @@ func TestFateHoldsUntilAShock(t *testing.T) {
 	if result := soon.judged(
 		t,
 		&says{name: "b", state: "quiet", from: 1},
-	); len(result.Moments) > 0 || len(result.Dead) > 0 ||
+	); len(result.WrongPeriods) > 0 || len(result.Dead) > 0 ||
 		len(result.Woken) != 1 {
 		t.Errorf(
 			"woken before it had to be seen: moments %v, dead %v, woken %q",
-			result.Moments,
+			result.WrongPeriods,
 			result.Dead,
 			result.Woken,
 		)
@@ -224,7 +224,7 @@ func TestAlarmBeforeAShock(t *testing.T) {
 	r.sees(30, "b", "Failed")
 	result := r.judged(t, &says{name: "b", state: "stuck", from: 10})
 	wantMoments(t, result, "unsettled backup/b 10-19", "false alarm backup/b 20-29")
-	if c := result.Counts[0]; c.False != 10 || c.Unsettled != 10 {
+	if c := result.Counts[0]; c.FalseAlarms != 10 || c.Unsettled != 10 {
 		t.Errorf("counted %+v", c)
 	}
 }

@@ -21,14 +21,14 @@ import (
 
 func main() {
 	crlog.SetLogger(logr.Discard()) // the API server's warnings are of no interest
-	if err := command(os.Args[1:]); err != nil {
+	if err := runCommand(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
 	}
 }
 
-// command runs a story and judges it, or judges a recording.
-func command(args []string) error {
+// runCommand runs a story and judges it, or judges a recording.
+func runCommand(args []string) error {
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "the seed of the story")
 	duration := flags.Duration("duration", 15*time.Minute, "how long the story is")
@@ -42,8 +42,8 @@ func command(args []string) error {
 	if *recording != "" {
 		return judgeFile(*recording, *out)
 	}
-	can := abilities(*older)
-	story := Plan(*seed, *duration, can)
+	can := detectAbilities(*older)
+	story := PlanStory(*seed, *duration, can)
 	if *plan {
 		for _, s := range story.Steps {
 			fmt.Printf("%6s %-24s %s\n", s.At, s.Name, s.Length)
@@ -59,7 +59,7 @@ func command(args []string) error {
 	path := filepath.Join(*out, fmt.Sprintf("seed-%d-%s-%s.jsonl.gz", *seed, can.Version, *duration))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	writer, err := Create(path)
+	writer, err := CreateRecording(path)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func command(args []string) error {
 // beside the recording. Then each resource is hidden in turn: who may not read it misses
 // what it shows, but raises no false alarm.
 func judgeFile(path, out string) error {
-	entries, err := Read(path)
+	entries, err := ReadRecording(path)
 	if err != nil {
 		return err
 	}
@@ -93,14 +93,14 @@ func judgeFile(path, out string) error {
 	}
 	errs := []error{WriteScenarios(scenarios, entries, result), result.Err()}
 	fmt.Printf("\nWith a resource hidden, judged every %s, false alarms:\n", hiddenStep)
-	for _, resource := range hideable {
+	for _, resource := range hideableResources {
 		result, err := judgeHidden(entries, resource, hiddenStep)
 		if err != nil {
 			return err
 		}
 		alarms := result.falseAlarms()
-		fmt.Printf("- %s: %d of %d\n", resource, alarms.seconds(), result.Seconds)
-		alarms.write(os.Stdout)
+		fmt.Printf("- %s: %d of %d\n", resource, alarms.totalSeconds(), result.Seconds)
+		alarms.writeTo(os.Stdout)
 		if len(alarms) > 0 {
 			errs = append(errs, fmt.Errorf("%d false alarms without %s", len(alarms), resource))
 			errs = append(
@@ -108,7 +108,7 @@ func judgeFile(path, out string) error {
 				WriteScenarios(
 					scenarios+"-without-"+strings.ReplaceAll(resource, "/", "-"),
 					entries,
-					Result{Story: result.Story, Moments: alarms},
+					Result{Story: result.Story, WrongPeriods: alarms},
 				),
 			)
 		}
@@ -122,7 +122,7 @@ const hiddenStep = 10 * time.Second
 // judgeHidden judges a recording as somebody sees it who may not read a resource; an
 // empty resource hides nothing.
 func judgeHidden(entries []Entry, resource string, step time.Duration) (Result, error) {
-	product, err := NewProduct(resource)
+	product, err := NewVeltuiJudge(resource)
 	if err != nil {
 		return Result{}, err
 	}
@@ -130,8 +130,8 @@ func judgeHidden(entries []Entry, resource string, step time.Duration) (Result, 
 	return JudgeRecording(entries, product, step)
 }
 
-// abilities are those of the Velero whose programs the lab uses.
-func abilities(older string) Abilities {
+// detectAbilities are those of the Velero whose programs the lab uses.
+func detectAbilities(older string) Abilities {
 	version := versionOf(os.Getenv(lab.ProgramsVar))
 	return Abilities{
 		Version:     version,

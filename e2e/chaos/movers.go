@@ -4,80 +4,78 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"sync"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // volumeBytes is how large every volume is said to be.
 const volumeBytes = 1 << 30
 
-// mover is how the pods behave that move the volumes of a backup.
-type mover struct {
+// moverOrder is how the pods behave that move the volumes of a backup.
+type moverOrder struct {
 	// length is how long one volume takes.
 	length time.Duration
 	// hangs is true for pods that never report.
 	hangs bool
 }
 
-// movers play the pods that the node-agent makes for DataUploads: they run,
+// moverPods play the pods that the node-agent makes for DataUploads: they run,
 // report and end.
-type movers struct {
+type moverPods struct {
 	mu     sync.Mutex
-	orders map[string]mover
+	orders map[string]moverOrder
 	// started are the DataUploads whose pod runs, since when, and reported those
 	// that were reported to have begun.
 	started  map[types.UID]time.Time
 	reported map[types.UID]bool
 }
 
-func newMovers() *movers {
-	return &movers{orders: map[string]mover{}, started: map[types.UID]time.Time{}, reported: map[types.UID]bool{}}
+func newMoverPods() *moverPods {
+	return &moverPods{orders: map[string]moverOrder{}, started: map[types.UID]time.Time{}, reported: map[types.UID]bool{}}
 }
 
-// order says how the volumes of a backup are moved.
-func (p *movers) order(backup string, m mover) {
+// setOrder says how the volumes of a backup are moved.
+func (p *moverPods) setOrder(backup string, m moverOrder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.orders[backup] = m
 }
 
-func (p *movers) of(backup string) mover {
+func (p *moverPods) orderFor(backup string) moverOrder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.orders[backup]
 }
 
-// play plays until ctx ends. What fails, as while the API server is away, is
+// playPods plays until ctx ends. What fails, as while the API server is away, is
 // tried again.
-func (p *movers) play(ctx context.Context, l *lab.Lab) {
-	for ; ctx.Err() == nil; sleep(ctx, 500*time.Millisecond) {
+func (p *moverPods) playPods(ctx context.Context, l *lab.Lab) {
+	for ; ctx.Err() == nil; sleepContext(ctx, 500*time.Millisecond) {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		var list velerov2alpha1.DataUploadList
+		var list veleroapi.DataUploadList
 		if err := l.Client.List(attempt, &list, client.InNamespace(lab.Namespace)); err == nil {
 			for i := range list.Items {
 				u := &list.Items[i]
-				_ = p.move(attempt, l, u, p.of(u.Labels[velerov1.BackupNameLabel]))
+				_ = p.advanceUpload(attempt, l, u, p.orderFor(u.Labels[veleroapi.BackupNameLabel]))
 			}
 		}
 		cancel()
 	}
 }
 
-// move does the next thing that the pod of an upload does.
-func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpload, m mover) error {
+// advanceUpload does the next thing that the pod of an upload does.
+func (p *moverPods) advanceUpload(ctx context.Context, l *lab.Lab, u *veleroapi.DataUpload, m moverOrder) error {
 	began, started := p.started[u.UID]
 	switch u.Status.Phase {
-	case velerov2alpha1.DataUploadPhaseAccepted:
+	case veleroapi.DataUploadPhaseAccepted:
 		if started {
 			return nil
 		}
@@ -85,13 +83,13 @@ func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpl
 			return err
 		}
 		p.started[u.UID] = time.Now()
-	case velerov2alpha1.DataUploadPhaseInProgress:
+	case veleroapi.DataUploadPhaseInProgress:
 		if m.hangs {
 			return nil
 		}
 		if !p.reported[u.UID] {
 			p.started[u.UID], p.reported[u.UID] = time.Now(), true
-			return report(ctx, l, u, "Data-Path-Started", "")
+			return createMoverEvent(ctx, l, u, "Data-Path-Started", "")
 		}
 		passed := time.Since(began)
 		if passed < m.length {
@@ -99,7 +97,7 @@ func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpl
 			if int(passed.Seconds())%5 != 0 {
 				return nil
 			}
-			return report(
+			return createMoverEvent(
 				ctx,
 				l,
 				u,
@@ -117,7 +115,7 @@ func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpl
 		if err != nil {
 			return err
 		}
-		if err := report(ctx, l, u, "Data-Path-Stopped", ""); err != nil {
+		if err := createMoverEvent(ctx, l, u, "Data-Path-Stopped", ""); err != nil {
 			return err
 		}
 		return l.EndPod(ctx, lab.Namespace, u.Name, 0, string(result))
@@ -125,8 +123,8 @@ func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpl
 	return nil
 }
 
-// report makes the event by which a mover pod reports to the node-agent.
-func report(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpload, reason, message string) error {
+// createMoverEvent makes the event by which a mover pod reports to the node-agent.
+func createMoverEvent(ctx context.Context, l *lab.Lab, u *veleroapi.DataUpload, reason, message string) error {
 	return l.Client.Create(ctx, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, GenerateName: u.Name + "-"},
 		InvolvedObject: corev1.ObjectReference{

@@ -23,12 +23,12 @@ const (
 	QueueRolledBack Cause = "QueueRolledBack"
 )
 
-// seenAfter is how long after its fault a job has to be seen as dead: by Velero's source
+// detectionDelay is how long after its fault a job has to be seen as dead: by Velero's source
 // and the flags of the run nothing is left to wait for then.
-func (c Cause) seenAfter(l Limits) time.Duration {
+func (c Cause) detectionDelay(l Limits) time.Duration {
 	switch c {
 	case LostPatch:
-		return givesUpAfter(l.Resource)
+		return giveUpDelay(l.Resource)
 	case CacheHung:
 		return time.Minute // the reflector's error repeats every 30 s at most
 	case MoverDeleted:
@@ -38,7 +38,7 @@ func (c Cause) seenAfter(l Limits) time.Duration {
 }
 
 // moverGoneAfter is how long a node-agent may yet work in silence on a volume whose mover
-// pod is gone (internal/velero/owners.go): it waits for an event and cleans up (three minutes), or
+// pod is gone (internal/velero/volume_owners.go): it waits for an event and cleans up (three minutes), or
 // has just started and attaches itself to pods. Five minutes more are veltui's margin.
 func moverGoneAfter(l Limits) time.Duration {
 	attach := l.Resource
@@ -115,7 +115,7 @@ type Story struct {
 	Version  string        `json:"version"`
 	Limits   Limits        `json:"limits"`
 	Steps    []Step        `json:"steps"`
-	Fates    []Fate        `json:"fates"`
+	Deaths   []Death       `json:"fates"`
 }
 
 // Limits are Velero's limits and frequencies in a run, short enough to pass within it.
@@ -130,8 +130,8 @@ type Limits struct {
 	OperationSync time.Duration `json:"operationSync,omitempty"`
 }
 
-// Flags are the server's flags.
-func (l Limits) Flags(queues bool) []string {
+// ServerFlags are the server's flags.
+func (l Limits) ServerFlags(queues bool) []string {
 	flags := []string{
 		"--features=EnableCSI",
 		"--resource-timeout=" + l.Resource.String(),
@@ -146,12 +146,12 @@ func (l Limits) Flags(queues bool) []string {
 	return flags
 }
 
-// givesUpAfter is the longest that Velero tries to write a last status
+// giveUpDelay is the longest that Velero tries to write a last status
 // (pkg/client/retry.go CapBackoff and client-go's wait.Backoff: pauses of 10 ms
 // that grow five times each, a tenth more at random, until one would be longer
 // than the resource timeout; then it gives up after the pause before). Without a
 // resource timeout it never gives up, and there is no such time.
-func givesUpAfter(resource time.Duration) time.Duration {
+func giveUpDelay(resource time.Duration) time.Duration {
 	total := time.Duration(0)
 	for pause := 10 * time.Millisecond; ; pause *= 5 {
 		total += pause
@@ -171,103 +171,103 @@ type Abilities struct {
 	RollsBack, OlderQueues bool
 }
 
-// writer makes one story. All chance comes from random, so the order of calls
+// storyWriter makes one story. All chance comes from random, so the order of calls
 // is part of what a seed means.
-type writer struct {
-	random *rand.Rand
-	story  Story
-	counts map[Act]int
-	can    Abilities
+type storyWriter struct {
+	random    *rand.Rand
+	story     Story
+	counts    map[Act]int
+	abilities Abilities
 }
 
-// Plan makes the story of a seed.
-func Plan(seed uint64, duration time.Duration, can Abilities) Story {
-	w := writer{random: rand.New(rand.NewPCG(seed, 0)), counts: map[Act]int{}, can: can}
+// PlanStory makes the story of a seed.
+func PlanStory(seed uint64, duration time.Duration, can Abilities) Story {
+	w := storyWriter{random: rand.New(rand.NewPCG(seed, 0)), counts: map[Act]int{}, abilities: can}
 	w.story = Story{Seed: seed, Duration: duration, Version: can.Version, Limits: Limits{
-		Resource:    pick(w.random, 20*time.Second, time.Minute, 0),
-		Terminating: pick(w.random, 45*time.Second, time.Minute), PodVolume: 90 * time.Second,
-		ItemOperation: 4 * time.Hour, OperationSync: pick(w.random, 5*time.Second, 20*time.Second, 45*time.Second),
+		Resource:    pickOne(w.random, 20*time.Second, time.Minute, 0),
+		Terminating: pickOne(w.random, 45*time.Second, time.Minute), PodVolume: 90 * time.Second,
+		ItemOperation: 4 * time.Hour, OperationSync: pickOne(w.random, 5*time.Second, 20*time.Second, 45*time.Second),
 	}}
-	w.living()
-	w.faults()
-	w.dead()
+	w.addLivingJobs()
+	w.addFaults()
+	w.addDeadJobs()
 	slices.SortStableFunc(w.story.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 	return w.story
 }
 
-func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
+func pickOne[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// at is a moment near a share of the story, and length a part of it: between a
+// timeNear is a moment near a share of the story, and length a part of it: between a
 // half and all of the share.
-func (w *writer) at(share float64) time.Duration {
+func (w *storyWriter) timeNear(share float64) time.Duration {
 	share += 0.02 * (w.random.Float64() - 0.5)
 	return time.Duration(max(0, share) * float64(w.story.Duration)).Round(time.Second)
 }
 
-func (w *writer) length(share float64) time.Duration {
+func (w *storyWriter) randomLength(share float64) time.Duration {
 	return time.Duration(share * (0.6 + 0.4*w.random.Float64()) * float64(w.story.Duration)).Round(time.Second)
 }
 
-func (w *writer) add(act Act, at, length time.Duration) Step {
+func (w *storyWriter) addStep(act Act, at, length time.Duration) Step {
 	w.counts[act]++
 	s := Step{At: at, Act: act, Name: string(act) + "-" + string(rune('a'+w.counts[act]-1)), Length: length}
 	w.story.Steps = append(w.story.Steps, s)
 	return s
 }
 
-// living adds the jobs that end by themselves, most of them slowly. The early
+// addLivingJobs adds the jobs that end by themselves, most of them slowly. The early
 // ones end before the server first ends or survive that; one restore runs at a
 // time, so their lengths together leave room.
-func (w *writer) living() {
-	w.add(EverySchedule, w.at(0), 0)
-	w.add(OperationsBackup, w.at(0.01), w.length(0.35))
-	w.add(MovingBackup, w.at(0.02), w.length(0.30))
-	w.add(HookBackup, w.at(0.01), w.length(0.06))
-	w.add(PacedRestore, w.at(0.01), w.length(0.06))
+func (w *storyWriter) addLivingJobs() {
+	w.addStep(EverySchedule, w.timeNear(0), 0)
+	w.addStep(OperationsBackup, w.timeNear(0.01), w.randomLength(0.35))
+	w.addStep(MovingBackup, w.timeNear(0.02), w.randomLength(0.30))
+	w.addStep(HookBackup, w.timeNear(0.01), w.randomLength(0.06))
+	w.addStep(PacedRestore, w.timeNear(0.01), w.randomLength(0.06))
 
-	held := w.at(0.27)
-	w.add(HeldRestore, held, w.length(0.10))
-	w.add(QueuedRestore, held+2*time.Second, 0)
-	w.add(QueuedRestore, held+3*time.Second, 0)
-	w.add(HeldBackup, w.at(0.28), w.length(0.15))
-	w.add(HookBackup, w.at(0.30), w.length(0.20))
-	w.add(LimitedBackup, w.at(0.31), max(30*time.Second, w.length(0.1)))
-	w.add(PodVolumeBackup, w.at(0.33), 0)
-	w.add(MovingBackup, w.at(0.32), w.length(0.15))
-	w.add(OperationsRestore, w.at(0.50), w.length(0.20))
-	w.add(HookRestore, w.at(0.51), w.length(0.15))
-	w.add(SpecHookRestore, w.at(0.52), w.length(0.10))
-	w.add(TerminatingTarget, w.at(0.55), w.length(0.10))
-	w.add(DeletedBackup, w.at(0.50), 0)
-	w.add(PacedBackup, w.at(0.56), w.length(0.15))
-	w.add(PacedRestore, w.at(0.70), w.length(0.06))
-	w.add(HeldBackup, w.at(0.74), w.length(0.12))
-	w.add(QueuedRestore, w.at(0.76), 0)
+	held := w.timeNear(0.27)
+	w.addStep(HeldRestore, held, w.randomLength(0.10))
+	w.addStep(QueuedRestore, held+2*time.Second, 0)
+	w.addStep(QueuedRestore, held+3*time.Second, 0)
+	w.addStep(HeldBackup, w.timeNear(0.28), w.randomLength(0.15))
+	w.addStep(HookBackup, w.timeNear(0.30), w.randomLength(0.20))
+	w.addStep(LimitedBackup, w.timeNear(0.31), max(30*time.Second, w.randomLength(0.1)))
+	w.addStep(PodVolumeBackup, w.timeNear(0.33), 0)
+	w.addStep(MovingBackup, w.timeNear(0.32), w.randomLength(0.15))
+	w.addStep(OperationsRestore, w.timeNear(0.50), w.randomLength(0.20))
+	w.addStep(HookRestore, w.timeNear(0.51), w.randomLength(0.15))
+	w.addStep(SpecHookRestore, w.timeNear(0.52), w.randomLength(0.10))
+	w.addStep(TerminatingTarget, w.timeNear(0.55), w.randomLength(0.10))
+	w.addStep(DeletedBackup, w.timeNear(0.50), 0)
+	w.addStep(PacedBackup, w.timeNear(0.56), w.randomLength(0.15))
+	w.addStep(PacedRestore, w.timeNear(0.70), w.randomLength(0.06))
+	w.addStep(HeldBackup, w.timeNear(0.74), w.randomLength(0.12))
+	w.addStep(QueuedRestore, w.timeNear(0.76), 0)
 }
 
-// faults adds what ends by itself. No server ends after the first third: that
+// addFaults adds what ends by itself. No server ends after the first third: that
 // would end what is dead. No node-agent starts after the first half, for the same
 // reason. An API server that was away may wake it: Velero's
 // informers then list all anew, and tell of each object as if it had changed.
-func (w *writer) faults() {
-	w.fault(pick(w.random, PauseStore, PauseAPIServer, PauseEtcd, KillAPIServer), 0.04)
-	if w.can.RollsBack {
-		w.die(RollBackServer, 0.09)
-		w.can.Queues = w.can.OlderQueues
+func (w *storyWriter) addFaults() {
+	w.addFault(pickOne(w.random, PauseStore, PauseAPIServer, PauseEtcd, KillAPIServer), 0.04)
+	if w.abilities.RollsBack {
+		w.addDeath(RollBackServer, 0.09)
+		w.abilities.Queues = w.abilities.OlderQueues
 	} else {
-		w.fault(pick(w.random, CrashServer, RollOutServer), 0.09)
+		w.addFault(pickOne(w.random, CrashServer, RollOutServer), 0.09)
 	}
-	w.fault(SecondServer, 0.14)
-	w.fault(RollOutAgent, 0.25)
-	w.fault(pick(w.random, PauseServer, PauseStore, PauseEtcd), 0.37)
-	w.fault(RestartAgent, 0.43)
-	w.fault(DrainNode, 0.47)
-	w.fault(pick(w.random, PauseServer, PauseAPIServer, PauseEtcd), 0.60)
-	w.fault(pick(w.random, PauseAPIServer, PauseServer, KillStore), 0.80)
+	w.addFault(SecondServer, 0.14)
+	w.addFault(RollOutAgent, 0.25)
+	w.addFault(pickOne(w.random, PauseServer, PauseStore, PauseEtcd), 0.37)
+	w.addFault(RestartAgent, 0.43)
+	w.addFault(DrainNode, 0.47)
+	w.addFault(pickOne(w.random, PauseServer, PauseAPIServer, PauseEtcd), 0.60)
+	w.addFault(pickOne(w.random, PauseAPIServer, PauseServer, KillStore), 0.80)
 }
 
-// fault lasts for seconds to a minute.
-func (w *writer) fault(act Act, share float64) {
+// addFault lasts for seconds to a minute.
+func (w *storyWriter) addFault(act Act, share float64) {
 	seconds := 5 + w.random.IntN(25)
 	if w.story.Duration >= 10*time.Minute {
 		seconds = 10 + w.random.IntN(60)
@@ -275,39 +275,39 @@ func (w *writer) fault(act Act, share float64) {
 	if act == KillAPIServer || act == CrashServer {
 		seconds = min(seconds, 25) // a last patch must not be lost in it but by intent
 	}
-	w.add(act, w.at(share), time.Duration(seconds)*time.Second)
+	w.addStep(act, w.timeNear(share), time.Duration(seconds)*time.Second)
 }
 
-// dead adds the jobs that die: always a lost mark, both lost patches (of a server that
+// addDeadJobs adds the jobs that die: always a lost mark, both lost patches (of a server that
 // never gives up, they are late instead), and four of the others. What takes the only restore worker comes last.
-func (w *writer) dead() {
-	w.die(CrashWithMark, 0.20)
-	w.die(LosePatchOfRestore, 0.42)
-	w.die(LosePatchOfBackup, 0.40)
+func (w *storyWriter) addDeadJobs() {
+	w.addDeath(CrashWithMark, 0.20)
+	w.addDeath(LosePatchOfRestore, 0.42)
+	w.addDeath(LosePatchOfBackup, 0.40)
 	others := []struct {
 		act   Act
 		share float64
 	}{{EditPhase, 0.52}, {DeleteLocation, 0.58}, {FailDeletion, 0.68}, {DeleteMover, 0.57}, {HangCache, 0.86}}
 	w.random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	for _, o := range others[:4] {
-		w.die(o.act, o.share)
+		w.addDeath(o.act, o.share)
 	}
 }
 
-// die adds an act and the fates that follow from it.
-func (w *writer) die(act Act, share float64) {
-	s := w.add(act, w.at(share), w.length(0.06))
+// addDeath adds an act and the fates that follow from it.
+func (w *storyWriter) addDeath(act Act, share float64) {
+	s := w.addStep(act, w.timeNear(share), w.randomLength(0.06))
 	fate := func(kind, name string, cause Cause, source string) {
-		w.story.Fates = append(w.story.Fates, Fate{
-			Job:    kind + "/" + name,
-			Cause:  cause,
-			After:  cause.seenAfter(w.story.Limits),
-			Source: source,
+		w.story.Deaths = append(w.story.Deaths, Death{
+			Job:             kind + "/" + name,
+			Cause:           cause,
+			DetectableAfter: cause.detectionDelay(w.story.Limits),
+			Source:          source,
 		})
 	}
 	switch act {
 	case RollBackServer:
-		if w.can.Queues && !w.can.OlderQueues {
+		if w.abilities.Queues && !w.abilities.OlderQueues {
 			fate(
 				"backup",
 				s.Name+"-behind",
@@ -322,7 +322,7 @@ func (w *writer) die(act Act, share float64) {
 			LostMark,
 			"pkg/cmd/server/server.go markInProgressRestoresFailed (one try, the error is only logged)",
 		)
-		if w.can.Queues {
+		if w.abilities.Queues {
 			fate(
 				"backup",
 				s.Name,

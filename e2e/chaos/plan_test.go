@@ -10,12 +10,12 @@ import (
 func TestPlan(t *testing.T) {
 	for _, duration := range []time.Duration{5 * time.Minute, 15 * time.Minute} {
 		for seed := range uint64(200) {
-			s := Plan(seed, duration, Abilities{Version: "v1.18.3", Queues: true})
-			if !reflect.DeepEqual(s, Plan(seed, duration, Abilities{Version: "v1.18.3", Queues: true})) {
+			s := PlanStory(seed, duration, Abilities{Version: "v1.18.3", Queues: true})
+			if !reflect.DeepEqual(s, PlanStory(seed, duration, Abilities{Version: "v1.18.3", Queues: true})) {
 				t.Fatalf("seed %d makes two stories", seed)
 			}
-			if len(s.Fates) < 5 || len(s.causes()) < 4 {
-				t.Errorf("seed %d has %d dead jobs of %d kinds", seed, len(s.Fates), len(s.causes()))
+			if len(s.Deaths) < 5 || len(s.deathCauses()) < 4 {
+				t.Errorf("seed %d has %d dead jobs of %d kinds", seed, len(s.Deaths), len(s.deathCauses()))
 			}
 			names := map[string]bool{}
 			var mark time.Duration
@@ -49,11 +49,11 @@ func TestPlan(t *testing.T) {
 			}
 		}
 	}
-	back := Plan(1, time.Minute, Abilities{Version: "v1.18.3", Queues: true, RollsBack: true})
-	if !slices.Contains(back.causes(), QueueRolledBack) || slices.Contains(back.causes(), ForgottenReady) {
-		t.Errorf("a server that is rolled back to one without a queue has dead jobs of %v", back.causes())
+	back := PlanStory(1, time.Minute, Abilities{Version: "v1.18.3", Queues: true, RollsBack: true})
+	if !slices.Contains(back.deathCauses(), QueueRolledBack) || slices.Contains(back.deathCauses(), ForgottenReady) {
+		t.Errorf("a server that is rolled back to one without a queue has dead jobs of %v", back.deathCauses())
 	}
-	if reflect.DeepEqual(Plan(1, time.Minute, Abilities{}).Steps, Plan(2, time.Minute, Abilities{}).Steps) {
+	if reflect.DeepEqual(PlanStory(1, time.Minute, Abilities{}).Steps, PlanStory(2, time.Minute, Abilities{}).Steps) {
 		t.Error("two seeds make one story")
 	}
 }
@@ -66,7 +66,7 @@ func TestGivesUpAfter(t *testing.T) {
 		time.Minute:      {39 * time.Second, 43 * time.Second},
 		10 * time.Minute: {195 * time.Second, 215 * time.Second},
 	} {
-		if got := givesUpAfter(limit); got < want[0] || got > want[1] {
+		if got := giveUpDelay(limit); got < want[0] || got > want[1] {
 			t.Errorf("with %s it gives up after %s, want %v", limit, got, want)
 		}
 	}

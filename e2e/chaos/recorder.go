@@ -19,8 +19,8 @@ import (
 	"github.com/veltui/veltui/e2e/lab"
 )
 
-// kind is what is recorded of one kind of object.
-type kind struct {
+// recordedKind is what is recorded of one kind of object.
+type recordedKind struct {
 	schema.GroupVersionResource
 	// namespace is empty for kinds that are recorded everywhere.
 	namespace string
@@ -28,29 +28,43 @@ type kind struct {
 	wanted func(*unstructured.Unstructured) bool
 }
 
-func resource(group, version, plural, namespace string) kind {
-	return kind{
+func newRecordedKind(group, version, plural, namespace string) recordedKind {
+	return recordedKind{
 		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: plural},
 		namespace:            namespace,
 	}
 }
 
-// kinds are all that veltui looks at for a verdict.
-func kinds() []kind {
-	all := []kind{
-		resource("", "v1", "pods", ""), resource("", "v1", "namespaces", ""), resource("", "v1", "nodes", ""),
-		resource("", "v1", "configmaps", lab.Namespace), resource("", "v1", "events", lab.Namespace),
-		resource("apps", "v1", "daemonsets", lab.Namespace), resource("apps", "v1", "deployments", lab.Namespace),
-		resource("snapshot.storage.k8s.io", "v1", "volumesnapshots", ""),
+// recordedKinds are all that veltui looks at for a verdict.
+func recordedKinds() []recordedKind {
+	all := []recordedKind{
+		newRecordedKind(
+			"",
+			"v1",
+			"pods",
+			"",
+		),
+		newRecordedKind("", "v1", "namespaces", ""),
+		newRecordedKind("", "v1", "nodes", ""),
+		newRecordedKind("", "v1", "configmaps", lab.Namespace),
+		newRecordedKind("", "v1", "events", lab.Namespace),
+		newRecordedKind(
+			"apps",
+			"v1",
+			"daemonsets",
+			lab.Namespace,
+		),
+		newRecordedKind("apps", "v1", "deployments", lab.Namespace),
+		newRecordedKind("snapshot.storage.k8s.io", "v1", "volumesnapshots", ""),
 	}
 	for _, plural := range []string{"backups", "restores", "schedules", "backupstoragelocations", "backuprepositories",
 		"deletebackuprequests", "podvolumebackups", "podvolumerestores"} {
-		all = append(all, resource("velero.io", "v1", plural, lab.Namespace))
+		all = append(all, newRecordedKind("velero.io", "v1", plural, lab.Namespace))
 	}
 	for _, plural := range []string{"datauploads", "datadownloads"} {
-		all = append(all, resource("velero.io", "v2alpha1", plural, lab.Namespace))
+		all = append(all, newRecordedKind("velero.io", "v2alpha1", plural, lab.Namespace))
 	}
-	crds := resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "")
+	crds := newRecordedKind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "")
 	crds.wanted = func(o *unstructured.Unstructured) bool {
 		return !strings.HasSuffix(o.GetName(), ".velero.io") || o.GetName() == "backups.velero.io" ||
 			o.GetName() == "restores.velero.io"
@@ -60,7 +74,7 @@ func kinds() []kind {
 
 // recordedResources are the resources of all kinds that are recorded, as RESOURCE.GROUP.
 func recordedResources() (resources []string) {
-	for _, k := range kinds() {
+	for _, k := range recordedKinds() {
 		resources = append(resources, k.GroupResource().String())
 	}
 	return resources
@@ -68,7 +82,7 @@ func recordedResources() (resources []string) {
 
 // recorder writes down what a client sees of the cluster, and the server's log.
 type recorder struct {
-	out    *Writer
+	out    *RecordingWriter
 	lab    *lab.Lab
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -79,9 +93,9 @@ type recorder struct {
 	server atomic.Value
 }
 
-// record begins to record and returns once every kind was listed.
-func record(ctx context.Context, l *lab.Lab, out *Writer) (*recorder, error) {
-	config := l.Config()
+// startRecorder begins to record and returns once every kind was listed.
+func startRecorder(ctx context.Context, l *lab.Lab, out *RecordingWriter) (*recorder, error) {
+	config := l.RESTConfig()
 	api, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -89,56 +103,56 @@ func record(ctx context.Context, l *lab.Lab, out *Writer) (*recorder, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &recorder{out: out, lab: l, cancel: cancel}
 	r.server.Store("")
-	for _, k := range kinds() {
-		s := &stream{
-			recorder: r,
-			kind:     k,
-			seen:     map[types.UID]*unstructured.Unstructured{},
-			api:      api.Resource(k.GroupVersionResource),
+	for _, k := range recordedKinds() {
+		s := &kindStream{
+			recorder:     r,
+			recordedKind: k,
+			seen:         map[types.UID]*unstructured.Unstructured{},
+			api:          api.Resource(k.GroupVersionResource),
 		}
 		if k.namespace != "" {
 			s.api = api.Resource(k.GroupVersionResource).Namespace(k.namespace)
 		}
-		version, err := s.list(ctx)
+		version, err := s.listKind(ctx)
 		if err != nil {
 			cancel()
 			return nil, fmt.Errorf("recording %s: %w", k.Resource, err)
 		}
 		r.total++
-		r.group.Go(func() { s.follow(ctx, version) })
+		r.group.Go(func() { s.followKind(ctx, version) })
 	}
-	r.group.Go(func() { r.beat(ctx, api) })
-	r.group.Go(func() { r.tail(ctx, l.VeleroLog, func() string { return r.server.Load().(string) }) })
-	r.group.Go(func() { r.tail(ctx, l.SecondServerLog, func() string { return lab.SecondServerPod }) })
+	r.group.Go(func() { r.recordHeartbeats(ctx, api) })
+	r.group.Go(func() { r.recordLog(ctx, l.VeleroLog, func() string { return r.server.Load().(string) }) })
+	r.group.Go(func() { r.recordLog(ctx, l.SecondServerLog, func() string { return lab.SecondServerPod }) })
 	return r, nil
 }
 
-func (r *recorder) stop() {
+func (r *recorder) stopRecording() {
 	r.cancel()
 	r.group.Wait()
 }
 
-// beatEvery is how often the API server is asked whether it answers.
-const beatEvery = time.Second
+// heartbeatInterval is how often the API server is asked whether it answers.
+const heartbeatInterval = time.Second
 
-// beat asks for something small that the API server has to read from etcd.
-func (r *recorder) beat(ctx context.Context, api dynamic.Interface) {
+// recordHeartbeats asks for something small that the API server has to read from etcd.
+func (r *recorder) recordHeartbeats(ctx context.Context, api dynamic.Interface) {
 	namespaces := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for ctx.Err() == nil {
-		attempt, cancel := context.WithTimeout(ctx, 5*beatEvery)
+		attempt, cancel := context.WithTimeout(ctx, 5*heartbeatInterval)
 		_, err := namespaces.Get(attempt, lab.Namespace, metav1.GetOptions{})
 		cancel()
 		if err == nil && r.connected.Load() == r.total {
-			r.out.Add(Entry{Kind: BeatEntry})
+			r.out.AddEntry(Entry{Kind: HeartbeatEntry})
 		}
-		sleep(ctx, beatEvery)
+		sleepContext(ctx, heartbeatInterval)
 	}
 }
 
-// tail records a log of servers as that of a pod. All first
+// recordLog records a log of servers as that of a pod. All first
 // servers of a lab write to one file.
-func (r *recorder) tail(ctx context.Context, log func(offset int) (string, int, error), pod func() string) {
-	for read := 0; ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
+func (r *recorder) recordLog(ctx context.Context, log func(offset int) (string, int, error), pod func() string) {
+	for read := 0; ctx.Err() == nil; sleepContext(ctx, 200*time.Millisecond) {
 		text, next, err := log(read)
 		if err != nil {
 			continue // there is none yet
@@ -146,40 +160,40 @@ func (r *recorder) tail(ctx context.Context, log func(offset int) (string, int, 
 		whole := text[:strings.LastIndexByte(text, '\n')+1]
 		read = next - (len(text) - len(whole))
 		for line := range strings.Lines(whole) {
-			r.out.Add(Entry{Kind: LogEntry, Pod: lab.Namespace + "/" + pod(), Text: strings.TrimRight(line, "\n")})
+			r.out.AddEntry(Entry{Kind: LogEntry, Pod: lab.Namespace + "/" + pod(), Text: strings.TrimRight(line, "\n")})
 		}
 	}
 }
 
-// stream follows one kind.
-type stream struct {
+// kindStream follows one kind.
+type kindStream struct {
 	*recorder
-	kind
+	recordedKind
 	api  dynamic.ResourceInterface
 	seen map[types.UID]*unstructured.Unstructured
 }
 
-// follow watches from a version on. After an outage it lists the kind again, as
+// followKind watches from a version on. After an outage it lists the kind again, as
 // any client must, and records what has changed.
-func (s *stream) follow(ctx context.Context, version string) {
+func (s *kindStream) followKind(ctx context.Context, version string) {
 	for ctx.Err() == nil {
 		w, err := s.api.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
 		if err == nil {
 			s.connected.Add(1)
-			version, err = s.drain(ctx, w, version)
+			version, err = s.drainWatch(ctx, w, version)
 			s.connected.Add(-1)
 		}
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			if listed, err := s.list(ctx); err == nil {
+			if listed, err := s.listKind(ctx); err == nil {
 				version = listed
 				continue
 			}
 		}
-		sleep(ctx, 200*time.Millisecond)
+		sleepContext(ctx, 200*time.Millisecond)
 	}
 }
 
-func (s *stream) list(ctx context.Context) (string, error) {
+func (s *kindStream) listKind(ctx context.Context) (string, error) {
 	list, err := s.api.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
@@ -191,17 +205,17 @@ func (s *stream) list(ctx context.Context) (string, error) {
 		if old := gone[o.GetUID()]; old != nil && old.GetResourceVersion() == o.GetResourceVersion() {
 			s.seen[o.GetUID()] = old
 		} else {
-			s.add(watch.Added, o)
+			s.recordObject(watch.Added, o)
 		}
 		delete(gone, o.GetUID())
 	}
 	for _, o := range gone {
-		s.add(watch.Deleted, o)
+		s.recordObject(watch.Deleted, o)
 	}
 	return list.GetResourceVersion(), nil
 }
 
-func (s *stream) drain(ctx context.Context, w watch.Interface, version string) (string, error) {
+func (s *kindStream) drainWatch(ctx context.Context, w watch.Interface, version string) (string, error) {
 	defer w.Stop()
 	for {
 		select {
@@ -217,13 +231,13 @@ func (s *stream) drain(ctx context.Context, w watch.Interface, version string) (
 			}
 			version = o.GetResourceVersion()
 			if event.Type != watch.Bookmark {
-				s.add(event.Type, o)
+				s.recordObject(event.Type, o)
 			}
 		}
 	}
 }
 
-func (s *stream) add(t watch.EventType, o *unstructured.Unstructured) {
+func (s *kindStream) recordObject(t watch.EventType, o *unstructured.Unstructured) {
 	if s.wanted != nil && !s.wanted(o) {
 		return
 	}
@@ -236,11 +250,11 @@ func (s *stream) add(t watch.EventType, o *unstructured.Unstructured) {
 	if isServer && t == watch.Added {
 		s.server.Store(o.GetName())
 	}
-	s.out.Add(Entry{Kind: ObjectEntry, Type: t, Object: o})
+	s.out.AddEntry(Entry{Kind: ObjectEntry, Type: t, Object: o})
 }
 
-// sleep waits; it returns early when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
+// sleepContext waits; it returns early when ctx ends.
+func sleepContext(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -29,13 +29,13 @@ const (
 	ObjectEntry EntryKind = "object"
 	// LogEntry is a line that a pod logged.
 	LogEntry EntryKind = "log"
-	// BeatEntry is a quorum read that the API server answered while every watch
+	// HeartbeatEntry is a quorum read that the API server answered while every watch
 	// was connected.
-	BeatEntry EntryKind = "beat"
+	HeartbeatEntry EntryKind = "beat"
 	// FaultEntry is a fault that begins or ends.
 	FaultEntry EntryKind = "fault"
-	// FateEntry says that a job is dead from now on.
-	FateEntry EntryKind = "fate"
+	// DeathEntry says that a job is dead from now on.
+	DeathEntry EntryKind = "fate"
 	// EditEntry is a change of a job that a person made, by its resource version.
 	EditEntry EntryKind = "edit"
 	// RepairEntry is what a person had to do: jobs go on after it, but not by
@@ -60,25 +60,25 @@ type Entry struct {
 	Job string
 	// Version is a resource version.
 	Version string
-	Fate    *Fate
+	Death   *Death
 	Story   *Story
 }
 
-// Fate is a job that is dead: Velero does not go on with it unless a person
+// Death is a job that is dead: Velero does not go on with it unless a person
 // helps.
-type Fate struct {
+type Death struct {
 	// Job is KIND/NAME in lower case.
 	Job string `json:"job"`
 	// Cause is the kind of fault.
 	Cause Cause `json:"cause"`
-	// After is how long after the fault nothing is left to wait for, by Velero's
+	// DetectableAfter is how long after the fault nothing is left to wait for, by Velero's
 	// source and the flags of the run.
-	After time.Duration `json:"after"`
+	DetectableAfter time.Duration `json:"after"`
 	// Source is the file and function that says so.
 	Source string `json:"source"`
 }
 
-type line struct {
+type entryLine struct {
 	T       float64         `json:"t"`
 	Kind    EntryKind       `json:"kind"`
 	Type    watch.EventType `json:"type,omitempty"`
@@ -87,14 +87,14 @@ type line struct {
 	Text    string          `json:"text,omitempty"`
 	Job     string          `json:"job,omitempty"`
 	Version string          `json:"version,omitempty"`
-	Fate    *Fate           `json:"fate,omitempty"`
+	Death   *Death          `json:"fate,omitempty"`
 	Story   *Story          `json:"story,omitempty"`
 }
 
 // MarshalJSON writes the time in seconds since 1970.
 func (e Entry) MarshalJSON() ([]byte, error) {
-	l := line{T: float64(e.At.UnixMicro()) / 1e6, Kind: e.Kind, Type: e.Type, Pod: e.Pod, Text: e.Text, Job: e.Job,
-		Version: e.Version, Fate: e.Fate, Story: e.Story}
+	l := entryLine{T: float64(e.At.UnixMicro()) / 1e6, Kind: e.Kind, Type: e.Type, Pod: e.Pod, Text: e.Text, Job: e.Job,
+		Version: e.Version, Death: e.Death, Story: e.Story}
 	if e.Object != nil {
 		l.Object = e.Object.Object
 	}
@@ -103,7 +103,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (e *Entry) UnmarshalJSON(data []byte) error {
-	var l line
+	var l entryLine
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 		Text:    l.Text,
 		Job:     l.Job,
 		Version: l.Version,
-		Fate:    l.Fate,
+		Death:   l.Death,
 		Story:   l.Story,
 	}
 	if l.Object == nil {
@@ -130,9 +130,9 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	return e.Object.UnmarshalJSON(raw)
 }
 
-// Writer writes a recording. It may be used by several goroutines; entries have
+// RecordingWriter writes a recording. It may be used by several goroutines; entries have
 // the time at which they are written.
-type Writer struct {
+type RecordingWriter struct {
 	mu   sync.Mutex
 	file *os.File
 	zip  *gzip.Writer
@@ -140,8 +140,8 @@ type Writer struct {
 	err  error
 }
 
-// Create begins a recording.
-func Create(path string) (*Writer, error) {
+// CreateRecording begins a recording.
+func CreateRecording(path string) (*RecordingWriter, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("creating the recording: %w", err)
@@ -149,11 +149,11 @@ func Create(path string) (*Writer, error) {
 	zip := gzip.NewWriter(file)
 	encoder := json.NewEncoder(zip)
 	encoder.SetEscapeHTML(false)
-	return &Writer{file: file, zip: zip, json: encoder}, nil
+	return &RecordingWriter{file: file, zip: zip, json: encoder}, nil
 }
 
-// Add writes an entry. The first error is returned by Close.
-func (w *Writer) Add(e Entry) {
+// AddEntry writes an entry. The first error is returned by Close.
+func (w *RecordingWriter) AddEntry(e Entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.At = time.Now()
@@ -163,7 +163,7 @@ func (w *Writer) Add(e Entry) {
 }
 
 // Close ends the recording and returns the first error of all.
-func (w *Writer) Close() error {
+func (w *RecordingWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := errors.Join(w.err, w.zip.Close(), w.file.Close()); err != nil {
@@ -172,9 +172,9 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Read reads a recording. One that ends early, because its run was killed, is
+// ReadRecording reads a recording. One that ends early, because its run was killed, is
 // returned with an error.
-func Read(path string) ([]Entry, error) {
+func ReadRecording(path string) ([]Entry, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the recording: %w", err)

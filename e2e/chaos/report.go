@@ -32,7 +32,7 @@ func (r Result) Write(w io.Writer) {
 		r.Seconds,
 	)
 	fmt.Fprintf(w, "| state | reason | seconds | false alarms | misses | unsettled |\n|---|---|---|---|---|---|\n")
-	var all Count
+	var all VerdictCount
 	for _, c := range r.Counts {
 		fmt.Fprintf(
 			w,
@@ -40,20 +40,20 @@ func (r Result) Write(w io.Writer) {
 			c.State,
 			c.Reason,
 			c.Seconds,
-			c.False,
-			c.Missed,
+			c.FalseAlarms,
+			c.Misses,
 			c.Unsettled,
 		)
 		all.Seconds += c.Seconds
-		all.False += c.False
-		all.Missed += c.Missed
+		all.FalseAlarms += c.FalseAlarms
+		all.Misses += c.Misses
 		all.Unsettled += c.Unsettled
 	}
-	fmt.Fprintf(w, "| all | | %d | %d | %d | %d |\n\n", all.Seconds, all.False, all.Missed, all.Unsettled)
+	fmt.Fprintf(w, "| all | | %d | %d | %d | %d |\n\n", all.Seconds, all.FalseAlarms, all.Misses, all.Unsettled)
 	fmt.Fprintf(w, "Dead jobs, and when each was seen, counted from its expected time (a minute is allowed):\n")
-	for _, f := range r.Story.Fates {
+	for _, f := range r.Story.Deaths {
 		seen := "never"
-		if after, ok := r.Seen[f.Job]; ok {
+		if after, ok := r.DetectedAfter[f.Job]; ok {
 			seen = fmt.Sprintf("%+.0f s", after.Seconds())
 		} else if r.Dead[f.Cause] == 0 {
 			seen = "it did not come to it"
@@ -74,19 +74,19 @@ func (r Result) Write(w io.Writer) {
 			fmt.Fprintf(w, "\n%s:\n- %s\n", list.what, strings.Join(list.names, "\n- "))
 		}
 	}
-	if len(r.Moments) > 0 {
+	if len(r.WrongPeriods) > 0 {
 		fmt.Fprintf(w, "\nMoments that are wrong, or not settled:\n")
 	}
-	r.Moments.write(w)
+	r.WrongPeriods.writeTo(w)
 }
 
-// write prints each moment, the longest first.
-func (m Moments) write(w io.Writer) {
-	for _, moment := range byLength(m) {
+// writeTo prints each moment, the longest first.
+func (m WrongPeriods) writeTo(w io.Writer) {
+	for _, moment := range sortByLength(m) {
 		fmt.Fprintf(
 			w,
 			"- %s, %s, %s to %s (%d s): %s %s: %s\n  %s\n",
-			moment.Wrong,
+			moment.Mistake,
 			moment.Job,
 			moment.From.Format(time.TimeOnly),
 			moment.To.Format(time.TimeOnly),
@@ -94,22 +94,22 @@ func (m Moments) write(w io.Writer) {
 			moment.State,
 			moment.Reason,
 			moment.Summary,
-			moment.Truth,
+			moment.Proof,
 		)
 	}
 }
 
-func byLength(moments []Moment) []Moment {
+func sortByLength(moments []WrongPeriod) []WrongPeriod {
 	return slices.SortedStableFunc(
 		slices.Values(moments),
-		func(a, b Moment) int { return cmp.Compare(b.Seconds, a.Seconds) },
+		func(a, b WrongPeriod) int { return cmp.Compare(b.Seconds, a.Seconds) },
 	)
 }
 
-// causes are the kinds of dead jobs of a story.
-func (s Story) causes() []Cause {
+// deathCauses are the kinds of dead jobs of a story.
+func (s Story) deathCauses() []Cause {
 	found := map[Cause]bool{}
-	for _, f := range s.Fates {
+	for _, f := range s.Deaths {
 		found[f.Cause] = true
 	}
 	return slices.Sorted(maps.Keys(found))

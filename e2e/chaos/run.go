@@ -4,100 +4,99 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"sync"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/e2e/lab"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// run is one run of a story.
-type run struct {
-	lab   *lab.Lab
-	story Story
-	out   *Writer
+// storyRun is one run of a story.
+type storyRun struct {
+	lab       *lab.Lab
+	story     Story
+	recording *RecordingWriter
 	// older is the folder of another Velero's programs, empty for none.
 	older string
-	// server serialises what ends, stops or starts a server of the lab.
-	server sync.Mutex
-	movers *movers
+	// serverLock serialises what ends, stops or starts a server of the lab.
+	serverLock sync.Mutex
+	movers     *moverPods
 
 	mu    sync.Mutex
 	flags []string
-	// due is when the last fate has to be seen.
-	due time.Time
-	// dead are the jobs whose fate has come.
-	dead map[string]bool
-	// afterwards is what heals the cluster in the end.
-	afterwards []func(context.Context) error
+	// detectionDeadline is when the last fate has to be seen.
+	detectionDeadline time.Time
+	// deadJobs are the jobs whose fate has come.
+	deadJobs map[string]bool
+	// cleanups is what heals the cluster in the end.
+	cleanups []func(context.Context) error
 }
 
-// settle is how long the end of a run waits for jobs that still go on.
-const settle = 3 * time.Minute
+// settleLimit is how long the end of a run waits for jobs that still go on.
+const settleLimit = 3 * time.Minute
 
 // Run tells a story to a new lab and records it.
-func Run(ctx context.Context, story Story, older string, out *Writer, progress func(string)) (err error) {
-	out.Add(Entry{Kind: StoryEntry, Story: &story})
-	r := &run{story: story, out: out, older: older, dead: map[string]bool{}, movers: newMovers()}
-	if err := r.prepare(ctx, progress); err != nil {
+func Run(ctx context.Context, story Story, older string, out *RecordingWriter, progress func(string)) (err error) {
+	out.AddEntry(Entry{Kind: StoryEntry, Story: &story})
+	r := &storyRun{story: story, recording: out, older: older, deadJobs: map[string]bool{}, movers: newMoverPods()}
+	if err := r.prepareLab(ctx, progress); err != nil {
 		if r.lab != nil {
 			err = errors.Join(err, r.lab.Stop())
 		}
 		return err
 	}
 	defer func() { err = errors.Join(err, r.lab.Stop()) }()
-	watching, err := record(ctx, r.lab, out)
+	watching, err := startRecorder(ctx, r.lab, out)
 	if err != nil {
 		return err
 	}
-	defer watching.stop()
-	sleep(ctx, 2*time.Second)
+	defer watching.stopRecording()
+	sleepContext(ctx, 2*time.Second)
 
 	progress(fmt.Sprintf("the story begins: %d steps in %s", len(story.Steps), story.Duration))
-	out.Add(Entry{Kind: BeginEntry})
-	r.tell(ctx, progress)
+	out.AddEntry(Entry{Kind: BeginEntry})
+	r.tellStory(ctx, progress)
 	progress("the story is over; what heals by itself is healed")
-	r.heal(ctx)
-	r.settled(ctx, progress)
-	out.Add(Entry{Kind: EndEntry})
+	r.healCluster(ctx)
+	r.awaitSettled(ctx, progress)
+	out.AddEntry(Entry{Kind: EndEntry})
 	return ctx.Err()
 }
 
-// tell carries out every step at its time, and returns once all have ended.
-func (r *run) tell(ctx context.Context, progress func(string)) {
+// tellStory carries out every step at its time, and returns once all have ended.
+func (r *storyRun) tellStory(ctx context.Context, progress func(string)) {
 	began := time.Now()
 	var group sync.WaitGroup
 	playing, stop := context.WithCancel(ctx)
 	var players sync.WaitGroup
-	players.Go(func() { r.movers.play(playing, r.lab) })
+	players.Go(func() { r.movers.playPods(playing, r.lab) })
 	for _, s := range r.story.Steps {
 		group.Go(func() {
-			sleep(ctx, time.Until(began.Add(s.At)))
+			sleepContext(ctx, time.Until(began.Add(s.At)))
 			if ctx.Err() != nil {
 				return
 			}
 			progress(fmt.Sprintf("%4.0f s  %s (%s)", time.Since(began).Seconds(), s.Name, s.Length))
 			limited, cancel := context.WithTimeout(ctx, s.Length+r.story.Duration)
 			defer cancel()
-			if err := r.act(limited, s); err != nil {
-				r.out.Add(Entry{Kind: FailureEntry, Text: s.Name + ": " + err.Error()})
+			if err := r.performStep(limited, s); err != nil {
+				r.recording.AddEntry(Entry{Kind: FailureEntry, Text: s.Name + ": " + err.Error()})
 				progress(s.Name + " failed: " + err.Error())
 			}
 		})
 	}
 	group.Wait()
-	sleep(ctx, time.Until(began.Add(r.story.Duration)))
+	sleepContext(ctx, time.Until(began.Add(r.story.Duration)))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.afterwards = append(r.afterwards, func(context.Context) error { stop(); players.Wait(); return nil })
+	r.cleanups = append(r.cleanups, func(context.Context) error { stop(); players.Wait(); return nil })
 }
 
-func (r *run) act(ctx context.Context, s Step) error {
+func (r *storyRun) performStep(ctx context.Context, s Step) error {
 	if f, ok := jobActs[s.Act]; ok {
 		return f(r, ctx, s)
 	}
@@ -110,52 +109,52 @@ func (r *run) act(ctx context.Context, s Step) error {
 	return fmt.Errorf("there is no act %s", s.Act)
 }
 
-// heal ends what a person would not leave: a schedule goes on for ever.
-func (r *run) heal(ctx context.Context) {
-	if err := r.retry(ctx, func() error {
-		return r.lab.Client.DeleteAllOf(ctx, &velerov1.Schedule{}, client.InNamespace(lab.Namespace))
+// healCluster ends what a person would not leave: a schedule goes on for ever.
+func (r *storyRun) healCluster(ctx context.Context) {
+	if err := r.retryUntilDone(ctx, func() error {
+		return r.lab.Client.DeleteAllOf(ctx, &veleroapi.Schedule{}, client.InNamespace(lab.Namespace))
 	}); err != nil {
-		r.out.Add(Entry{Kind: FailureEntry, Text: "healing: " + err.Error()})
+		r.recording.AddEntry(Entry{Kind: FailureEntry, Text: "healing: " + err.Error()})
 	}
 }
 
-// settled waits until every job has ended but the dead, and the dead were to be
+// awaitSettled waits until every job has ended but the dead, and the dead were to be
 // seen for more than a minute.
-func (r *run) settled(ctx context.Context, progress func(string)) {
-	limit := time.Now().Add(settle)
+func (r *storyRun) awaitSettled(ctx context.Context, progress func(string)) {
+	limit := time.Now().Add(settleLimit)
 	for ctx.Err() == nil {
 		r.mu.Lock()
-		due := r.due.Add(misses + 10*time.Second)
+		due := r.detectionDeadline.Add(detectionGrace + 10*time.Second)
 		r.mu.Unlock()
-		living, err := r.living(ctx)
+		living, err := r.listLiving(ctx)
 		if now := time.Now(); now.After(due) && (err == nil && len(living) == 0 || now.After(limit)) {
 			progress(fmt.Sprintf("%d jobs have not ended: %v", len(living), living))
 			break
 		}
-		sleep(ctx, time.Second)
+		sleepContext(ctx, time.Second)
 	}
 	r.mu.Lock()
-	afterwards := r.afterwards
+	afterwards := r.cleanups
 	r.mu.Unlock()
 	for _, f := range afterwards {
 		if err := f(ctx); err != nil {
-			r.out.Add(Entry{Kind: FailureEntry, Text: "ending: " + err.Error()})
+			r.recording.AddEntry(Entry{Kind: FailureEntry, Text: "ending: " + err.Error()})
 		}
 	}
 }
 
-// living are the jobs that have neither ended nor died.
-func (r *run) living(ctx context.Context) ([]string, error) {
+// listLiving are the jobs that have neither ended nor died.
+func (r *storyRun) listLiving(ctx context.Context) ([]string, error) {
 	var living []string
 	for _, kind := range []string{"Backup", "Restore"} {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind + "List"))
+		list.SetGroupVersionKind(veleroapi.GroupVersion.WithKind(kind + "List"))
 		if err := r.lab.Client.List(ctx, list, client.InNamespace(lab.Namespace)); err != nil {
 			return nil, err
 		}
 		r.mu.Lock()
 		for i := range list.Items {
-			if job := jobName(&list.Items[i]); !ended(&list.Items[i]) && !r.dead[job] {
+			if job := jobName(&list.Items[i]); !hasEnded(&list.Items[i]) && !r.deadJobs[job] {
 				living = append(living, job)
 			}
 		}
@@ -164,28 +163,30 @@ func (r *run) living(ctx context.Context) ([]string, error) {
 	return living, nil
 }
 
-// dies says that a job is dead from now on, as the story foretold.
-func (r *run) dies(job string) error {
-	i := slices.IndexFunc(r.story.Fates, func(f Fate) bool { return f.Job == job })
+// recordDeath says that a job is dead from now on, as the story foretold.
+func (r *storyRun) recordDeath(job string) error {
+	i := slices.IndexFunc(r.story.Deaths, func(f Death) bool { return f.Job == job })
 	if i < 0 {
 		return fmt.Errorf("the story knows no fate of %s", job)
 	}
-	fate := r.story.Fates[i]
+	fate := r.story.Deaths[i]
 	r.mu.Lock()
-	r.dead[job] = true
-	if due := time.Now().Add(fate.After); due.After(r.due) {
-		r.due = due
+	r.deadJobs[job] = true
+	if due := time.Now().Add(fate.DetectableAfter); due.After(r.detectionDeadline) {
+		r.detectionDeadline = due
 	}
 	r.mu.Unlock()
-	r.out.Add(Entry{Kind: FateEntry, Job: job, Fate: &fate})
+	r.recording.AddEntry(Entry{Kind: DeathEntry, Job: job, Death: &fate})
 	return nil
 }
 
-// repair says that a person helped: one job, or all where job is empty.
-func (r *run) repair(job, text string) { r.out.Add(Entry{Kind: RepairEntry, Job: job, Text: text}) }
+// recordRepair says that a person helped: one job, or all where job is empty.
+func (r *storyRun) recordRepair(job, text string) {
+	r.recording.AddEntry(Entry{Kind: RepairEntry, Job: job, Text: text})
+}
 
-// retry does something until it succeeds: the API server may be away.
-func (r *run) retry(ctx context.Context, do func() error) error {
+// retryUntilDone does something until it succeeds: the API server may be away.
+func (r *storyRun) retryUntilDone(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		if err == nil || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
@@ -194,28 +195,32 @@ func (r *run) retry(ctx context.Context, do func() error) error {
 		if ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		sleep(ctx, time.Second)
+		sleepContext(ctx, time.Second)
 	}
 }
 
-// create creates an object; one that is there already is right.
-func (r *run) create(ctx context.Context, o client.Object) error {
-	return r.retry(ctx, func() error { return client.IgnoreAlreadyExists(r.lab.Client.Create(ctx, o)) })
+// createObject creates an object; one that is there already is right.
+func (r *storyRun) createObject(ctx context.Context, o client.Object) error {
+	return r.retryUntilDone(ctx, func() error { return client.IgnoreAlreadyExists(r.lab.Client.Create(ctx, o)) })
 }
 
-// patch merges JSON into an object, and returns its new resource version.
-func (r *run) patch(ctx context.Context, o client.Object, json string) (string, error) {
-	err := r.retry(ctx, func() error {
+// patchObject merges JSON into an object, and returns its new resource version.
+func (r *storyRun) patchObject(ctx context.Context, o client.Object, json string) (string, error) {
+	err := r.retryUntilDone(ctx, func() error {
 		return r.lab.Client.Patch(ctx, o, client.RawPatch("application/merge-patch+json", []byte(json)))
 	})
 	return o.GetResourceVersion(), err
 }
 
-// await waits until a job satisfies done, and returns it.
-func (r *run) await(ctx context.Context, kind, name, what string, done func(lab.History) bool) (lab.History, error) {
+// awaitJob waits until a job satisfies done, and returns it.
+func (r *storyRun) awaitJob(
+	ctx context.Context,
+	kind, name, what string,
+	done func(lab.History) bool,
+) (lab.History, error) {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		h, err := r.lab.Live(attempt, kind, name)
+		h, err := r.lab.ReadJob(attempt, kind, name)
 		cancel()
 		if err == nil && done(h) {
 			return h, nil
@@ -223,17 +228,17 @@ func (r *run) await(ctx context.Context, kind, name, what string, done func(lab.
 		if ctx.Err() != nil {
 			return h, fmt.Errorf("waiting for %s %s to %s (it is %s): %w", kind, name, what, h.Summary(), ctx.Err())
 		}
-		sleep(ctx, 200*time.Millisecond)
+		sleepContext(ctx, 200*time.Millisecond)
 	}
 }
 
-// until waits for anything else.
-func (r *run) until(ctx context.Context, what string, done func() bool) error {
+// waitUntil waits for anything else.
+func (r *storyRun) waitUntil(ctx context.Context, what string, done func() bool) error {
 	for !done() {
 		if ctx.Err() != nil {
 			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
 		}
-		sleep(ctx, 200*time.Millisecond)
+		sleepContext(ctx, 200*time.Millisecond)
 	}
 	return nil
 }

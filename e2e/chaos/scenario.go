@@ -33,7 +33,7 @@ type scenario struct {
 // WriteScenarios writes each wrong moment into dir, as the cluster was when the
 // moment began.
 func WriteScenarios(dir string, entries []Entry, r Result) error {
-	wrong := r.wrong()
+	wrong := r.knownWrongPeriods()
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -48,7 +48,7 @@ func WriteScenarios(dir string, entries []Entry, r Result) error {
 		name := fmt.Sprintf(
 			"%03d-%s-%s.yaml",
 			i+1,
-			strings.ReplaceAll(string(m.Wrong), " ", "-"),
+			strings.ReplaceAll(string(m.Mistake), " ", "-"),
 			strings.ReplaceAll(m.Job, "/", "-"),
 		)
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
@@ -58,13 +58,13 @@ func WriteScenarios(dir string, entries []Entry, r Result) error {
 	return nil
 }
 
-func scenarioOf(entries []Entry, story Story, m Moment) scenario {
+func scenarioOf(entries []Entry, story Story, m WrongPeriod) scenario {
 	s := scenario{
-		Name:   fmt.Sprintf("chaos, seed %d, Velero %s: %s", story.Seed, story.Version, m.Truth),
-		Source: "the recording of a run: " + m.Truth,
+		Name:   fmt.Sprintf("chaos, seed %d, Velero %s: %s", story.Seed, story.Version, m.Proof),
+		Source: "the recording of a run: " + m.Proof,
 		Expect: map[string]any{"job": m.Job, "never": []string{"stuck", "orphaned"}, "remedies": []string{}},
 	}
-	if m.Wrong == Miss {
+	if m.Mistake == Miss {
 		s.Expect = map[string]any{"job": m.Job, "state": []string{"stuck", "orphaned"},
 			"remedies": []string{"finalize", "wake", "cancel-volumes", "restart", "restart-node-agent", "delete"}}
 	}
@@ -86,7 +86,7 @@ func scenarioOf(entries []Entry, story Story, m Moment) scenario {
 			server = e.Pod
 			s.Logs = append(
 				s.Logs,
-				fmt.Sprintf("[%s] %s", relative(e.At, m.From), timeOfLine.ReplaceAllString(e.Text, "time=... ")),
+				fmt.Sprintf("[%s] %s", formatRelative(e.At, m.From), lineTimePattern.ReplaceAllString(e.Text, "time=... ")),
 			)
 		}
 	}
@@ -100,8 +100,8 @@ func scenarioOf(entries []Entry, story Story, m Moment) scenario {
 	return s
 }
 
-// relative is a time as scenarios write it: a signed duration from now.
-func relative(at, now time.Time) string {
+// formatRelative is a time as scenarios write it: a signed duration from now.
+func formatRelative(at, now time.Time) string {
 	d := at.Sub(now).Round(time.Second)
 	if d <= 0 {
 		return "-" + d.Abs().String()
@@ -122,11 +122,11 @@ func relativeTimes(value any, now time.Time) any {
 		}
 	case string:
 		if at, err := time.Parse(time.RFC3339, value); err == nil {
-			return relative(at, now)
+			return formatRelative(at, now)
 		}
 	}
 	return value
 }
 
-// timeOfLine is a line's own time, for which its brackets stand.
-var timeOfLine = regexp.MustCompile(`^time="[^"]*" `)
+// lineTimePattern is a line's own time, for which its brackets stand.
+var lineTimePattern = regexp.MustCompile(`^time="[^"]*" `)

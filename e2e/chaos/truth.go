@@ -11,142 +11,142 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// fateMargin is how long a change may take to be recorded.
-const fateMargin = 5 * time.Second
+// recordingMargin is how long a change may take to be recorded.
+const recordingMargin = 5 * time.Second
 
-// truth is what the whole recording shows.
-type truth struct {
+// recordedTruth is what the whole recording shows.
+type recordedTruth struct {
 	story            Story
 	begin, end       time.Time
-	jobs             map[string]*course
+	jobs             map[string]*jobCourse
 	names            []string
 	faults, failures []string
 }
 
-// course is what became of one job.
-type course struct {
-	changes []change
-	fate    *due
-	// refuted says how Velero went on with the job after the fate that the story
+// jobCourse is what became of one job.
+type jobCourse struct {
+	changes []jobChange
+	death   *deathState
+	// refutation says how Velero went on with the job after the fate that the story
 	// gave it: it lives.
-	refuted string
-	repairs []time.Time
+	refutation string
+	repairs    []time.Time
 	// shocks are the moments at which a fault began that makes Velero look at
 	// everything anew.
 	shocks []time.Time
 	edits  map[string]bool
 	uid    string
-	// over is true once it ended, or was deleted.
-	over bool
-	// silent is the longest time between two changes before it ended.
-	silent time.Duration
-	last   status
+	// hasEnded is true once it ended, or was deleted.
+	hasEnded bool
+	// longestSilence is the longest time between two changes before it ended.
+	longestSilence time.Duration
+	lastStatus     jobStatus
 }
 
-// change is a step that Velero took with a job.
-type change struct {
+// jobChange is a step that Velero took with a job.
+type jobChange struct {
 	at   time.Time
 	what string
 }
 
-// due is a fate that has come.
-type due struct {
-	Fate
+// deathState is a fate that has come.
+type deathState struct {
+	Death
 	at, expected time.Time
-	// stale is for how long since then nothing was heard.
-	stale time.Duration
+	// staleTime is for how long since then nothing was heard.
+	staleTime time.Duration
 	// woken is when the shock began after which Velero went on with the job, and
 	// revived when it did; both are zero where it never did. Between the two the
 	// job is neither dead nor known to live.
 	woken, revived time.Time
 }
 
-// holds reports whether the job is dead at a moment.
-func (d *due) holds(now time.Time) bool {
+// isDeadAt reports whether the job is dead at a moment.
+func (d *deathState) isDeadAt(now time.Time) bool {
 	return !now.Before(d.at) && (d.woken.IsZero() || now.Before(d.woken))
 }
 
-// wakes reports whether the job is between a shock and Velero's going on.
-func (d *due) wakes(now time.Time) bool {
+// isWakingAt reports whether the job is between a shock and Velero's going on.
+func (d *deathState) isWakingAt(now time.Time) bool {
 	return !d.woken.IsZero() && !now.Before(d.woken) && now.Before(d.revived)
 }
 
-// fateAt is the job's fate if it holds at a moment.
-func (c *course) fateAt(now time.Time) *due {
-	if c.fate == nil || !c.fate.holds(now) {
+// deathAt is the job's fate if it holds at a moment.
+func (c *jobCourse) deathAt(now time.Time) *deathState {
+	if c.death == nil || !c.death.isDeadAt(now) {
 		return nil
 	}
-	return c.fate
+	return c.death
 }
 
-// continues is when Velero next goes on with the job by itself: before its fate,
+// nextProgress is when Velero next goes on with the job by itself: before its fate,
 // and before anybody helped. shock is true if a fault began meanwhile that makes
 // Velero look at everything anew, so that it may not have been by itself.
-func (c *course) continues(now time.Time) (next change, shock, ok bool) {
-	i := slices.IndexFunc(c.changes, func(s change) bool { return s.at.After(now) })
+func (c *jobCourse) nextProgress(now time.Time) (next jobChange, shock, ok bool) {
+	i := slices.IndexFunc(c.changes, func(s jobChange) bool { return s.at.After(now) })
 	if i < 0 {
 		return next, false, false
 	}
 	next = c.changes[i]
-	dies := c.fate != nil && now.Before(c.fate.at) && !next.at.Before(c.fate.at)
-	if dies || c.fate != nil && c.fate.wakes(now) || between(c.repairs, now, next.at) {
+	dies := c.death != nil && now.Before(c.death.at) && !next.at.Before(c.death.at)
+	if dies || c.death != nil && c.death.isWakingAt(now) || anyBetween(c.repairs, now, next.at) {
 		return next, false, false
 	}
-	return next, between(c.shocks, now.Add(time.Nanosecond), next.at), true
+	return next, anyBetween(c.shocks, now.Add(time.Nanosecond), next.at), true
 }
 
-// settle holds the job's fate against what Velero did with it afterwards. What it
+// checkDeath holds the job's fate against what Velero did with it afterwards. What it
 // wrote in the same moment may have been on its way. How it went on by itself
 // refutes the fate; if it did after a shock, the fate held until that.
-func (c *course) settle() {
-	i := slices.IndexFunc(c.changes, func(s change) bool { return s.at.After(c.fate.at.Add(fateMargin)) })
+func (c *jobCourse) checkDeath() {
+	i := slices.IndexFunc(c.changes, func(s jobChange) bool { return s.at.After(c.death.at.Add(recordingMargin)) })
 	switch {
-	case i < 0 && c.over: // what an earlier fault had begun ended it in the same moment
-		c.fate.woken, c.fate.revived = c.fate.at, c.changes[len(c.changes)-1].at
+	case i < 0 && c.hasEnded: // what an earlier fault had begun ended it in the same moment
+		c.death.woken, c.death.revived = c.death.at, c.changes[len(c.changes)-1].at
 		return
-	case i < 0 || between(c.repairs, c.fate.at, c.changes[i].at):
+	case i < 0 || anyBetween(c.repairs, c.death.at, c.changes[i].at):
 		return
 	}
 	next := c.changes[i]
 	for _, at := range c.shocks { // in their order; those before the last woke nothing
-		if at.After(c.fate.at) && !at.After(next.at) {
-			c.fate.woken, c.fate.revived = at, next.at
+		if at.After(c.death.at) && !at.After(next.at) {
+			c.death.woken, c.death.revived = at, next.at
 		}
 	}
-	if c.fate.woken.IsZero() {
-		c.fate, c.refuted = nil, next.what
+	if c.death.woken.IsZero() {
+		c.death, c.refutation = nil, next.what
 	}
 }
 
-// between reports whether one of the moments lies between two others.
-func between(moments []time.Time, from, to time.Time) bool {
+// anyBetween reports whether one of the moments lies between two others.
+func anyBetween(moments []time.Time, from, to time.Time) bool {
 	return slices.ContainsFunc(moments, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
 }
 
-// shocks are the faults after which Velero looks at everything anew: a server that
+// shockActs are the faults after which Velero looks at everything anew: a server that
 // starts, and informers that lost their watch, list all objects (client-go
 // tools/cache/reflector.go), and one failed call of an operation's Progress ends the
 // operation (pkg/controller/backup_operations_controller.go
 // getBackupItemOperationProgress).
-var shocks = []Act{CrashServer, CrashWithMark, SecondServer, PauseServer, PauseAPIServer, KillAPIServer, PauseEtcd}
+var shockActs = []Act{CrashServer, CrashWithMark, SecondServer, PauseServer, PauseAPIServer, KillAPIServer, PauseEtcd}
 
 // isShock reports whether a fault's entry is the beginning of one.
 func isShock(e Entry) bool {
 	return strings.HasSuffix(e.Text, " begins") &&
-		slices.ContainsFunc(shocks, func(a Act) bool { return strings.HasPrefix(e.Text, string(a)+"-") })
+		slices.ContainsFunc(shockActs, func(a Act) bool { return strings.HasPrefix(e.Text, string(a)+"-") })
 }
 
-// learn reads the truth from a recording.
-func learn(entries []Entry) truth {
-	t := truth{jobs: map[string]*course{}}
+// readTruth reads the truth from a recording.
+func readTruth(entries []Entry) recordedTruth {
+	t := recordedTruth{jobs: map[string]*jobCourse{}}
 	for _, e := range entries {
 		if e.Kind == EditEntry { // the watch may have been faster
-			c := t.job(e.Job)
+			c := t.courseOf(e.Job)
 			c.edits[e.Version] = true
 			c.repairs = append(c.repairs, e.At)
 		}
 	}
-	volumes := volumes{owners: map[string]string{}, last: map[string]status{}}
+	volumes := volumeTracker{owners: map[string]string{}, last: map[string]jobStatus{}}
 	for _, e := range entries {
 		switch e.Kind {
 		case StoryEntry:
@@ -159,12 +159,12 @@ func learn(entries []Entry) truth {
 			t.faults = append(t.faults, e.Text)
 		case FailureEntry:
 			t.failures = append(t.failures, e.Text)
-		case FateEntry:
-			fate := *e.Fate
-			fate.After = max(fate.After, fate.Cause.seenAfter(t.story.Limits)) // today it may be later
-			t.job(e.Job).fate = &due{Fate: fate, at: e.At, expected: e.At.Add(fate.After)}
+		case DeathEntry:
+			fate := *e.Death
+			fate.DetectableAfter = max(fate.DetectableAfter, fate.Cause.detectionDelay(t.story.Limits)) // today it may be later
+			t.courseOf(e.Job).death = &deathState{Death: fate, at: e.At, expected: e.At.Add(fate.DetectableAfter)}
 		case ObjectEntry:
-			t.see(e, volumes)
+			t.addEvent(e, volumes)
 		}
 	}
 	if t.end.IsZero() && len(entries) > 0 {
@@ -181,93 +181,93 @@ func learn(entries []Entry) truth {
 		}
 	}
 	for _, c := range t.jobs {
-		if c.fate != nil {
-			c.settle()
+		if c.death != nil {
+			c.checkDeath()
 		}
 	}
-	t.forget()
+	t.dropEarlyJobs()
 	return t
 }
 
-// forget drops what ended before the story began.
-func (t *truth) forget() {
+// dropEarlyJobs drops what ended before the story began.
+func (t *recordedTruth) dropEarlyJobs() {
 	t.names = slices.DeleteFunc(t.names, func(name string) bool {
 		c := t.jobs[name]
-		return c.over && c.fate == nil && len(c.changes) > 0 && c.changes[len(c.changes)-1].at.Before(t.begin)
+		return c.hasEnded && c.death == nil && len(c.changes) > 0 && c.changes[len(c.changes)-1].at.Before(t.begin)
 	})
 }
 
-func (t *truth) job(name string) *course {
+func (t *recordedTruth) courseOf(name string) *jobCourse {
 	c := t.jobs[name]
 	if c == nil {
-		c = &course{edits: map[string]bool{}}
+		c = &jobCourse{edits: map[string]bool{}}
 		t.jobs[name] = c
 		t.names = append(t.names, name)
 	}
 	return c
 }
 
-// volumes are the resources that move a job's data.
-type volumes struct {
+// volumeTracker are the resources that move a job's data.
+type volumeTracker struct {
 	// owners are the jobs by their uid, and last what each volume was, by its own.
 	owners map[string]string
-	last   map[string]status
+	last   map[string]jobStatus
 }
 
-// see takes in an event of a job, or of a volume that is moved for one.
-func (t *truth) see(e Entry, v volumes) {
+// addEvent takes in an event of a job, or of a volume that is moved for one.
+func (t *recordedTruth) addEvent(e Entry, v volumeTracker) {
 	o := e.Object
 	switch o.GetKind() {
 	case "Backup", "Restore":
 		name := jobName(o)
 		v.owners[string(o.GetUID())] = name
-		t.job(name).see(e)
+		t.courseOf(name).addEvent(e)
 	case "DataUpload", "DataDownload", "PodVolumeBackup", "PodVolumeRestore":
 		now, uid := statusOf(o), string(o.GetUID())
 		name := v.owners[cmp.Or(o.GetLabels()["velero.io/backup-uid"], o.GetLabels()["velero.io/restore-uid"])]
 		if c := t.jobs[name]; c != nil && now != v.last[uid] {
-			c.changes = append(c.changes, change{e.At, o.GetKind() + " " + o.GetName() + " is " + now.phase})
+			c.changes = append(c.changes, jobChange{e.At, o.GetKind() + " " + o.GetName() + " is " + now.phase})
 		}
 		v.last[uid] = now
 	}
 }
 
-// status is what shows that Velero goes on with a job.
-type status struct{ phase, rest string }
+// jobStatus is what shows that Velero goes on with a job.
+type jobStatus struct{ phase, rest string }
 
 // statusOf leaves out the place in the queue, which changes for others' sake.
-func statusOf(o *unstructured.Unstructured) status {
+func statusOf(o *unstructured.Unstructured) jobStatus {
 	all, _, _ := unstructured.NestedMap(o.Object, "status")
 	phase, _ := all["phase"].(string)
 	delete(all, "phase")
 	delete(all, "queuePosition")
 	if len(all) == 0 {
-		return status{phase: phase}
+		return jobStatus{phase: phase}
 	}
-	return status{phase, fmt.Sprint(all)}
+	return jobStatus{phase, fmt.Sprint(all)}
 }
 
-func (c *course) see(e Entry) {
+func (c *jobCourse) addEvent(e Entry) {
 	o, now := e.Object, statusOf(e.Object)
 	if c.uid != string(o.GetUID()) {
-		c.uid, c.last, c.over = string(o.GetUID()), status{}, false
-		c.changes = append(c.changes, change{at: e.At, what: "it was created"})
+		c.uid, c.lastStatus, c.hasEnded = string(o.GetUID()), jobStatus{}, false
+		c.changes = append(c.changes, jobChange{at: e.At, what: "it was created"})
 	}
-	before := c.over
-	c.over = ended(o) || e.Type == watch.Deleted
+	before := c.hasEnded
+	c.hasEnded = hasEnded(o) || e.Type == watch.Deleted
 	switch {
 	case e.Type == watch.Deleted:
-		c.changes = append(c.changes, change{e.At, "it was deleted"})
-	case now == c.last || c.edits[o.GetResourceVersion()]:
+		c.changes = append(c.changes, jobChange{e.At, "it was deleted"})
+	case now == c.lastStatus || c.edits[o.GetResourceVersion()]:
 	default:
 		what := "it is " + now.phase
-		if now.phase == c.last.phase {
+		if now.phase == c.lastStatus.phase {
 			what = "its status changed while " + now.phase
 		}
-		c.changes = append(c.changes, change{e.At, what})
+		c.changes = append(c.changes, jobChange{e.At, what})
 	}
 	if n := len(c.changes); n > 1 && !before {
-		c.silent = max(c.silent, c.changes[n-1].at.Sub(c.changes[n-2].at))
+		c.longestSilence = max(c.longestSilence, c.changes[n-1].at.Sub(c.changes[n-2].at))
 	}
-	c.last = now
+	c.lastStatus = now
 }

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Deny makes the API server refuse to let one Backup or Restore (by its kind)
-// come into any of these phases, until [Lab.Allow].
-func (l *Lab) Deny(ctx context.Context, kind, name string, phases ...string) error {
-	meta := metav1.ObjectMeta{Name: policyName(kind, name)}
+// DenyPhases makes the API server refuse to let one Backup or Restore (by its kind)
+// come into any of these phases, until [Lab.AllowPhases].
+func (l *Lab) DenyPhases(ctx context.Context, kind, name string, phases ...string) error {
+	meta := metav1.ObjectMeta{Name: denyPolicyName(kind, name)}
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 			RuleWithOperations: admissionv1.RuleWithOperations{
@@ -49,7 +49,7 @@ func (l *Lab) Deny(ctx context.Context, kind, name string, phases ...string) err
 		}
 	}
 	// A policy takes effect a moment after it was made.
-	return poll(ctx, "the phases of "+name+" to be denied", func() (bool, error) {
+	return pollUntil(ctx, "the phases of "+name+" to be denied", func() (bool, error) {
 		probe := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "velero.io/v1",
 			"kind":       kind,
@@ -65,9 +65,9 @@ func (l *Lab) Deny(ctx context.Context, kind, name string, phases ...string) err
 	})
 }
 
-// Allow takes back what Deny did.
-func (l *Lab) Allow(ctx context.Context, kind, name string) error {
-	meta := metav1.ObjectMeta{Name: policyName(kind, name)}
+// AllowPhases takes back what Deny did.
+func (l *Lab) AllowPhases(ctx context.Context, kind, name string) error {
+	meta := metav1.ObjectMeta{Name: denyPolicyName(kind, name)}
 	for _, object := range []client.Object{
 		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta},
 		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta},
@@ -79,4 +79,4 @@ func (l *Lab) Allow(ctx context.Context, kind, name string) error {
 	return nil
 }
 
-func policyName(kind, name string) string { return "deny-" + strings.ToLower(kind) + "-" + name }
+func denyPolicyName(kind, name string) string { return "deny-" + strings.ToLower(kind) + "-" + name }

@@ -26,7 +26,7 @@ type State struct {
 // stateOf reads a job's state. A number that is not there is 0: Velero leaves
 // zeros out.
 func stateOf(object *unstructured.Unstructured) State {
-	s := State{Phase: text(object, "phase")}
+	s := State{Phase: statusText(object, "phase")}
 	progress, found, err := unstructured.NestedMap(object.Object, "status", "progress")
 	if err != nil || !found {
 		return s
@@ -35,16 +35,16 @@ func stateOf(object *unstructured.Unstructured) State {
 	if object.GetKind() == "Backup" {
 		done = "itemsBackedUp"
 	}
-	s.Progress = &Progress{Done: number(progress, done), Total: number(progress, "totalItems")}
+	s.Progress = &Progress{Done: intField(progress, done), Total: intField(progress, "totalItems")}
 	return s
 }
 
-func text(object *unstructured.Unstructured, field string) string {
+func statusText(object *unstructured.Unstructured, field string) string {
 	value, _, _ := unstructured.NestedString(object.Object, "status", field)
 	return value
 }
 
-func number(from map[string]any, field string) int {
+func intField(from map[string]any, field string) int {
 	switch n := from[field].(type) {
 	case int64:
 		return int(n)
@@ -54,28 +54,28 @@ func number(from map[string]any, field string) int {
 	return 0
 }
 
-// Last is the newest event. It panics on an empty history.
-func (h History) Last() Event { return h[len(h)-1] }
+// LastEvent is the newest event. It panics on an empty history.
+func (h History) LastEvent() Event { return h[len(h)-1] }
 
-// State is what the newest event said; zero for an empty history.
-func (h History) State() State {
+// LastState is what the newest event said; zero for an empty history.
+func (h History) LastState() State {
 	if len(h) == 0 {
 		return State{}
 	}
-	return stateOf(h.Last().Object)
+	return stateOf(h.LastEvent().Object)
 }
 
-// Status is a number of the newest status, such as errors.
-func (h History) Status(field string) int {
-	status, _, _ := unstructured.NestedMap(h.Last().Object.Object, "status")
-	return number(status, field)
+// StatusNumber is a number of the newest status, such as errors.
+func (h History) StatusNumber(field string) int {
+	status, _, _ := unstructured.NestedMap(h.LastEvent().Object.Object, "status")
+	return intField(status, field)
 }
 
-// Text is a word of the newest status, such as failureReason.
-func (h History) Text(field string) string { return text(h.Last().Object, field) }
+// StatusText is a word of the newest status, such as failureReason.
+func (h History) StatusText(field string) string { return statusText(h.LastEvent().Object, field) }
 
-// States are the states as they changed, without repeats.
-func (h History) States() []State {
+// DistinctStates are the states as they changed, without repeats.
+func (h History) DistinctStates() []State {
 	var states []State
 	for _, e := range h {
 		s := stateOf(e.Object)
@@ -102,8 +102,8 @@ func (s State) String() string {
 	return fmt.Sprintf("%s %d/%d", s.Phase, s.Progress.Done, s.Progress.Total)
 }
 
-// Describe puts states into one line.
-func Describe(states []State) string {
+// DescribeStates puts states into one line.
+func DescribeStates(states []State) string {
 	words := make([]string, len(states))
 	for i, s := range states {
 		words[i] = s.String()
@@ -114,16 +114,16 @@ func Describe(states []State) string {
 // Phases are the phases as they changed. A job without one yet is "".
 func (h History) Phases() []string {
 	phases := make([]string, 0, 8)
-	for _, s := range h.States() {
+	for _, s := range h.DistinctStates() {
 		phases = append(phases, s.Phase)
 	}
 	return slices.Compact(phases)
 }
 
-// Totals are the totals that Velero showed, as they changed.
-func (h History) Totals() []int {
+// ItemTotals are the totals that Velero showed, as they changed.
+func (h History) ItemTotals() []int {
 	var totals []int
-	for _, s := range h.States() {
+	for _, s := range h.DistinctStates() {
 		if s.Progress != nil {
 			totals = append(totals, s.Progress.Total)
 		}
@@ -136,7 +136,7 @@ func (h History) Summary() string {
 	if len(h) == 0 {
 		return "unknown"
 	}
-	s := h.State()
+	s := h.LastState()
 	progress := "no progress"
 	if s.Progress != nil {
 		progress = fmt.Sprintf("%d/%d", s.Progress.Done, s.Progress.Total)
@@ -145,24 +145,24 @@ func (h History) Summary() string {
 		"%s, %s, %d warnings, %d errors",
 		strings.Join(h.Phases(), " > "),
 		progress,
-		h.Status("warnings"),
-		h.Status("errors"),
+		h.StatusNumber("warnings"),
+		h.StatusNumber("errors"),
 	)
 }
 
-// terminal are the phases that Velero itself never leaves but to delete.
-var terminal = []string{"Completed", "PartiallyFailed", "Failed", "FailedValidation"}
+// terminalPhases are the phases that Velero itself never leaves but to delete.
+var terminalPhases = []string{"Completed", "PartiallyFailed", "Failed", "FailedValidation"}
 
-// Ended reports whether the job has come to its end.
-func Ended(h History) bool { return slices.Contains(terminal, h.State().Phase) }
+// HasEnded reports whether the job has come to its end.
+func HasEnded(h History) bool { return slices.Contains(terminalPhases, h.LastState().Phase) }
 
 // InPhase reports whether the job is in a phase.
 func InPhase(phase string) func(History) bool {
-	return func(h History) bool { return h.State().Phase == phase }
+	return func(h History) bool { return h.LastState().Phase == phase }
 }
 
-// Since is when the job was first seen in a phase; zero if it never was.
-func (h History) Since(phase string) time.Time {
+// FirstInPhase is when the job was first seen in a phase; zero if it never was.
+func (h History) FirstInPhase(phase string) time.Time {
 	for _, e := range h {
 		if stateOf(e.Object).Phase == phase {
 			return e.At
@@ -171,5 +171,5 @@ func (h History) Since(phase string) time.Time {
 	return time.Time{}
 }
 
-// Deleted reports whether the job is gone.
-func Deleted(h History) bool { return len(h) > 0 && h.Last().Type == watch.Deleted }
+// IsDeleted reports whether the job is gone.
+func IsDeleted(h History) bool { return len(h) > 0 && h.LastEvent().Type == watch.Deleted }

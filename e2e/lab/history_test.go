@@ -39,24 +39,24 @@ func TestHistoryOfARestore(t *testing.T) {
 		`{"phase":"InProgress","progress":{"itemsRestored":4,"totalItems":9},"warnings":1}`,
 		`{"phase":"Completed","progress":{"itemsRestored":8,"totalItems":8},"warnings":3}`,
 	)
-	if got, want := Describe(
-		h.States(),
+	if got, want := DescribeStates(
+		h.DistinctStates(),
 	), " > InProgress > InProgress 0/9 > InProgress 4/9 > Completed 8/8"; got != want {
 		t.Errorf("states %q, want %q", got, want)
 	}
 	if got, want := h.Phases(), []string{"", "InProgress", "Completed"}; !slices.Equal(got, want) {
 		t.Errorf("phases %q, want %q", got, want)
 	}
-	if got, want := h.Totals(), []int{9, 8}; !slices.Equal(got, want) {
+	if got, want := h.ItemTotals(), []int{9, 8}; !slices.Equal(got, want) {
 		t.Errorf("totals %v, want %v", got, want)
 	}
-	if got := h.Status("warnings"); got != 3 {
+	if got := h.StatusNumber("warnings"); got != 3 {
 		t.Errorf("%d warnings, want 3", got)
 	}
-	if got := h.Since("InProgress"); !got.Equal(time.Unix(2, 0)) {
+	if got := h.FirstInPhase("InProgress"); !got.Equal(time.Unix(2, 0)) {
 		t.Errorf("in progress since %v, want the third event", got)
 	}
-	if !Ended(h) || Ended(h[:6]) {
+	if !HasEnded(h) || HasEnded(h[:6]) {
 		t.Error("a restore ends with Completed, and not before")
 	}
 }
@@ -64,10 +64,10 @@ func TestHistoryOfARestore(t *testing.T) {
 func TestHistoryOfAnEmptyRestore(t *testing.T) {
 	// Velero leaves zeros out: an empty progress is 0 of 0, not none.
 	h := told(t, `{"phase":"Completed","progress":{}}`)
-	if p := h.State().Progress; p == nil || *p != (Progress{}) {
+	if p := h.LastState().Progress; p == nil || *p != (Progress{}) {
 		t.Errorf("progress %v, want 0 of 0", p)
 	}
-	if got := (History{}).State(); got.Phase != "" || got.Progress != nil {
+	if got := (History{}).LastState(); got.Phase != "" || got.Progress != nil {
 		t.Errorf("the state of nothing is %v", got)
 	}
 }

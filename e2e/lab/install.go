@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Location is the name of the lab's BackupStorageLocation.
-const Location = "default"
+// LocationName is the name of the lab's BackupStorageLocation.
+const LocationName = "default"
 
-// image is that of the server and of node-agents.
-func (l *Lab) image() string { return "velero/velero:" + l.Version }
+// veleroImage is that of the server and of node-agents.
+func (l *Lab) veleroImage() string { return "velero/velero:" + l.Version }
 
 // serverLabels are what `velero install` puts on the server's Deployment and
 // pods, and what clients find them by.
@@ -45,7 +45,7 @@ func (l *Lab) installCRDs(ctx context.Context) error {
 	if err := json.Unmarshal([]byte(told), &list); err != nil {
 		return fmt.Errorf("reading Velero's CRDs: %w", err)
 	}
-	return testbed.InstallDefinitions(ctx, l.Config(), list.Items)
+	return testbed.InstallDefinitions(ctx, l.RESTConfig(), list.Items)
 }
 
 // cliVersion asks Velero's own command for its version, such as v1.18.3.
@@ -62,18 +62,18 @@ func (l *Lab) cliVersion(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// install creates what `velero install` would. The Deployment has no replicas,
+// installVelero creates what `velero install` would. The Deployment has no replicas,
 // because no kubelet could run them, but must be there: Velero's pod volume
 // restore action reads the server's image from it, for every restore.
-func (l *Lab) install(ctx context.Context) error {
+func (l *Lab) installVelero(ctx context.Context) error {
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}},
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "cloud-credentials"},
 			StringData: map[string]string{"cloud": credentials},
 		},
-		l.location(),
-		l.deployment(),
+		l.newStorageLocation(),
+		l.newServerDeployment(),
 	} {
 		if err := l.Client.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
@@ -82,21 +82,21 @@ func (l *Lab) install(ctx context.Context) error {
 	return nil
 }
 
-// location has no credential of its own: the server has the file, as after
+// newStorageLocation has no credential of its own: the server has the file, as after
 // `velero install`. Velero would write such a credential into a file anew for
 // every use, and a plugin that reads the file at that moment finds it empty:
 // the location is then Unavailable until it is validated again.
 //
 // It is checked and synchronised every few seconds, not every minute:
 // the tests wait for both.
-func (l *Lab) location() *velerov1.BackupStorageLocation {
-	return &velerov1.BackupStorageLocation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Location},
-		Spec: velerov1.BackupStorageLocationSpec{
+func (l *Lab) newStorageLocation() *veleroapi.BackupStorageLocation {
+	return &veleroapi.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: LocationName},
+		Spec: veleroapi.BackupStorageLocationSpec{
 			Provider: "aws",
 			Default:  true,
-			StorageType: velerov1.StorageType{
-				ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: bucket},
+			StorageType: veleroapi.StorageType{
+				ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: bucket},
 			},
 			Config: map[string]string{
 				"region":            "us-east-1",
@@ -110,7 +110,7 @@ func (l *Lab) location() *velerov1.BackupStorageLocation {
 	}
 }
 
-func (l *Lab) deployment() *appsv1.Deployment {
+func (l *Lab) newServerDeployment() *appsv1.Deployment {
 	none := int32(0)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
@@ -125,7 +125,7 @@ func (l *Lab) deployment() *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: serverLabels()},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
 					Name:    "velero",
-					Image:   l.image(),
+					Image:   l.veleroImage(),
 					Command: []string{"/velero"},
 					Args:    []string{"server"},
 				}}},

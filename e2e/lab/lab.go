@@ -24,8 +24,8 @@ type Options struct {
 	// Seed is created before Velero starts: a server looks only every five
 	// minutes for new kinds, and a backup leaves out those it does not know.
 	Seed seed.Set
-	// Step is told each step of the start-up and how long it took; may be nil.
-	Step func(what string, took time.Duration)
+	// OnStep is told each step of the start-up and how long it took; may be nil.
+	OnStep func(what string, took time.Duration)
 }
 
 // Lab is a running Velero with everything it stands on.
@@ -35,17 +35,17 @@ type Lab struct {
 	// Version is that of the Velero that runs, such as v1.18.3.
 	Version string
 
-	plane       *testbed.ControlPlane
-	programs    programs
-	step        func(string, time.Duration)
-	controllers *process
-	s3          *objectStore
-	velero      *server
-	second      *process
-	holds       []*UploadHold
-	node        *node
-	agent       *process
-	snapshots   *snapshots
+	plane        *testbed.ControlPlane
+	programs     programDir
+	reportStep   func(string, time.Duration)
+	controllers  *process
+	s3           *objectStore
+	veleroServer *veleroServer
+	secondServer *process
+	uploadHolds  []*UploadHold
+	node         *fakeKubelet
+	agent        *process
+	snapshots    *fakeSnapshotDriver
 }
 
 // Start starts a lab and returns once Velero answers. [Lab.Stop] must be
@@ -55,17 +55,17 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{programs: p, step: o.Step}
-	if l.step == nil {
-		l.step = func(string, time.Duration) {}
+	l := &Lab{programs: p, reportStep: o.OnStep}
+	if l.reportStep == nil {
+		l.reportStep = func(string, time.Duration) {}
 	}
-	if err := l.start(ctx, o); err != nil {
+	if err := l.startAll(ctx, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the lab: %w", err), l.Stop())
 	}
 	return l, nil
 }
 
-func (l *Lab) start(ctx context.Context, o Options) error {
+func (l *Lab) startAll(ctx context.Context, o Options) error {
 	steps := []struct {
 		what string
 		do   func() error
@@ -75,8 +75,8 @@ func (l *Lab) start(ctx context.Context, o Options) error {
 		{"kube-controller-manager", l.startControllers},
 		{"node", func() error { return l.startNode(ctx) }},
 		{"S3 server", func() error { return l.startS3(ctx) }},
-		{"Velero's objects", func() error { return l.install(ctx) }},
-		{"seed", func() error { return l.seed(ctx, o.Seed) }},
+		{"Velero's objects", func() error { return l.installVelero(ctx) }},
+		{"seed", func() error { return l.seedCluster(ctx, o.Seed) }},
 		{"velero server", func() error { return l.startVelero(ctx, o.VeleroFlags) }},
 	}
 	for _, s := range steps {
@@ -84,7 +84,7 @@ func (l *Lab) start(ctx context.Context, o Options) error {
 		if err := s.do(); err != nil {
 			return fmt.Errorf("%s: %w", s.what, err)
 		}
-		l.step(s.what, time.Since(began))
+		l.reportStep(s.what, time.Since(began))
 	}
 	return nil
 }
@@ -95,11 +95,11 @@ func (l *Lab) startPlane(ctx context.Context) error {
 		return err
 	}
 	for _, name := range []string{"logs", "tmp", "gates", "s3", "s3/" + bucket, "attributes"} {
-		if err := os.Mkdir(l.path(name), 0o700); err != nil {
+		if err := os.Mkdir(l.filePath(name), 0o700); err != nil {
 			return err
 		}
 	}
-	l.Client, err = client.NewWithWatch(l.Config(), client.Options{Scheme: testbed.Scheme()})
+	l.Client, err = client.NewWithWatch(l.RESTConfig(), client.Options{Scheme: testbed.Scheme()})
 	return err
 }
 
@@ -107,14 +107,14 @@ func (l *Lab) startPlane(ctx context.Context) error {
 // binds volumes, deletes namespaces. It serves nothing, so it has no port. The
 // lab's node sends no heartbeats, and none are missed.
 func (l *Lab) startControllers() error {
-	ca := l.path("ca.crt")
-	if err := os.WriteFile(ca, l.Config().CAData, 0o600); err != nil {
+	ca := l.filePath("ca.crt")
+	if err := os.WriteFile(ca, l.RESTConfig().CAData, 0o600); err != nil {
 		return err
 	}
 	var err error
 	l.controllers, err = program{
 		name: "kube-controller-manager",
-		path: l.programs.controllerManager(),
+		path: l.programs.controllerManagerPath(),
 		args: []string{
 			"--kubeconfig=" + l.Kubeconfig(),
 			"--root-ca-file=" + ca,
@@ -122,26 +122,26 @@ func (l *Lab) startControllers() error {
 			"--secure-port=0",
 			"--node-monitor-grace-period=24h",
 		},
-	}.start(l.Dir())
+	}.startProcess(l.Dir())
 	return err
 }
 
 // Stop ends every process of the lab and removes its folder.
 func (l *Lab) Stop() error {
 	var errs []error
-	if l.velero != nil {
-		errs = append(errs, l.velero.kill())
+	if l.veleroServer != nil {
+		errs = append(errs, l.veleroServer.killServer())
 	}
-	errs = append(errs, l.second.kill(), l.agent.kill())
-	l.snapshots.stop()
-	for _, h := range l.holds {
-		errs = append(errs, h.close())
+	errs = append(errs, l.secondServer.killGroup(), l.agent.killGroup())
+	l.snapshots.stopServing()
+	for _, h := range l.uploadHolds {
+		errs = append(errs, h.closeServer())
 	}
 	if l.s3 != nil {
-		errs = append(errs, l.s3.kill())
+		errs = append(errs, l.s3.killServer())
 	}
-	errs = append(errs, l.controllers.kill())
-	l.node.stop()
+	errs = append(errs, l.controllers.killGroup())
+	l.node.closeServer()
 	if l.plane != nil {
 		errs = append(errs, l.plane.Stop())
 	}
@@ -151,26 +151,28 @@ func (l *Lab) Stop() error {
 // Dir is the temporary folder of the lab; it goes away with Stop.
 func (l *Lab) Dir() string { return l.plane.Dir() }
 
-func (l *Lab) path(name string) string { return filepath.Join(l.Dir(), name) }
+func (l *Lab) filePath(name string) string { return filepath.Join(l.Dir(), name) }
 
-// Config returns a copy of the administrator's client configuration.
-func (l *Lab) Config() *rest.Config { return l.plane.Config() }
+// RESTConfig returns a copy of the administrator's client configuration.
+func (l *Lab) RESTConfig() *rest.Config { return l.plane.RESTConfig() }
 
 // Kubeconfig is the path of the administrator's kubeconfig.
 func (l *Lab) Kubeconfig() string { return l.plane.Kubeconfig() }
 
-// KubeconfigOf makes a user with no rights but those that RBAC gives to the
+// CreateUserKubeconfig makes a user with no rights but those that RBAC gives to the
 // name or the groups, and returns the path of the user's kubeconfig.
-func (l *Lab) KubeconfigOf(name string, groups ...string) (string, error) {
-	config, err := l.plane.User(name, groups...)
+func (l *Lab) CreateUserKubeconfig(name string, groups ...string) (string, error) {
+	config, err := l.plane.AddUser(name, groups...)
 	if err != nil {
 		return "", err
 	}
 	return l.plane.KubeconfigFor(config, name+".kubeconfig")
 }
 
-// EtcdKeys returns the revision at which each key of etcd was last written.
-func (l *Lab) EtcdKeys(ctx context.Context) (map[string]string, error) { return l.plane.EtcdKeys(ctx) }
+// EtcdKeyRevisions returns the revision at which each key of etcd was last written.
+func (l *Lab) EtcdKeyRevisions(ctx context.Context) (map[string]string, error) {
+	return l.plane.EtcdKeyRevisions(ctx)
+}
 
 // KillAPIServer ends kube-apiserver as a crash would.
 func (l *Lab) KillAPIServer() error { return l.plane.KillAPIServer() }

@@ -18,9 +18,9 @@ import (
 // NodeName is the name of the lab's one node.
 const NodeName = "lab-node"
 
-// node is what stands for a kubelet: it runs no container, but the API server
+// fakeKubelet is what stands for a kubelet: it runs no container, but the API server
 // reaches it for the logs of pods and for commands in them.
-type node struct {
+type fakeKubelet struct {
 	server *httptest.Server
 	logs   containerLogs
 	gates  string
@@ -29,7 +29,7 @@ type node struct {
 // startNode makes the Node and serves its kubelet's address. The API server
 // does not check a kubelet's certificate unless it is told to.
 func (l *Lab) startNode(ctx context.Context) error {
-	n := &node{gates: l.path("gates")}
+	n := &fakeKubelet{gates: l.filePath("gates")}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", n.serveLog)
 	mux.HandleFunc("POST /exec/{namespace}/{pod}/{container}", n.serveExec)
@@ -75,7 +75,7 @@ func (l *Lab) CordonNode(ctx context.Context, cordoned bool) error {
 	return nil
 }
 
-func (n *node) stop() {
+func (n *fakeKubelet) closeServer() {
 	if n != nil {
 		n.server.CloseClientConnections()
 		n.server.Close()
@@ -85,7 +85,7 @@ func (n *node) stop() {
 // CreatePod creates a pod, for which the account of its namespace must have been
 // made.
 func (l *Lab) CreatePod(ctx context.Context, pod *corev1.Pod) error {
-	return poll(ctx, "the API server to take pod "+pod.Name, func() (bool, error) {
+	return pollUntil(ctx, "the API server to take pod "+pod.Name, func() (bool, error) {
 		err := l.Client.Create(ctx, pod)
 		if apierrors.IsForbidden(err) {
 			return false, nil
@@ -109,9 +109,9 @@ func (l *Lab) RunPodOn(ctx context.Context, namespace, name, node string) error 
 	}
 	return l.patchPod(ctx, namespace, name, func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
-		setReady(pod, true)
+		setPodReady(pod, true)
 		for _, c := range pod.Spec.Containers {
-			setContainer(
+			setContainerState(
 				pod,
 				c,
 				true,
@@ -123,7 +123,7 @@ func (l *Lab) RunPodOn(ctx context.Context, namespace, name, node string) error 
 
 // AwaitPod waits until a pod has been made.
 func (l *Lab) AwaitPod(ctx context.Context, namespace, name string) error {
-	return poll(ctx, "pod "+name, func() (bool, error) {
+	return pollUntil(ctx, "pod "+name, func() (bool, error) {
 		err := l.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &corev1.Pod{})
 		return err == nil, client.IgnoreNotFound(err)
 	})
@@ -136,21 +136,21 @@ func (l *Lab) EndPod(ctx context.Context, namespace, name string, code int32, me
 		if code != 0 {
 			pod.Status.Phase = corev1.PodFailed
 		}
-		setReady(pod, false)
+		setPodReady(pod, false)
 		for _, c := range pod.Spec.Containers {
-			setContainer(pod, c, false, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			setContainerState(pod, c, false, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 				ExitCode: code, Message: message, FinishedAt: metav1.Now(),
 			}})
 		}
 	})
 }
 
-// HoldPod says why a pod's containers do not run, such as ImagePullBackOff.
-func (l *Lab) HoldPod(ctx context.Context, namespace, name, reason string) error {
+// SetPodWaiting says why a pod's containers do not run, such as ImagePullBackOff.
+func (l *Lab) SetPodWaiting(ctx context.Context, namespace, name, reason string) error {
 	return l.patchPod(ctx, namespace, name, func(pod *corev1.Pod) {
-		setReady(pod, false)
+		setPodReady(pod, false)
 		for _, c := range pod.Spec.Containers {
-			setContainer(pod, c, false, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}})
+			setContainerState(pod, c, false, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}})
 		}
 	})
 }
@@ -168,16 +168,16 @@ func (l *Lab) patchPod(ctx context.Context, namespace, name string, change func(
 	return nil
 }
 
-func setReady(pod *corev1.Pod, ready bool) {
+func setPodReady(pod *corev1.Pod, ready bool) {
 	pod.Status.Conditions = []corev1.PodCondition{
-		readiness(corev1.PodReady, ready),
-		readiness(corev1.ContainersReady, ready),
+		readinessCondition(corev1.PodReady, ready),
+		readinessCondition(corev1.ContainersReady, ready),
 	}
 }
 
-// setContainer puts down a container's state; a running one's end before is
+// setContainerState puts down a container's state; a running one's end before is
 // its last state.
-func setContainer(pod *corev1.Pod, c corev1.Container, ready bool, state corev1.ContainerState) {
+func setContainerState(pod *corev1.Pod, c corev1.Container, ready bool, state corev1.ContainerState) {
 	status := corev1.ContainerStatus{Name: c.Name, Image: c.Image}
 	others := pod.Status.ContainerStatuses
 	for i := range others {

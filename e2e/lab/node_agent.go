@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// agentConfig is the ConfigMap that configures the node-agent.
-const agentConfig = "node-agent-config"
+// agentConfigMapName is the ConfigMap that configures the node-agent.
+const agentConfigMapName = "node-agent-config"
 
 func agentLabels() map[string]string {
 	return map[string]string{"component": "velero", "name": "node-agent", "role": "node-agent"}
@@ -38,11 +38,11 @@ func (l *Lab) StartNodeAgent(ctx context.Context, config string) error {
 					Containers: []corev1.Container{
 						{
 							Name:  "node-agent",
-							Image: l.image(),
+							Image: l.veleroImage(),
 							Command: []string{
 								"/velero",
 							},
-							Args: []string{"node-agent", "server", "--node-agent-configmap=" + agentConfig},
+							Args: []string{"node-agent", "server", "--node-agent-configmap=" + agentConfigMapName},
 						},
 					},
 				},
@@ -50,7 +50,7 @@ func (l *Lab) StartNodeAgent(ctx context.Context, config string) error {
 		},
 	}
 	configs := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: agentConfig},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: agentConfigMapName},
 		Data:       map[string]string{"config.json": config},
 	}
 	for _, object := range []client.Object{configs, daemons} {
@@ -71,25 +71,25 @@ func (l *Lab) RunNodeAgent(ctx context.Context) error {
 	}
 	if l.agent, err = (program{
 		name: "node-agent",
-		path: l.programs.velero(),
+		path: l.programs.veleroPath(),
 		args: []string{
 			"node-agent", "server", "--kubeconfig", l.Kubeconfig(), "--namespace", Namespace,
-			"--metrics-address", "127.0.0.1:0", "--node-agent-configmap=" + agentConfig,
+			"--metrics-address", "127.0.0.1:0", "--node-agent-configmap=" + agentConfigMapName,
 		},
-		env: []string{"NODE_NAME=" + NodeName, "VELERO_NAMESPACE=" + Namespace, "VELERO_SCRATCH_DIR=" + l.path("tmp")},
-	}).start(l.Dir()); err != nil {
+		env: []string{"NODE_NAME=" + NodeName, "VELERO_NAMESPACE=" + Namespace, "VELERO_SCRATCH_DIR=" + l.filePath("tmp")},
+	}).startProcess(l.Dir()); err != nil {
 		return err
 	}
-	pod, err := l.agentPod(ctx)
+	pod, err := l.awaitAgentPod(ctx)
 	if err != nil {
 		return err
 	}
-	l.node.logs.begin(Namespace, pod, containerLog{log, from})
+	l.node.logs.startLog(Namespace, pod, containerLog{log, from})
 	if err := l.RunPod(ctx, Namespace, pod); err != nil {
 		return err
 	}
-	return poll(ctx, "the node-agent to be ready", func() (bool, error) {
-		if !l.agent.running() {
+	return pollUntil(ctx, "the node-agent to be ready", func() (bool, error) {
+		if !l.agent.isRunning() {
 			return false, fmt.Errorf("it ended: %w; see %s", l.agent.err, log)
 		}
 		var daemons appsv1.DaemonSet
@@ -101,36 +101,36 @@ func (l *Lab) RunNodeAgent(ctx context.Context) error {
 // CrashNodeAgent ends the node-agent, and says that it does so at each start: it has so
 // many restarts behind it.
 func (l *Lab) CrashNodeAgent(ctx context.Context, restarts int32) error {
-	if err := l.agent.kill(); err != nil {
+	if err := l.agent.killGroup(); err != nil {
 		return err
 	}
-	pod, err := l.agentPod(ctx)
+	pod, err := l.awaitAgentPod(ctx)
 	if err != nil {
 		return err
 	}
 	// Its phase stays Running, else the DaemonSet's controller removes the pod.
 	return l.patchPod(ctx, Namespace, pod, func(pod *corev1.Pod) {
-		setReady(pod, false)
+		setPodReady(pod, false)
 		for _, state := range []corev1.ContainerState{
 			{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: metav1.Now()}},
 			{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 		} {
-			setContainer(pod, pod.Spec.Containers[0], false, state)
+			setContainerState(pod, pod.Spec.Containers[0], false, state)
 		}
 		pod.Status.ContainerStatuses[0].RestartCount = restarts
 	})
 }
 
-// EndNodeAgent asks the node-agent to end (SIGTERM), waits until it has, or ctx ends,
+// TerminateNodeAgent asks the node-agent to end (SIGTERM), waits until it has, or ctx ends,
 // and deletes its pod, as a roll-out of its DaemonSet and a drain do. The DaemonSet's
 // controller makes another at once, for which [Lab.RunNodeAgent] runs a program.
-func (l *Lab) EndNodeAgent(ctx context.Context) error {
-	pod, err := l.agentPod(ctx)
+func (l *Lab) TerminateNodeAgent(ctx context.Context) error {
+	pod, err := l.awaitAgentPod(ctx)
 	if err != nil {
 		return err
 	}
-	if err := l.agent.terminate(ctx); err != nil {
-		if err := l.agent.kill(); err != nil {
+	if err := l.agent.terminateGroup(ctx); err != nil {
+		if err := l.agent.killGroup(); err != nil {
 			return err
 		}
 	}
@@ -141,9 +141,9 @@ func (l *Lab) EndNodeAgent(ctx context.Context) error {
 	return nil
 }
 
-// agentPod waits for the pod that the DaemonSet has on the lab's node.
-func (l *Lab) agentPod(ctx context.Context) (name string, err error) {
-	err = poll(ctx, "the node-agent's pod", func() (bool, error) {
+// awaitAgentPod waits for the pod that the DaemonSet has on the lab's node.
+func (l *Lab) awaitAgentPod(ctx context.Context) (name string, err error) {
+	err = pollUntil(ctx, "the node-agent's pod", func() (bool, error) {
 		var pods corev1.PodList
 		if err := l.Client.List(
 			ctx,
@@ -162,14 +162,14 @@ func (l *Lab) agentPod(ctx context.Context) (name string, err error) {
 	return name, err
 }
 
-// StopNodeAgent ends the node-agent and removes what StartNodeAgent made.
-func (l *Lab) StopNodeAgent(ctx context.Context) error {
-	if err := l.agent.kill(); err != nil {
+// RemoveNodeAgent ends the node-agent and removes what StartNodeAgent made.
+func (l *Lab) RemoveNodeAgent(ctx context.Context) error {
+	if err := l.agent.killGroup(); err != nil {
 		return err
 	}
 	for _, object := range []client.Object{
 		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "node-agent"}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: agentConfig}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: agentConfigMapName}},
 	} {
 		if err := l.Client.Delete(ctx, object); err != nil {
 			return fmt.Errorf("removing %s: %w", object.GetName(), err)

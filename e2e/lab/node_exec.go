@@ -22,7 +22,7 @@ const execProtocol = "v4.channel.k8s.io"
 
 // serveExec runs the one command that the lab's containers know, `gate NAME`:
 // it ends with success once the gate is open. Any other ends with code 127.
-func (n *node) serveExec(w http.ResponseWriter, r *http.Request) {
+func (n *fakeKubelet) serveExec(w http.ResponseWriter, r *http.Request) {
 	if _, err := httpstream.Handshake(r, w, []string{execProtocol}); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -65,7 +65,7 @@ func (n *node) serveExec(w http.ResponseWriter, r *http.Request) {
 		cancel()
 	}()
 	status := metav1.Status{Status: metav1.StatusSuccess}
-	if code, err := n.run(ctx, r.URL.Query()["command"]); err != nil {
+	if code, err := n.runCommand(ctx, r.URL.Query()["command"]); err != nil {
 		status = metav1.Status{
 			Status: metav1.StatusFailure, Reason: "NonZeroExitCode", Message: err.Error(),
 			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: fmt.Sprint(code)}}},
@@ -76,8 +76,8 @@ func (n *node) serveExec(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// run carries out a command of a container.
-func (n *node) run(ctx context.Context, command []string) (code int, err error) {
+// runCommand carries out a command of a container.
+func (n *fakeKubelet) runCommand(ctx context.Context, command []string) (code int, err error) {
 	if len(command) != 2 || command[0] != "gate" {
 		return 127, fmt.Errorf("command terminated with exit code 127: %q not found", command)
 	}
@@ -87,7 +87,7 @@ func (n *node) run(ctx context.Context, command []string) (code int, err error) 
 			return 1, err
 		}
 		select {
-		case <-time.After(pollEvery):
+		case <-time.After(pollInterval):
 		case <-ctx.Done():
 			return 137, ctx.Err()
 		}

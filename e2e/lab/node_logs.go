@@ -24,8 +24,8 @@ type containerLogs struct {
 	logs map[string]containerLog
 }
 
-// begin says where the newest container of a pod writes to.
-func (c *containerLogs) begin(namespace, pod string, log containerLog) {
+// startLog says where the newest container of a pod writes to.
+func (c *containerLogs) startLog(namespace, pod string, log containerLog) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.logs == nil {
@@ -46,7 +46,7 @@ func fileSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-func (c *containerLogs) read(namespace, pod string) (string, error) {
+func (c *containerLogs) readLog(namespace, pod string) (string, error) {
 	c.mu.Lock()
 	log, ok := c.logs[namespace+"/"+pod]
 	c.mu.Unlock()
@@ -60,18 +60,18 @@ func (c *containerLogs) read(namespace, pod string) (string, error) {
 	return string(data[min(log.from, int64(len(data))):]), nil
 }
 
-// pollLog is how often a log that is followed is looked at.
-const pollLog = 100 * time.Millisecond
+// logPollInterval is how often a log that is followed is looked at.
+const logPollInterval = 100 * time.Millisecond
 
 // serveLog answers as a kubelet does. A line's time is the one that Velero itself
 // writes.
-func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
+func (n *fakeKubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if q.Get("previous") == "true" {
 		http.Error(w, "the lab's node keeps no earlier logs", http.StatusBadRequest)
 		return
 	}
-	text, err := n.logs.read(r.PathValue("namespace"), r.PathValue("pod"))
+	text, err := n.logs.readLog(r.PathValue("namespace"), r.PathValue("pod"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -92,7 +92,7 @@ func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 	if tail, err := strconv.Atoi(q.Get("tailLines")); err == nil {
 		lines = lines[max(0, len(lines)-tail):]
 	}
-	body := printed(lines, q.Get("timestamps") == "true")
+	body := formatLines(lines, q.Get("timestamps") == "true")
 	if limit, err := strconv.Atoi(q.Get("limitBytes")); err == nil {
 		body = body[:min(limit, len(body))]
 	}
@@ -102,20 +102,20 @@ func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-time.After(pollLog):
+		case <-time.After(logPollInterval):
 		}
-		text, err := n.logs.read(r.PathValue("namespace"), r.PathValue("pod"))
+		text, err := n.logs.readLog(r.PathValue("namespace"), r.PathValue("pod"))
 		if err != nil || len(text) < read {
 			return // another container writes now
 		}
 		more := text[read:]
 		more = more[:strings.LastIndexByte(more, '\n')+1]
 		read += len(more)
-		_, _ = w.Write([]byte(printed(strings.SplitAfter(more, "\n"), q.Get("timestamps") == "true")))
+		_, _ = w.Write([]byte(formatLines(strings.SplitAfter(more, "\n"), q.Get("timestamps") == "true")))
 	}
 }
 
-func printed(lines []string, stamps bool) string {
+func formatLines(lines []string, stamps bool) string {
 	var out strings.Builder
 	for _, line := range lines {
 		if stamps && line != "" {

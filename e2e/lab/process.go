@@ -28,13 +28,13 @@ type process struct {
 	err     error // why it ended; valid once exited is closed
 }
 
-// launch writes the group's id into a file before the server runs, so that
+// launchScript writes the group's id into a file before the server runs, so that
 // there is no moment at which the watchdog would not know it.
-const launch = `echo "-$$" > "$0" && exec "$@"`
+const launchScript = `echo "-$$" > "$0" && exec "$@"`
 
-// start runs a server with its output appended to dir/logs/NAME.log and its
+// startProcess runs a server with its output appended to dir/logs/NAME.log and its
 // process group in dir/NAME.pid, where the test bed's watchdog finds it.
-func (p program) start(dir string) (*process, error) {
+func (p program) startProcess(dir string) (*process, error) {
 	log, err := os.OpenFile(logFile(dir, p.name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", p.name, err)
@@ -42,7 +42,7 @@ func (p program) start(dir string) (*process, error) {
 	defer func() { _ = log.Close() }() // the child has its own descriptor
 
 	pidFile := filepath.Join(dir, p.name+".pid")
-	cmd := exec.Command("/bin/sh", append([]string{"-c", launch, pidFile, p.path}, p.args...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", launchScript, pidFile, p.path}, p.args...)...)
 	cmd.Env = append(
 		[]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp")},
 		p.env...)
@@ -62,8 +62,8 @@ func (p program) start(dir string) (*process, error) {
 
 func logFile(dir, name string) string { return filepath.Join(dir, "logs", name+".log") }
 
-// running reports whether the server itself has not ended yet.
-func (s *process) running() bool {
+// isRunning reports whether the server itself has not ended yet.
+func (s *process) isRunning() bool {
 	select {
 	case <-s.exited:
 		return false
@@ -72,9 +72,9 @@ func (s *process) running() bool {
 	}
 }
 
-// kill ends the server and all that it started (SIGKILL), and waits for it.
+// killGroup ends the server and all that it started (SIGKILL), and waits for it.
 // It is safe to call on a process that has ended, or on none.
-func (s *process) kill() error {
+func (s *process) killGroup() error {
 	if s == nil {
 		return nil
 	}
@@ -89,22 +89,22 @@ func (s *process) kill() error {
 	return nil
 }
 
-// terminate asks the server to end (SIGTERM), waits until it has, and then
+// terminateGroup asks the server to end (SIGTERM), waits until it has, and then
 // ends what it left behind.
-func (s *process) terminate(ctx context.Context) error {
+func (s *process) terminateGroup(ctx context.Context) error {
 	if err := syscall.Kill(s.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("terminating %s: %w", s.name, err)
 	}
 	select {
 	case <-s.exited:
-		return s.kill()
+		return s.killGroup()
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for %s to end: %w", s.name, ctx.Err())
 	}
 }
 
-// signal sends sig to the server and all that it started.
-func (s *process) signal(sig syscall.Signal) error {
+// signalGroup sends sig to the server and all that it started.
+func (s *process) signalGroup(sig syscall.Signal) error {
 	if err := syscall.Kill(-s.pid, sig); err != nil {
 		return fmt.Errorf("sending %s to %s: %w", sig, s.name, err)
 	}

@@ -24,17 +24,17 @@ func startFamily(t *testing.T, dir, onTerm string) (*process, int) {
 		`trap '%s' TERM; sleep 600 & echo $! > child.tmp && mv child.tmp child; while :; do wait; done`,
 		onTerm,
 	)
-	s, err := program{name: "family", path: "/bin/sh", args: []string{"-c", script}}.start(dir)
+	s, err := program{name: "family", path: "/bin/sh", args: []string{"-c", script}}.startProcess(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.kill(); err != nil {
+		if err := s.killGroup(); err != nil {
 			t.Error(err)
 		}
 	})
 	var child int
-	err = poll(patient(t), "the child to start", func() (bool, error) {
+	err = pollUntil(patient(t), "the child to start", func() (bool, error) {
 		data, err := os.ReadFile(filepath.Join(dir, "child"))
 		if errors.Is(err, os.ErrNotExist) {
 			return false, nil
@@ -70,7 +70,7 @@ func gone(pid int) (bool, error) {
 
 func wantGone(t *testing.T, what string, pid int) {
 	t.Helper()
-	if err := poll(patient(t), what+" to end", func() (bool, error) { return gone(pid) }); err != nil {
+	if err := pollUntil(patient(t), what+" to end", func() (bool, error) { return gone(pid) }); err != nil {
 		t.Error(err)
 	}
 }
@@ -85,17 +85,17 @@ func TestKillEndsAllThatAServerStarted(t *testing.T) {
 		strings.TrimSpace(string(data)) != "-"+strconv.Itoa(s.pid) {
 		t.Errorf("the watchdog reads %q, %v; want the process group of %d", data, err, s.pid)
 	}
-	if err := s.kill(); err != nil {
+	if err := s.killGroup(); err != nil {
 		t.Fatal(err)
 	}
-	if s.running() {
+	if s.isRunning() {
 		t.Error("the server is said to run after it was killed")
 	}
 	wantGone(t, "the child", child)
 	if _, err := os.Stat(filepath.Join(dir, "family.pid")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the process id is still written down: %v", err)
 	}
-	if err := s.kill(); err != nil {
+	if err := s.killGroup(); err != nil {
 		t.Errorf("killing it again: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestTerminateLetsAServerEndByItself(t *testing.T) {
 	needProc(t)
 	dir := t.TempDir()
 	s, child := startFamily(t, dir, "echo last words; exit 0")
-	if err := s.terminate(patient(t)); err != nil {
+	if err := s.terminateGroup(patient(t)); err != nil {
 		t.Fatal(err)
 	}
 	if s.err != nil {

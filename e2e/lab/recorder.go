@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"sync"
+	"time"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Event is one event of the raw watch.
@@ -43,39 +43,39 @@ type Recorder struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 
-	mu     sync.Mutex
-	events []Event
-	out    *json.Encoder
-	err    error
-	more   chan struct{} // closed and replaced at each event
+	mu      sync.Mutex
+	events  []Event
+	out     *json.Encoder
+	err     error
+	changed chan struct{} // closed and replaced at each event
 }
 
-// Record starts a recorder. Events are also written to out, one JSON document
+// StartRecorder starts a recorder. Events are also written to out, one JSON document
 // a line, unless it is nil.
-func Record(config *rest.Config, out io.Writer) (*Recorder, error) {
+func StartRecorder(config *rest.Config, out io.Writer) (*Recorder, error) {
 	api, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Recorder{stop: cancel, more: make(chan struct{})}
+	r := &Recorder{stop: cancel, changed: make(chan struct{})}
 	if out != nil {
 		r.out = json.NewEncoder(out)
 		r.out.SetEscapeHTML(false)
 	}
 	for _, plural := range []string{"backups", "restores"} {
 		kind := schema.GroupVersionResource{
-			Group:    velerov1.SchemeGroupVersion.Group,
+			Group:    veleroapi.GroupVersion.Group,
 			Version:  "v1",
 			Resource: plural,
 		}
 		resource := api.Resource(kind).Namespace(Namespace)
-		version, err := r.list(ctx, resource)
+		version, err := r.listKind(ctx, resource)
 		if err != nil {
 			cancel()
 			return nil, fmt.Errorf("recording %s: %w", plural, err)
 		}
-		r.done.Go(func() { r.follow(ctx, resource, version) })
+		r.done.Go(func() { r.followKind(ctx, resource, version) })
 	}
 	return r, nil
 }
@@ -87,15 +87,15 @@ func (r *Recorder) Stop() error {
 	return r.err
 }
 
-// follow watches one kind from a version on until ctx ends.
-func (r *Recorder) follow(ctx context.Context, resource dynamic.ResourceInterface, version string) {
+// followKind watches one kind from a version on until ctx ends.
+func (r *Recorder) followKind(ctx context.Context, resource dynamic.ResourceInterface, version string) {
 	for ctx.Err() == nil {
 		w, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
 		if err == nil {
-			version, err = r.drain(ctx, w, version)
+			version, err = r.drainWatch(ctx, w, version)
 		}
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			if listed, err := r.list(ctx, resource); err == nil {
+			if listed, err := r.listKind(ctx, resource); err == nil {
 				version = listed
 				continue
 			}
@@ -107,29 +107,29 @@ func (r *Recorder) follow(ctx context.Context, resource dynamic.ResourceInterfac
 	}
 }
 
-// list records every object that has changed since it was last seen, and
+// listKind records every object that has changed since it was last seen, and
 // returns the version to watch from.
-func (r *Recorder) list(ctx context.Context, resource dynamic.ResourceInterface) (string, error) {
+func (r *Recorder) listKind(ctx context.Context, resource dynamic.ResourceInterface) (string, error) {
 	list, err := resource.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
 	}
 	for i := range list.Items {
-		if object := &list.Items[i]; !r.seen(object) {
-			r.add(Event{At: time.Now(), Type: watch.Added, Object: object})
+		if object := &list.Items[i]; !r.hasSeen(object) {
+			r.addEvent(Event{At: time.Now(), Type: watch.Added, Object: object})
 		}
 	}
 	return list.GetResourceVersion(), nil
 }
 
-func (r *Recorder) seen(object *unstructured.Unstructured) bool {
-	h := r.Job(object.GetKind(), object.GetName())
-	return len(h) > 0 && h.Last().Object.GetUID() == object.GetUID() &&
-		h.Last().Object.GetResourceVersion() == object.GetResourceVersion()
+func (r *Recorder) hasSeen(object *unstructured.Unstructured) bool {
+	h := r.JobHistory(object.GetKind(), object.GetName())
+	return len(h) > 0 && h.LastEvent().Object.GetUID() == object.GetUID() &&
+		h.LastEvent().Object.GetResourceVersion() == object.GetResourceVersion()
 }
 
-// drain records the events of one watch and returns the last version seen.
-func (r *Recorder) drain(ctx context.Context, w watch.Interface, version string) (string, error) {
+// drainWatch records the events of one watch and returns the last version seen.
+func (r *Recorder) drainWatch(ctx context.Context, w watch.Interface, version string) (string, error) {
 	defer w.Stop()
 	for {
 		select {
@@ -145,13 +145,13 @@ func (r *Recorder) drain(ctx context.Context, w watch.Interface, version string)
 			}
 			version = object.GetResourceVersion()
 			if event.Type != watch.Bookmark {
-				r.add(Event{At: time.Now(), Type: event.Type, Object: object})
+				r.addEvent(Event{At: time.Now(), Type: event.Type, Object: object})
 			}
 		}
 	}
 }
 
-func (r *Recorder) add(e Event) {
+func (r *Recorder) addEvent(e Event) {
 	e.Object.SetManagedFields(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,18 +159,18 @@ func (r *Recorder) add(e Event) {
 	if r.out != nil {
 		r.err = errors.Join(r.err, r.out.Encode(e))
 	}
-	close(r.more)
-	r.more = make(chan struct{})
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
-// Job returns what was recorded of one Backup or Restore. Of several that had
+// JobHistory returns what was recorded of one Backup or Restore. Of several that had
 // the name one after the other it is the newest.
-func (r *Recorder) Job(kind, name string) History {
-	h, _, _ := r.job(kind, name)
+func (r *Recorder) JobHistory(kind, name string) History {
+	h, _, _ := r.findHistory(kind, name)
 	return h
 }
 
-func (r *Recorder) job(kind, name string) (History, <-chan struct{}, error) {
+func (r *Recorder) findHistory(kind, name string) (History, <-chan struct{}, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var h History
@@ -183,13 +183,13 @@ func (r *Recorder) job(kind, name string) (History, <-chan struct{}, error) {
 		}
 		h = append(h, e)
 	}
-	return h, r.more, r.err
+	return h, r.changed, r.err
 }
 
-// Await waits until what was recorded of a job satisfies done, and returns it.
-func (r *Recorder) Await(ctx context.Context, kind, name, what string, done func(History) bool) (History, error) {
+// AwaitJob waits until what was recorded of a job satisfies done, and returns it.
+func (r *Recorder) AwaitJob(ctx context.Context, kind, name, what string, done func(History) bool) (History, error) {
 	for {
-		h, more, err := r.job(kind, name)
+		h, more, err := r.findHistory(kind, name)
 		if err != nil {
 			return h, err
 		}

@@ -42,7 +42,7 @@ func (l *Lab) startS3(ctx context.Context) error {
 		dir:     l.Dir(),
 		program: program{
 			name: "s3",
-			path: l.programs.s3(),
+			path: l.programs.s3Path(),
 			args: []string{
 				"--port",
 				address,
@@ -51,8 +51,8 @@ func (l *Lab) startS3(ctx context.Context) error {
 				"--quiet",
 				"posix",
 				"--sidecar",
-				l.path("attributes"),
-				l.path("s3"),
+				l.filePath("attributes"),
+				l.filePath("s3"),
 			},
 			env: []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey},
 		},
@@ -62,11 +62,11 @@ func (l *Lab) startS3(ctx context.Context) error {
 
 // StartS3 starts the S3 server again after KillS3, and waits until it answers.
 func (l *Lab) StartS3(ctx context.Context) (err error) {
-	if l.s3.process, err = l.s3.program.start(l.Dir()); err != nil {
+	if l.s3.process, err = l.s3.program.startProcess(l.Dir()); err != nil {
 		return err
 	}
-	return poll(ctx, "the S3 server to answer", func() (bool, error) {
-		if !l.s3.process.running() {
+	return pollUntil(ctx, "the S3 server to answer", func() (bool, error) {
+		if !l.s3.process.isRunning() {
 			return false, fmt.Errorf("it ended: %w; see %s", l.s3.process.err, logFile(l.Dir(), "s3"))
 		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.S3URL()+"/health", nil)
@@ -82,43 +82,43 @@ func (l *Lab) StartS3(ctx context.Context) (err error) {
 }
 
 // KillS3 ends the S3 server; its data stay.
-func (l *Lab) KillS3() error { return l.s3.kill() }
+func (l *Lab) KillS3() error { return l.s3.killServer() }
 
 // PauseS3 makes the S3 server hang until ResumeS3.
-func (l *Lab) PauseS3() error { return l.s3.process.signal(syscall.SIGSTOP) }
+func (l *Lab) PauseS3() error { return l.s3.process.signalGroup(syscall.SIGSTOP) }
 
 // ResumeS3 ends the hang.
-func (l *Lab) ResumeS3() error { return l.s3.process.signal(syscall.SIGCONT) }
+func (l *Lab) ResumeS3() error { return l.s3.process.signalGroup(syscall.SIGCONT) }
 
 // S3URL is where the S3 server answers.
 func (l *Lab) S3URL() string { return "http://" + l.s3.address }
 
 // MakeBucket makes another bucket.
 func (l *Lab) MakeBucket(name string) error {
-	if err := os.Mkdir(l.path(filepath.Join("s3", name)), 0o700); err != nil {
+	if err := os.Mkdir(l.filePath(filepath.Join("s3", name)), 0o700); err != nil {
 		return fmt.Errorf("making bucket %s: %w", name, err)
 	}
 	return nil
 }
 
-// StoredPath is the file in which the S3 server keeps an object.
-func (l *Lab) StoredPath(key string) string { return l.path(filepath.Join("s3", bucket, key)) }
+// ObjectPath is the file in which the S3 server keeps an object.
+func (l *Lab) ObjectPath(key string) string { return l.filePath(filepath.Join("s3", bucket, key)) }
 
-// StoredExists reports whether the bucket holds an object.
-func (l *Lab) StoredExists(key string) bool {
-	_, err := os.Stat(l.StoredPath(key))
+// ObjectExists reports whether the bucket holds an object.
+func (l *Lab) ObjectExists(key string) bool {
+	_, err := os.Stat(l.ObjectPath(key))
 	return err == nil
 }
 
-func (s *objectStore) kill() error { return s.process.kill() }
+func (s *objectStore) killServer() error { return s.process.killGroup() }
 
-// pollEvery is how often poll looks: often enough to add nothing to a test,
+// pollInterval is how often poll looks: often enough to add nothing to a test,
 // seldom enough to leave the processor to the servers.
-const pollEvery = 50 * time.Millisecond
+const pollInterval = 50 * time.Millisecond
 
-// poll looks until done says so, an error ends it, or ctx does.
-func poll(ctx context.Context, what string, done func() (bool, error)) error {
-	ticker := time.NewTicker(pollEvery)
+// pollUntil looks until done says so, an error ends it, or ctx does.
+func pollUntil(ctx context.Context, what string, done func() (bool, error)) error {
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		ok, err := done()

@@ -24,18 +24,18 @@ func (l *Lab) StartSecondServer(ctx context.Context, flags ...string) error {
 	if err := l.Client.Create(ctx, pod); err != nil {
 		return fmt.Errorf("creating the second server's pod: %w", err)
 	}
-	if l.second, err = l.serverProgram(SecondServerPod, flags).start(l.Dir()); err != nil {
+	if l.secondServer, err = l.serverProgram(SecondServerPod, flags).startProcess(l.Dir()); err != nil {
 		return err
 	}
-	l.node.logs.begin(Namespace, pod.Name, containerLog{logFile(l.Dir(), SecondServerPod), from})
+	l.node.logs.startLog(Namespace, pod.Name, containerLog{logFile(l.Dir(), SecondServerPod), from})
 	return l.RunPod(ctx, Namespace, pod.Name)
 }
 
 // StopSecondServer asks the second server to end (SIGTERM), waits until it has, or ctx
 // ends, and removes its Pod.
 func (l *Lab) StopSecondServer(ctx context.Context) error {
-	if err := l.second.terminate(ctx); err != nil {
-		if err := l.second.kill(); err != nil {
+	if err := l.secondServer.terminateGroup(ctx); err != nil {
+		if err := l.secondServer.killGroup(); err != nil {
 			return err
 		}
 	}

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// seeders is how many objects are created at a time.
-const seeders = 16
+// seedWorkers is how many objects are created at a time.
+const seedWorkers = 16
 
-// seed creates a set, and returns once kube-controller-manager has made of it
+// seedCluster creates a set, and returns once kube-controller-manager has made of it
 // what it makes, so that a backup always finds the same.
-func (l *Lab) seed(ctx context.Context, set seed.Set) error {
+func (l *Lab) seedCluster(ctx context.Context, set seed.Set) error {
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(set.Definitions))
 	for _, object := range set.Definitions {
 		crd, ok := object.(*apiextensionsv1.CustomResourceDefinition)
@@ -29,25 +29,25 @@ func (l *Lab) seed(ctx context.Context, set seed.Set) error {
 		crds = append(crds, crd)
 	}
 	if _, err := envtest.InstallCRDs(
-		l.Config(),
+		l.RESTConfig(),
 		envtest.CRDInstallOptions{Scheme: l.Client.Scheme(), CRDs: crds},
 	); err != nil {
 		return fmt.Errorf("seeding definitions: %w", err)
 	}
 	create := func(object client.Object) error { return l.Client.Create(ctx, object) }
-	if err := inParallel(set.Bases, create); err != nil {
+	if err := forEachParallel(set.Prerequisites, create); err != nil {
 		return err
 	}
-	if err := inParallel(set.Objects, create); err != nil {
+	if err := forEachParallel(set.Objects, create); err != nil {
 		return err
 	}
-	if err := inParallel(
+	if err := forEachParallel(
 		set.Ended,
 		func(object client.Object) error { return l.createEnded(ctx, object) },
 	); err != nil {
 		return err
 	}
-	return poll(ctx, "the controllers to settle", func() (bool, error) { return l.settled(ctx, set) })
+	return pollUntil(ctx, "the controllers to settle", func() (bool, error) { return l.hasSettled(ctx, set) })
 }
 
 // createEnded creates a pod or job and then writes the status that it has.
@@ -70,10 +70,10 @@ func (l *Lab) createEnded(ctx context.Context, object client.Object) error {
 	return l.Client.Status().Update(ctx, object)
 }
 
-// settled reports whether every claim that names its volume is bound, every
+// hasSettled reports whether every claim that names its volume is bound, every
 // deployment has its pods, and every namespace of the set its default account.
-func (l *Lab) settled(ctx context.Context, set seed.Set) (bool, error) {
-	for _, object := range set.Bases {
+func (l *Lab) hasSettled(ctx context.Context, set seed.Set) (bool, error) {
+	for _, object := range set.Prerequisites {
 		if _, ok := object.(*corev1.Namespace); !ok {
 			continue
 		}
@@ -113,16 +113,16 @@ func (l *Lab) settled(ctx context.Context, set seed.Set) (bool, error) {
 	return true, nil
 }
 
-// inParallel does something with every object, several at a time, and returns
+// forEachParallel does something with every object, several at a time, and returns
 // the first error.
-func inParallel(objects []client.Object, do func(client.Object) error) error {
+func forEachParallel(objects []client.Object, do func(client.Object) error) error {
 	var (
 		wait  sync.WaitGroup
 		once  sync.Once
 		first error
 		queue = make(chan client.Object)
 	)
-	for range seeders {
+	for range seedWorkers {
 		wait.Go(func() {
 			for object := range queue {
 				if err := do(object); err != nil {

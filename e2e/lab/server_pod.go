@@ -13,11 +13,11 @@ import (
 // serverArgs are the arguments that the server's container shows.
 func serverArgs(flags []string) []string { return append([]string{"server"}, flags...) }
 
-// serverRuns makes the Pod that stands for the server say that its container
+// markServerRunning makes the Pod that stands for the server say that its container
 // runs since now, and that its log begins at from in the server's. As in a real
 // cluster, other flags mean another Pod, and the same flags another start of the
 // container.
-func (l *Lab) serverRuns(ctx context.Context, flags []string, from int64) error {
+func (l *Lab) markServerRunning(ctx context.Context, flags []string, from int64) error {
 	pod, err := l.serverPod(ctx)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (l *Lab) serverRuns(ctx context.Context, flags []string, from int64) error 
 			return fmt.Errorf("creating the server's pod: %w", err)
 		}
 	}
-	l.node.logs.begin(Namespace, pod.Name, containerLog{logFile(l.Dir(), "velero"), from})
+	l.node.logs.startLog(Namespace, pod.Name, containerLog{logFile(l.Dir(), "velero"), from})
 	return l.RunPod(ctx, Namespace, pod.Name)
 }
 
@@ -42,22 +42,22 @@ func (l *Lab) serverRuns(ctx context.Context, flags []string, from int64) error 
 func (l *Lab) newServerPod(flags []string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "velero-", Labels: serverLabels()},
-		Spec:       l.deployment().Spec.Template.Spec,
+		Spec:       l.newServerDeployment().Spec.Template.Spec,
 	}
 	pod.Spec.Containers[0].Args = serverArgs(flags)
 	return pod
 }
 
-// serverEnded makes the Pod say that the container ended just now; the Pod
+// markServerEnded makes the Pod say that the container ended just now; the Pod
 // itself goes on.
-func (l *Lab) serverEnded(ctx context.Context, code int32, reason string) error {
+func (l *Lab) markServerEnded(ctx context.Context, code int32, reason string) error {
 	pod, err := l.serverPod(ctx)
 	if err != nil || pod == nil {
 		return err
 	}
 	return l.patchPod(ctx, Namespace, pod.Name, func(pod *corev1.Pod) {
-		setReady(pod, false)
-		setContainer(
+		setPodReady(pod, false)
+		setContainerState(
 			pod,
 			pod.Spec.Containers[0],
 			false,
@@ -96,7 +96,7 @@ func (l *Lab) serverPod(ctx context.Context) (*corev1.Pod, error) {
 	return nil, nil
 }
 
-func readiness(t corev1.PodConditionType, ready bool) corev1.PodCondition {
+func readinessCondition(t corev1.PodConditionType, ready bool) corev1.PodCondition {
 	status := corev1.ConditionFalse
 	if ready {
 		status = corev1.ConditionTrue

@@ -21,35 +21,35 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Shift is another time to look at the cluster.
-type Shift struct {
-	// Age is how much longer ago everything about an object is to be. Its kind is Log
+// TimeShift is another time to look at the cluster.
+type TimeShift struct {
+	// AgeOf is how much longer ago everything about an object is to be. Its kind is Log
 	// for the logs of pods, and Stored for what is in the object store.
-	Age func(kind, name string) time.Duration
+	AgeOf func(kind, name string) time.Duration
 }
 
-// Shifted is the real cluster at another time: a proxy in front of the API
+// ShiftProxy is the real cluster at another time: a proxy in front of the API
 // server that moves every time in some of the objects that are read. What is
 // written through it, and the answer to that, stays as it is.
-type Shifted struct {
+type ShiftProxy struct {
 	// Kubeconfig leads to the proxy.
 	Kubeconfig string
-	shift      Shift
+	shift      TimeShift
 	stored     string // the object store's URL
 	server     *httptest.Server
 }
 
-// StartShifted starts such a proxy; [Shifted.Close] ends it.
-func (l *Lab) StartShifted(name string, s Shift) (*Shifted, error) {
-	transport, err := rest.TransportFor(l.Config())
+// StartShiftProxy starts such a proxy; [Shifted.Close] ends it.
+func (l *Lab) StartShiftProxy(name string, s TimeShift) (*ShiftProxy, error) {
+	transport, err := rest.TransportFor(l.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
 	}
-	target, err := url.Parse(l.Config().Host)
+	target, err := url.Parse(l.RESTConfig().Host)
 	if err != nil {
 		return nil, fmt.Errorf("the API server's address: %w", err)
 	}
-	p := &Shifted{shift: s, stored: l.S3URL()}
+	p := &ShiftProxy{shift: s, stored: l.S3URL()}
 	cluster := &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
@@ -60,12 +60,12 @@ func (l *Lab) StartShifted(name string, s Shift) (*Shifted, error) {
 				r.Out.Header.Set("Accept", "application/json")
 			}
 		},
-		ModifyResponse: p.modify,
+		ModifyResponse: p.modifyResponse,
 		ErrorLog:       log.New(io.Discard, "", 0), // clients end watches at any time
 	}
 	routes := http.NewServeMux()
 	routes.Handle("/", cluster)
-	routes.Handle(storedPath, http.StripPrefix(strings.TrimSuffix(storedPath, "/"), &httputil.ReverseProxy{
+	routes.Handle(storeProxyPath, http.StripPrefix(strings.TrimSuffix(storeProxyPath, "/"), &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: l.s3.address}) },
 		ModifyResponse: p.ageStored,
 		ErrorLog:       log.New(io.Discard, "", 0),
@@ -80,18 +80,18 @@ func (l *Lab) StartShifted(name string, s Shift) (*Shifted, error) {
 }
 
 // Close ends the proxy and what is open through it.
-func (p *Shifted) Close() {
+func (p *ShiftProxy) Close() {
 	p.server.CloseClientConnections()
 	p.server.Close()
 }
 
-func (p *Shifted) modify(r *http.Response) error {
+func (p *ShiftProxy) modifyResponse(r *http.Response) error {
 	kind := r.Header.Get("Content-Type")
 	switch {
 	case r.Request.Method != http.MethodGet || r.StatusCode >= http.StatusMultipleChoices:
 		return nil
 	case strings.HasSuffix(r.Request.URL.Path, "/log"):
-		if by := p.shift.Age("Log", ""); by != 0 {
+		if by := p.shift.AgeOf("Log", ""); by != 0 {
 			r.Body = ageLines(r.Body, by)
 			r.ContentLength = -1
 			r.Header.Del("Content-Length")
@@ -100,18 +100,18 @@ func (p *Shifted) modify(r *http.Response) error {
 	case !strings.HasPrefix(kind, "application/json"):
 		return nil
 	case r.Request.URL.Query().Get("watch") != "":
-		r.Body = ageEvents(r.Body, p.age)
+		r.Body = ageEvents(r.Body, p.ageObject)
 		return nil
 	}
-	return ageAnswer(r, p.age)
+	return ageAnswer(r, p.ageObject)
 }
 
-// storedPath leads to the object store.
-const storedPath = "/stored/"
+// storeProxyPath leads to the object store.
+const storeProxyPath = "/stored/"
 
-func (p *Shifted) ageStored(r *http.Response) error {
+func (p *ShiftProxy) ageStored(r *http.Response) error {
 	if at, err := http.ParseTime(r.Header.Get("Last-Modified")); err == nil {
-		r.Header.Set("Last-Modified", at.Add(-p.shift.Age("Stored", "")).UTC().Format(http.TimeFormat))
+		r.Header.Set("Last-Modified", at.Add(-p.shift.AgeOf("Stored", "")).UTC().Format(http.TimeFormat))
 	}
 	return nil
 }
@@ -145,10 +145,10 @@ func ageLines(body io.ReadCloser, by time.Duration) io.ReadCloser {
 	return out
 }
 
-// age makes an object of a kind older.
-type age = func(object map[string]any, kind string) any
+// ageFunc makes an object of a kind older.
+type ageFunc = func(object map[string]any, kind string) any
 
-func ageAnswer(r *http.Response, age age) error {
+func ageAnswer(r *http.Response, age ageFunc) error {
 	data, err := io.ReadAll(r.Body)
 	if err := errors.Join(err, r.Body.Close()); err != nil {
 		return err
@@ -166,7 +166,7 @@ func ageAnswer(r *http.Response, age age) error {
 }
 
 // ageEvents passes a watch on, event by event.
-func ageEvents(body io.ReadCloser, age age) io.ReadCloser {
+func ageEvents(body io.ReadCloser, age ageFunc) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
 		decoder, encoder := json.NewDecoder(body), json.NewEncoder(in)
@@ -190,7 +190,7 @@ func ageEvents(body io.ReadCloser, age age) io.ReadCloser {
 
 // ageDocument is an object or a list of them. The kind of a list's objects is
 // the list's.
-func ageDocument(document map[string]any, age age) any {
+func ageDocument(document map[string]any, age ageFunc) any {
 	kind, _ := document["kind"].(string)
 	items, isList := document["items"].([]any)
 	if !isList {
@@ -204,34 +204,34 @@ func ageDocument(document map[string]any, age age) any {
 	return document
 }
 
-// age makes an object older. What leads to the object store leads to the proxy.
-func (p *Shifted) age(object map[string]any, kind string) any {
+// ageObject makes an object older. What leads to the object store leads to the proxy.
+func (p *ShiftProxy) ageObject(object map[string]any, kind string) any {
 	for _, way := range [][]string{{"status", "downloadURL"}, {"spec", "config", "s3Url"}} {
 		if to, ok, _ := unstructured.NestedString(object, way...); ok {
 			_ = unstructured.SetNestedField(
 				object,
-				strings.Replace(to, p.stored, p.server.URL+strings.TrimSuffix(storedPath, "/"), 1),
+				strings.Replace(to, p.stored, p.server.URL+strings.TrimSuffix(storeProxyPath, "/"), 1),
 				way...)
 		}
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
-	if by := p.shift.Age(kind, name); by != 0 {
-		return moveBack(object, by)
+	if by := p.shift.AgeOf(kind, name); by != 0 {
+		return shiftTimes(object, by)
 	}
 	return object
 }
 
-// moveBack moves every time in a value back.
-func moveBack(value any, by time.Duration) any {
+// shiftTimes moves every time in a value back.
+func shiftTimes(value any, by time.Duration) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key := range v {
-			v[key] = moveBack(v[key], by)
+			v[key] = shiftTimes(v[key], by)
 		}
 	case []any:
 		for i := range v {
-			v[i] = moveBack(v[i], by)
+			v[i] = shiftTimes(v[i], by)
 		}
 	case string:
 		if at, err := time.Parse(time.RFC3339, v); err == nil {

@@ -36,12 +36,12 @@ func TestAgeDocumentMovesOnlySomeObjects(t *testing.T) {
 	if err := json.Unmarshal([]byte(list), &document); err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.Marshal(ageDocument(document, (&Shifted{shift: Shift{Age: func(kind, name string) time.Duration {
+	data, err := json.Marshal(ageDocument(document, (&ShiftProxy{shift: TimeShift{AgeOf: func(kind, name string) time.Duration {
 		if kind != "Backup" {
 			t.Errorf("kind %q, want Backup", kind)
 		}
 		return byName(kind, name)
-	}}}).age))
+	}}}).ageObject))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAgeDocumentMovesOnlySomeObjects(t *testing.T) {
 
 func TestAgeEventsPassesEachEventOn(t *testing.T) {
 	in, out := io.Pipe()
-	events := json.NewDecoder(ageEvents(in, (&Shifted{shift: Shift{Age: byName}}).age))
+	events := json.NewDecoder(ageEvents(in, (&ShiftProxy{shift: TimeShift{AgeOf: byName}}).ageObject))
 	for _, name := range []string{"new", "old"} {
 		go func() {
 			_, _ = io.WriteString(out, `{"type":"ADDED","object":`+strings.ReplaceAll(objectAtNoon, "NAME", name)+"}\n")

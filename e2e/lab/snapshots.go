@@ -25,15 +25,15 @@ const SnapshotDriver = "csi.lab.veltui.io"
 
 const (
 	snapshotGroup = "snapshot.storage.k8s.io"
-	// snapshotsEvery is how often the lab looks for snapshots to take.
-	snapshotsEvery = 200 * time.Millisecond
+	// snapshotInterval is how often the lab looks for snapshots to take.
+	snapshotInterval = 200 * time.Millisecond
 )
 
 var oneGibibyte = resource.MustParse("1Gi")
 
-// snapshots stands for a CSI driver and the snapshot controller: what is asked
+// fakeSnapshotDriver stands for a CSI driver and the snapshot controller: what is asked
 // for is there at once. No byte is behind it.
-type snapshots struct {
+type fakeSnapshotDriver struct {
 	client client.Client
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -48,12 +48,12 @@ func (l *Lab) StartSnapshots(ctx context.Context) error {
 		return nil
 	}
 	crds := []*apiextensionsv1.CustomResourceDefinition{
-		snapshotKind("VolumeSnapshot", apiextensionsv1.NamespaceScoped),
-		snapshotKind("VolumeSnapshotContent", apiextensionsv1.ClusterScoped),
-		snapshotKind("VolumeSnapshotClass", apiextensionsv1.ClusterScoped),
+		newSnapshotCRD("VolumeSnapshot", apiextensionsv1.NamespaceScoped),
+		newSnapshotCRD("VolumeSnapshotContent", apiextensionsv1.ClusterScoped),
+		newSnapshotCRD("VolumeSnapshotClass", apiextensionsv1.ClusterScoped),
 	}
 	if _, err := envtest.InstallCRDs(
-		l.Config(),
+		l.RESTConfig(),
 		envtest.CRDInstallOptions{Scheme: l.Client.Scheme(), CRDs: crds},
 	); err != nil {
 		return fmt.Errorf("installing the kinds of snapshots: %w", err)
@@ -69,8 +69,8 @@ func (l *Lab) StartSnapshots(ctx context.Context) error {
 		}
 	}
 	run, cancel := context.WithCancel(context.Background())
-	l.snapshots = &snapshots{client: l.Client, cancel: cancel}
-	l.snapshots.done.Go(func() { l.snapshots.serve(run) })
+	l.snapshots = &fakeSnapshotDriver{client: l.Client, cancel: cancel}
+	l.snapshots.done.Go(func() { l.snapshots.serveUntilDone(run) })
 	return nil
 }
 
@@ -95,35 +95,35 @@ func (l *Lab) CreateClaim(ctx context.Context, namespace, name string) error {
 
 // AwaitClaim waits until a claim is bound.
 func (l *Lab) AwaitClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	return poll(ctx, "claim "+claim.Name+" to be bound", func() (bool, error) {
+	return pollUntil(ctx, "claim "+claim.Name+" to be bound", func() (bool, error) {
 		err := l.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim)
 		return claim.Status.Phase == corev1.ClaimBound, err
 	})
 }
 
-func (s *snapshots) stop() {
+func (s *fakeSnapshotDriver) stopServing() {
 	if s != nil {
 		s.cancel()
 		s.done.Wait()
 	}
 }
 
-// serve looks for claims and snapshots until ctx ends. What fails, as while the
+// serveUntilDone looks for claims and snapshots until ctx ends. What fails, as while the
 // API server is away, is tried again.
-func (s *snapshots) serve(ctx context.Context) {
+func (s *fakeSnapshotDriver) serveUntilDone(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = s.provision(ctx)
-		_ = s.take(ctx)
+		_ = s.provisionVolumes(ctx)
+		_ = s.takeSnapshots(ctx)
 		select {
-		case <-time.After(snapshotsEvery):
+		case <-time.After(snapshotInterval):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// provision gives each claim of the class a volume, and removes those that
+// provisionVolumes gives each claim of the class a volume, and removes those that
 // nobody claims any more.
-func (s *snapshots) provision(ctx context.Context) error {
+func (s *fakeSnapshotDriver) provisionVolumes(ctx context.Context) error {
 	var claims corev1.PersistentVolumeClaimList
 	if err := s.client.List(ctx, &claims); err != nil {
 		return err
@@ -171,9 +171,9 @@ func (s *snapshots) provision(ctx context.Context) error {
 	return nil
 }
 
-// take takes the snapshots that are asked for: of a claim it makes the content,
+// takeSnapshots takes the snapshots that are asked for: of a claim it makes the content,
 // and to a content that is there already it binds the snapshot.
-func (s *snapshots) take(ctx context.Context) error {
+func (s *fakeSnapshotDriver) takeSnapshots(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(snapshotObject("VolumeSnapshot").GroupVersionKind())
 	if err := s.client.List(ctx, list); err != nil {
@@ -195,7 +195,7 @@ func (s *snapshots) take(ctx context.Context) error {
 		}
 		if content == "" {
 			content = "snapcontent-" + string(snapshot.GetUID())
-			if err := client.IgnoreAlreadyExists(s.client.Create(ctx, contentOf(snapshot, content))); err != nil {
+			if err := client.IgnoreAlreadyExists(s.client.Create(ctx, newSnapshotContent(snapshot, content))); err != nil {
 				return err
 			}
 		}
@@ -211,7 +211,7 @@ func (s *snapshots) take(ctx context.Context) error {
 	return nil
 }
 
-func contentOf(snapshot *unstructured.Unstructured, name string) *unstructured.Unstructured {
+func newSnapshotContent(snapshot *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	content := snapshotObject("VolumeSnapshotContent")
 	content.SetName(name)
 	content.Object["spec"] = map[string]any{
@@ -239,9 +239,9 @@ func snapshotObject(kind string) *unstructured.Unstructured {
 	return object
 }
 
-// snapshotKind is one of the snapshot controller's definitions without its
+// newSnapshotCRD is one of the snapshot controller's definitions without its
 // schema, which none of its users here needs.
-func snapshotKind(kind string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
+func newSnapshotCRD(kind string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
 	names := snapshotNames[kind]
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{

@@ -5,31 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// server is the Velero server and how it was last started.
-type server struct {
+// veleroServer is the Velero server and how it was last started.
+type veleroServer struct {
 	process *process
 	flags   []string
 }
 
-func (s *server) kill() error { return s.process.kill() }
+func (s *veleroServer) killServer() error { return s.process.killGroup() }
 
 // startVelero starts the server for the first time, and waits for it.
 func (l *Lab) startVelero(ctx context.Context, flags []string) error {
-	l.velero = &server{}
-	if err := os.WriteFile(l.path("s3-credentials"), []byte(credentials), 0o600); err != nil {
+	l.veleroServer = &veleroServer{}
+	if err := os.WriteFile(l.filePath("s3-credentials"), []byte(credentials), 0o600); err != nil {
 		return err
 	}
 	return l.StartVelero(ctx, flags...)
@@ -39,15 +39,15 @@ func (l *Lab) startVelero(ctx context.Context, flags []string) error {
 // until it answers a ServerStatusRequest (a Backup Storage Location that says
 // Available may be a word from before), and says so on its Pod.
 func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
-	l.velero.flags = flags
+	l.veleroServer.flags = flags
 	from, err := fileSize(logFile(l.Dir(), "velero"))
 	if err != nil {
 		return err
 	}
-	if l.velero.process, err = l.serverProgram("velero", flags).start(l.Dir()); err != nil {
+	if l.veleroServer.process, err = l.serverProgram("velero", flags).startProcess(l.Dir()); err != nil {
 		return err
 	}
-	if err := l.serverRuns(ctx, flags, from); err != nil {
+	if err := l.markServerRunning(ctx, flags, from); err != nil {
 		return err
 	}
 	return l.awaitVelero(ctx)
@@ -58,12 +58,12 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 func (l *Lab) serverProgram(name string, flags []string) program {
 	return program{
 		name: name,
-		path: l.programs.velero(),
+		path: l.programs.veleroPath(),
 		args: slices.Concat([]string{
 			"server",
 			"--kubeconfig", l.Kubeconfig(),
 			"--namespace", Namespace,
-			"--plugin-dir", l.programs.plugins(),
+			"--plugin-dir", l.programs.pluginDir(),
 			"--metrics-address", "127.0.0.1:0",
 			"--profiler-address", "127.0.0.1:0",
 			"--uploader-type", "kopia",
@@ -71,10 +71,10 @@ func (l *Lab) serverProgram(name string, flags []string) program {
 		env: []string{
 			"KUBECONFIG=" + l.Kubeconfig(), // for the plugins of 1.14, which get no --kubeconfig
 			"VELERO_NAMESPACE=" + Namespace,
-			"VELERO_SCRATCH_DIR=" + l.path("tmp"),
+			"VELERO_SCRATCH_DIR=" + l.filePath("tmp"),
 			"AWS_EC2_METADATA_DISABLED=true",
-			"AWS_SHARED_CREDENTIALS_FILE=" + l.path("s3-credentials"),
-			"LAB_GATES=" + l.path("gates"),
+			"AWS_SHARED_CREDENTIALS_FILE=" + l.filePath("s3-credentials"),
+			"LAB_GATES=" + l.filePath("gates"),
 			"CSI_SNAPSHOT_EARLY_FREQUENT_POLLING=true",
 		},
 	}
@@ -83,22 +83,22 @@ func (l *Lab) serverProgram(name string, flags []string) program {
 // awaitVelero returns once the server has answered and its storage location
 // has been validated since this call.
 func (l *Lab) awaitVelero(ctx context.Context) error {
-	request := &velerov1.ServerStatusRequest{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "lab-"}}
+	request := &veleroapi.ServerStatusRequest{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "lab-"}}
 	if err := l.Client.Create(ctx, request); err != nil {
 		return fmt.Errorf("asking velero for its status: %w", err)
 	}
-	return poll(ctx, "velero to answer", func() (bool, error) {
-		if !l.velero.process.running() {
-			return false, fmt.Errorf("it ended: %w; see %s", l.velero.process.err, logFile(l.Dir(), "velero"))
+	return pollUntil(ctx, "velero to answer", func() (bool, error) {
+		if !l.veleroServer.process.isRunning() {
+			return false, fmt.Errorf("it ended: %w; see %s", l.veleroServer.process.err, logFile(l.Dir(), "velero"))
 		}
 		if err := l.Client.Get(ctx, client.ObjectKeyFromObject(request), request); err != nil {
 			return false, err
 		}
-		if request.Status.Phase != velerov1.ServerStatusRequestPhaseProcessed {
+		if request.Status.Phase != veleroapi.ServerStatusRequestPhaseProcessed {
 			return false, nil
 		}
-		var location velerov1.BackupStorageLocation
-		if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Location}, &location); err != nil {
+		var location veleroapi.BackupStorageLocation
+		if err := l.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: LocationName}, &location); err != nil {
 			return false, err
 		}
 		return location.Status.Phase != "", nil
@@ -107,28 +107,28 @@ func (l *Lab) awaitVelero(ctx context.Context) error {
 
 // KillVelero ends the server and its plugins as a crash of the node would.
 func (l *Lab) KillVelero(ctx context.Context) error {
-	if err := l.velero.kill(); err != nil {
+	if err := l.veleroServer.killServer(); err != nil {
 		return err
 	}
-	return l.serverEnded(ctx, 137, "Error")
+	return l.markServerEnded(ctx, 137, "Error")
 }
 
 // KillVeleroUnseen is KillVelero while nobody can be told: the Pod goes on
 // saying that the server runs, as it does while the API server is away.
-func (l *Lab) KillVeleroUnseen() error { return l.velero.kill() }
+func (l *Lab) KillVeleroUnseen() error { return l.veleroServer.killServer() }
 
 // TerminateVelero asks the server to end (SIGTERM) and waits until it has.
 func (l *Lab) TerminateVelero(ctx context.Context) error {
-	if err := l.velero.process.terminate(ctx); err != nil {
+	if err := l.veleroServer.process.terminateGroup(ctx); err != nil {
 		return err
 	}
-	return l.serverEnded(ctx, 0, "Completed")
+	return l.markServerEnded(ctx, 0, "Completed")
 }
 
-// VeleroWith makes sure that the server runs with these flags: one that runs
+// EnsureVelero makes sure that the server runs with these flags: one that runs
 // with others, or not at all, is started again.
-func (l *Lab) VeleroWith(ctx context.Context, flags ...string) error {
-	if slices.Equal(flags, l.velero.flags) && l.velero.process.running() {
+func (l *Lab) EnsureVelero(ctx context.Context, flags ...string) error {
+	if slices.Equal(flags, l.veleroServer.flags) && l.veleroServer.process.isRunning() {
 		return nil
 	}
 	if err := l.KillVelero(ctx); err != nil {
@@ -143,17 +143,17 @@ func (l *Lab) VeleroWith(ctx context.Context, flags ...string) error {
 func (l *Lab) RollOutVelero(ctx context.Context, grace time.Duration, folder string, flags ...string) error {
 	patience, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	if err := l.velero.process.terminate(patience); err != nil {
-		if err := l.velero.kill(); err != nil {
+	if err := l.veleroServer.process.terminateGroup(patience); err != nil {
+		if err := l.veleroServer.killServer(); err != nil {
 			return err
 		}
 	}
-	if err := l.serverEnded(ctx, 0, "Completed"); err != nil {
+	if err := l.markServerEnded(ctx, 0, "Completed"); err != nil {
 		return err
 	}
 	if folder != "" {
 		var err error
-		if l.programs, err = programsIn(folder); err != nil {
+		if l.programs, err = checkProgramDir(folder); err != nil {
 			return err
 		}
 		if l.Version, err = l.cliVersion(ctx); err != nil {
@@ -164,13 +164,13 @@ func (l *Lab) RollOutVelero(ctx context.Context, grace time.Duration, folder str
 }
 
 // PauseVelero makes the server hang until ResumeVelero.
-func (l *Lab) PauseVelero() error { return l.velero.process.signal(syscall.SIGSTOP) }
+func (l *Lab) PauseVelero() error { return l.veleroServer.process.signalGroup(syscall.SIGSTOP) }
 
 // ResumeVelero ends the hang.
-func (l *Lab) ResumeVelero() error { return l.velero.process.signal(syscall.SIGCONT) }
+func (l *Lab) ResumeVelero() error { return l.veleroServer.process.signalGroup(syscall.SIGCONT) }
 
-// VeleroRunning reports whether the server's process is there.
-func (l *Lab) VeleroRunning() bool { return l.velero.process.running() }
+// IsVeleroRunning reports whether the server's process is there.
+func (l *Lab) IsVeleroRunning() bool { return l.veleroServer.process.isRunning() }
 
 // VeleroLog returns what all servers of this lab have logged from offset on,
 // and the offset to go on from; the second server has a log of its own.
@@ -188,7 +188,7 @@ func (l *Lab) readLog(name string, offset int) (text string, next int, err error
 
 // AwaitLog waits until a line of velero's log after offset holds all words.
 func (l *Lab) AwaitLog(ctx context.Context, offset int, words ...string) error {
-	return poll(ctx, "velero to log "+strings.Join(words, " … "), func() (bool, error) {
+	return pollUntil(ctx, "velero to log "+strings.Join(words, " … "), func() (bool, error) {
 		text, _, err := l.VeleroLog(offset)
 		for line := range strings.Lines(text) {
 			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
@@ -204,9 +204,9 @@ func (l *Lab) AwaitLog(ctx context.Context, offset int, words ...string) error {
 func (l *Lab) VeleroCLI(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(
 		ctx,
-		l.programs.velero(),
+		l.programs.veleroPath(),
 		append(args, "--kubeconfig", l.Kubeconfig(), "--namespace", Namespace)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.Dir(), "TMPDIR=" + l.path("tmp")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.Dir(), "TMPDIR=" + l.filePath("tmp")}
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -221,7 +221,7 @@ func (l *Lab) OpenGate(name string) error {
 	if name != filepath.Base(name) {
 		return errors.New("opening a gate: " + name + " is no name")
 	}
-	if err := os.WriteFile(filepath.Join(l.path("gates"), name), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(l.filePath("gates"), name), nil, 0o600); err != nil {
 		return fmt.Errorf("opening a gate: %w", err)
 	}
 	return nil
@@ -229,11 +229,11 @@ func (l *Lab) OpenGate(name string) error {
 
 // CloseGate closes a gate again.
 func (l *Lab) CloseGate(name string) error {
-	if err := os.Remove(filepath.Join(l.path("gates"), filepath.Base(name))); err != nil {
+	if err := os.Remove(filepath.Join(l.filePath("gates"), filepath.Base(name))); err != nil {
 		return fmt.Errorf("closing a gate: %w", err)
 	}
 	return nil
 }
 
 // VeleroCLIPath is the path of Velero's own command.
-func (l *Lab) VeleroCLIPath() string { return l.programs.velero() }
+func (l *Lab) VeleroCLIPath() string { return l.programs.veleroPath() }

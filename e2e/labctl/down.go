@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// down ends the process that holds the lab, and waits until it is gone.
-func down() error {
-	running, err := read()
+// stopLab ends the process that holds the lab, and waits until it is gone.
+func stopLab() error {
+	running, err := readState()
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func down() error {
 		return fmt.Errorf("ending the lab (process %d): %w", running.PID, err)
 	}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if lock, err := hold(); err == nil {
+		if lock, err := acquireLock(); err == nil {
 			fmt.Println("the lab has ended")
 			return lock.Close()
 		}

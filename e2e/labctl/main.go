@@ -8,7 +8,7 @@ import (
 )
 
 func main() {
-	command := map[string]func() error{"up": up, "serve": serve, "down": down}[arg()]
+	command := map[string]func() error{"up": startLab, "serve": serveLab, "down": stopLab}[commandArg()]
 	if command == nil {
 		fmt.Fprintln(os.Stderr, "usage: labctl up|down")
 		os.Exit(2)
@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-func arg() string {
+func commandArg() string {
 	if len(os.Args) != 2 {
 		return ""
 	}

@@ -19,8 +19,8 @@ var (
 	logFile   = filepath.Join("bin", "lab.log")
 )
 
-// state is what a running lab tells about itself.
-type state struct {
+// labState is what a running lab tells about itself.
+type labState struct {
 	PID        int    `json:"pid"`
 	Version    string `json:"version"`
 	Dir        string `json:"dir"`
@@ -28,9 +28,9 @@ type state struct {
 	VeleroCLI  string `json:"veleroCLI"`
 }
 
-// read returns the state of the lab that runs, nil if none does.
-func read() (*state, error) {
-	lock, err := hold()
+// readState returns the state of the lab that runs, nil if none does.
+func readState() (*labState, error) {
+	lock, err := acquireLock()
 	if err == nil {
 		return nil, lock.Close()
 	}
@@ -41,14 +41,14 @@ func read() (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the lab is just starting or ending: %w", err)
 	}
-	var s state
+	var s labState
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", stateFile, err)
 	}
 	return &s, nil
 }
 
-func (s state) write() error {
+func (s labState) saveState() error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func (s state) write() error {
 	return os.WriteFile(stateFile, data, 0o600)
 }
 
-// hold takes the lock; closing the file gives it back.
-func hold() (*os.File, error) {
+// acquireLock takes the lock; closing the file gives it back.
+func acquireLock() (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil {
 		return nil, err
 	}

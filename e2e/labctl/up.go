@@ -12,30 +12,30 @@ import (
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // startTimeout is generous: a loaded machine may need a minute or two.
 const startTimeout = 10 * time.Minute
 
-// up starts a process that holds the lab, waits until it is ready, and says
+// startLab starts a process that holds the lab, waits until it is ready, and says
 // how to use it.
-func up() error {
-	running, err := read()
+func startLab() error {
+	running, err := readState()
 	if err != nil {
 		return err
 	}
 	if running == nil {
-		if running, err = launch(); err != nil {
+		if running, err = launchServer(); err != nil {
 			return err
 		}
 	}
-	running.print()
+	running.printUsage()
 	return nil
 }
 
-// launch starts `labctl serve` in a session of its own and waits for it.
-func launch() (*state, error) {
+// launchServer starts `labctl serve` in a session of its own and waits for it.
+func launchServer() (*labState, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func launch() (*state, error) {
 				cmd.Process.Signal(syscall.SIGTERM),
 			)
 		case <-time.After(100 * time.Millisecond):
-			if s, err := read(); err == nil && s != nil {
+			if s, err := readState(); err == nil && s != nil {
 				return s, nil
 			}
 		}
 	}
 }
 
-func (s state) print() {
+func (s labState) printUsage() {
 	fmt.Printf(`
 The lab runs: Velero %s with about 2,000 objects and a backup "full" of them.
 
@@ -84,15 +84,15 @@ Logs are in %[5]s/logs. End it with: make lab-down
 `, s.Version, s.Kubeconfig, lab.Namespace, s.VeleroCLI, s.Dir)
 }
 
-// serve holds a lab until it is told to end.
-func serve() (err error) {
-	lock, err := hold()
+// serveLab holds a lab until it is told to end.
+func serveLab() (err error) {
+	lock, err := acquireLock()
 	for range 20 { // up and down take the lock for a moment when they look
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
-		lock, err = hold()
+		lock, err = acquireLock()
 	}
 	if err != nil {
 		return fmt.Errorf("another lab runs: %w", err)
@@ -105,24 +105,24 @@ func serve() (err error) {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 
-	l, err := lab.Start(ctx, lab.Options{Seed: seed.New(1), Step: func(what string, took time.Duration) {
+	l, err := lab.Start(ctx, lab.Options{Seed: seed.New(1), OnStep: func(what string, took time.Duration) {
 		fmt.Printf("%-24s %5.1f s\n", what, took.Seconds())
 	}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Stop()) }()
-	if err := l.CreateBackup(ctx, "full", velerov1.BackupSpec{}, nil); err != nil {
+	if err := l.CreateBackup(ctx, "full", veleroapi.BackupSpec{}, nil); err != nil {
 		return err
 	}
-	s := state{
+	s := labState{
 		PID:        os.Getpid(),
 		Version:    l.Version,
 		Dir:        l.Dir(),
 		Kubeconfig: l.Kubeconfig(),
 		VeleroCLI:  l.VeleroCLIPath(),
 	}
-	if err := s.write(); err != nil {
+	if err := s.saveState(); err != nil {
 		return err
 	}
 	<-ctx.Done()

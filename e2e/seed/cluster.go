@@ -13,30 +13,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// group is the API group of the custom resources.
-const group = "lab.veltui.io"
+// apiGroup is the API group of the custom resources.
+const apiGroup = "lab.veltui.io"
 
 const (
 	storageClass  = "lab-standard"
 	priorityClass = "lab-high"
 )
 
-// cluster makes what belongs to no namespace.
-func (m *maker) cluster() {
+// addClusterObjects makes what belongs to no namespace.
+func (m *setBuilder) addClusterObjects() {
 	m.set.Definitions = append(m.set.Definitions,
-		definition("Widget", "widgets", apiextensionsv1.NamespaceScoped),
-		definition("Gadget", "gadgets", apiextensionsv1.ClusterScoped),
-		definition("Part", "parts", apiextensionsv1.NamespaceScoped), // none are made
+		newDefinition("Widget", "widgets", apiextensionsv1.NamespaceScoped),
+		newDefinition("Gadget", "gadgets", apiextensionsv1.ClusterScoped),
+		newDefinition("Part", "parts", apiextensionsv1.NamespaceScoped), // none are made
 	)
-	for _, s := range sizes {
-		m.base(
+	for _, s := range namespaceSizes {
+		m.addBases(
 			&corev1.Namespace{
 				ObjectMeta: metav1.ObjectMeta{Name: s.namespace, Labels: map[string]string{"made-by": "lab"}},
 			},
 		)
 	}
 	binding := storagev1.VolumeBindingImmediate
-	m.base(
+	m.addBases(
 		&storagev1.StorageClass{
 			ObjectMeta:        metav1.ObjectMeta{Name: storageClass},
 			Provisioner:       "lab.veltui.io/none",
@@ -46,8 +46,8 @@ func (m *maker) cluster() {
 	)
 	for i := range 6 {
 		name := fmt.Sprintf("lab-role-%d", i)
-		m.add(
-			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules()},
+		m.addObjects(
+			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: policyRules()},
 			&rbacv1.ClusterRoleBinding{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
 				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
@@ -56,16 +56,16 @@ func (m *maker) cluster() {
 		)
 	}
 	for i := range 15 {
-		m.add(m.custom("Gadget", m.named("", "gadget", i)))
+		m.addObjects(m.newCustomObject("Gadget", m.randomMeta("", "gadget", i)))
 	}
 }
 
-func definition(kind, plural string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
+func newDefinition(kind, plural string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
 	preserve := true
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + apiGroup},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group,
+			Group: apiGroup,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
 			Scope: scope,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
@@ -81,18 +81,18 @@ func definition(kind, plural string, scope apiextensionsv1.ResourceScope) *apiex
 	}
 }
 
-func (m *maker) custom(kind string, meta metav1.ObjectMeta) *unstructured.Unstructured {
+func (m *setBuilder) newCustomObject(kind string, meta metav1.ObjectMeta) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{"size": int64(m.random.IntN(100)), "note": m.text(40)},
+		"spec": map[string]any{"size": int64(m.random.IntN(100)), "note": m.randomText(40)},
 	}}
-	object.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: apiGroup, Version: "v1", Kind: kind})
 	object.SetNamespace(meta.Namespace)
 	object.SetName(meta.Name)
 	object.SetLabels(meta.Labels)
 	return object
 }
 
-func rules() []rbacv1.PolicyRule {
+func policyRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}},
 	}

@@ -14,56 +14,58 @@ import (
 // plugin.
 const actedEvery = 25
 
-// namespace makes everything of one namespace.
-func (m *maker) namespace(s size) {
+// addNamespace makes everything of one namespace.
+func (m *setBuilder) addNamespace(s namespaceSize) {
 	ns := s.namespace
 	for i := range s.configMaps {
 		object := &corev1.ConfigMap{
-			ObjectMeta: m.named(ns, "config", i),
-			Data:       map[string]string{"settings": m.text(300)},
+			ObjectMeta: m.randomMeta(ns, "config", i),
+			Data:       map[string]string{"settings": m.randomText(300)},
 		}
 		if i%actedEvery == actedEvery-1 {
-			object.Labels[ActedLabel] = Early
+			object.Labels[ActedLabel] = ActedEarly
 		}
-		m.add(object)
+		m.addObjects(object)
 	}
 	for i := range s.secrets {
-		m.add(&corev1.Secret{ObjectMeta: m.named(ns, "secret", i), StringData: map[string]string{"token": m.text(60)}})
+		m.addObjects(
+			&corev1.Secret{ObjectMeta: m.randomMeta(ns, "secret", i), StringData: map[string]string{"token": m.randomText(60)}},
+		)
 	}
 	for i := range s.services {
-		m.service(ns, i)
+		m.addService(ns, i)
 	}
 	for i := range s.accounts {
-		m.account(ns, i)
+		m.addAccount(ns, i)
 	}
 	for i := range s.deployments {
-		m.workload(ns, i)
+		m.addWorkload(ns, i)
 	}
 	for i := range s.jobs {
-		m.endedJob(ns, i)
+		m.addEndedJob(ns, i)
 	}
 	for i := range s.pods {
-		m.pod(ns, i)
+		m.addPod(ns, i)
 	}
 	for i := range s.claims {
-		m.claim(ns, i)
+		m.addClaim(ns, i)
 	}
 	for i := range s.widgets {
-		widget := m.custom("Widget", m.named(ns, "widget", i))
+		widget := m.newCustomObject("Widget", m.randomMeta(ns, "widget", i))
 		if i == s.widgets-1 { // widgets.lab.veltui.io is the last kind that a restore comes to
 			labels := widget.GetLabels()
-			labels[ActedLabel] = Late
+			labels[ActedLabel] = ActedLate
 			widget.SetLabels(labels)
 		}
-		m.add(widget)
+		m.addObjects(widget)
 	}
-	m.policies(s)
+	m.addPolicies(s)
 }
 
-// service has a selector, so kube-controller-manager adds an EndpointSlice.
-func (m *maker) service(ns string, i int) {
-	meta := m.named(ns, "service", i)
-	m.add(&corev1.Service{
+// addService has a selector, so kube-controller-manager adds an EndpointSlice.
+func (m *setBuilder) addService(ns string, i int) {
+	meta := m.randomMeta(ns, "service", i)
+	m.addObjects(&corev1.Service{
 		ObjectMeta: meta,
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"app": meta.Labels["app"]},
@@ -72,12 +74,12 @@ func (m *maker) service(ns string, i int) {
 	})
 }
 
-// account is a ServiceAccount with its Role and RoleBinding.
-func (m *maker) account(ns string, i int) {
-	meta := m.named(ns, "account", i)
-	m.add(
+// addAccount is a ServiceAccount with its Role and RoleBinding.
+func (m *setBuilder) addAccount(ns string, i int) {
+	meta := m.randomMeta(ns, "account", i)
+	m.addObjects(
 		&corev1.ServiceAccount{ObjectMeta: meta},
-		&rbacv1.Role{ObjectMeta: meta, Rules: rules()},
+		&rbacv1.Role{ObjectMeta: meta, Rules: policyRules()},
 		&rbacv1.RoleBinding{
 			ObjectMeta: meta,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
@@ -86,19 +88,19 @@ func (m *maker) account(ns string, i int) {
 	)
 }
 
-func (m *maker) policies(s size) {
+func (m *setBuilder) addPolicies(s namespaceSize) {
 	ns := s.namespace
 	prefix := networkingv1.PathTypePrefix
 	for i := range s.policies {
-		policy := m.named(ns, "policy", i)
-		m.add(&networkingv1.NetworkPolicy{
+		policy := m.randomMeta(ns, "policy", i)
+		m.addObjects(&networkingv1.NetworkPolicy{
 			ObjectMeta: policy,
 			Spec: networkingv1.NetworkPolicySpec{
 				PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": policy.Labels["app"]}},
 			},
 		})
-		ingress := m.named(ns, "ingress", i)
-		m.add(&networkingv1.Ingress{
+		ingress := m.randomMeta(ns, "ingress", i)
+		m.addObjects(&networkingv1.Ingress{
 			ObjectMeta: ingress,
 			Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{
 				{
@@ -114,9 +116,9 @@ func (m *maker) policies(s size) {
 				},
 			}},
 		})
-		budget := m.named(ns, "budget", i)
+		budget := m.randomMeta(ns, "budget", i)
 		one := intstr.FromInt32(1)
-		m.add(&policyv1.PodDisruptionBudget{
+		m.addObjects(&policyv1.PodDisruptionBudget{
 			ObjectMeta: budget,
 			Spec: policyv1.PodDisruptionBudgetSpec{
 				MaxUnavailable: &one,
@@ -124,7 +126,7 @@ func (m *maker) policies(s size) {
 			},
 		})
 	}
-	m.add(&corev1.LimitRange{
+	m.addObjects(&corev1.LimitRange{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "limits"},
 		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type: corev1.LimitTypePersistentVolumeClaim,

@@ -13,16 +13,16 @@ import (
 // early object is met in the middle of a job, a late one at its end.
 const (
 	ActedLabel = "lab.veltui.io/acted"
-	Early      = "early"
-	Late       = "late"
+	ActedEarly = "early"
+	ActedLate  = "late"
 )
 
 // Set is what is created, in the order in which it must be created.
 type Set struct {
 	// Definitions must be served before Objects can be created.
 	Definitions []client.Object
-	// Bases are namespaces, classes and volumes that Objects refer to.
-	Bases []client.Object
+	// Prerequisites are namespaces, classes and volumes that Objects refer to.
+	Prerequisites []client.Object
 	// Objects depend on nothing among themselves.
 	Objects []client.Object
 	// Ended are pods and jobs whose status must be written after they are
@@ -30,23 +30,23 @@ type Set struct {
 	Ended []client.Object
 }
 
-// Namespaces are the namespaces of a Set, the largest first.
-func Namespaces() []string {
-	names := make([]string, len(sizes))
-	for i, s := range sizes {
+// NamespaceNames are the namespaces of a Set, the largest first.
+func NamespaceNames() []string {
+	names := make([]string, len(namespaceSizes))
+	for i, s := range namespaceSizes {
 		names[i] = s.namespace
 	}
 	return names
 }
 
-// size says how many objects of each kind a namespace gets.
-type size struct {
+// namespaceSize says how many objects of each kind a namespace gets.
+type namespaceSize struct {
 	namespace                                            string
 	configMaps, secrets, services, accounts, deployments int
 	jobs, pods, claims, widgets, policies                int
 }
 
-var sizes = []size{
+var namespaceSizes = []namespaceSize{
 	{"shop", 500, 200, 40, 15, 12, 6, 30, 10, 40, 6},
 	{"billing", 120, 60, 20, 10, 6, 4, 15, 6, 20, 4},
 	{"media", 90, 40, 15, 5, 4, 3, 10, 8, 20, 3},
@@ -55,28 +55,34 @@ var sizes = []size{
 
 // New makes the set of one seed.
 func New(number uint64) Set {
-	m := maker{random: rand.New(rand.NewPCG(number, 0))}
-	m.cluster()
-	for _, s := range sizes {
-		m.namespace(s)
+	m := setBuilder{random: rand.New(rand.NewPCG(number, 0))}
+	m.addClusterObjects()
+	for _, s := range namespaceSizes {
+		m.addNamespace(s)
 	}
 	return m.set
 }
 
-// maker makes one set. All chance comes from random, so the order of calls is
+// setBuilder makes one set. All chance comes from random, so the order of calls is
 // part of what a seed means.
-type maker struct {
+type setBuilder struct {
 	random *rand.Rand
 	set    Set
 }
 
-func (m *maker) add(objects ...client.Object)   { m.set.Objects = append(m.set.Objects, objects...) }
-func (m *maker) base(objects ...client.Object)  { m.set.Bases = append(m.set.Bases, objects...) }
-func (m *maker) ended(objects ...client.Object) { m.set.Ended = append(m.set.Ended, objects...) }
+func (m *setBuilder) addObjects(objects ...client.Object) {
+	m.set.Objects = append(m.set.Objects, objects...)
+}
+func (m *setBuilder) addBases(objects ...client.Object) {
+	m.set.Prerequisites = append(m.set.Prerequisites, objects...)
+}
+func (m *setBuilder) addEnded(objects ...client.Object) {
+	m.set.Ended = append(m.set.Ended, objects...)
+}
 
-// named is the metadata of one object of an application.
-func (m *maker) named(namespace, kind string, i int) metav1.ObjectMeta {
-	app := pick(m.random, "web", "api", "db", "cache", "worker")
+// randomMeta is the metadata of one object of an application.
+func (m *setBuilder) randomMeta(namespace, kind string, i int) metav1.ObjectMeta {
+	app := pickOne(m.random, "web", "api", "db", "cache", "worker")
 	tier := "front"
 	if app == "db" || app == "cache" {
 		tier = "data"
@@ -84,16 +90,16 @@ func (m *maker) named(namespace, kind string, i int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace,
 		Name:      fmt.Sprintf("%s-%s-%04d", app, kind, i),
-		Labels:    map[string]string{"app": app, "tier": tier, "team": pick(m.random, "red", "blue", "green")},
+		Labels:    map[string]string{"app": app, "tier": tier, "team": pickOne(m.random, "red", "blue", "green")},
 	}
 }
 
-// text is n to 2n bytes of words.
-func (m *maker) text(n int) string {
+// randomText is n to 2n bytes of words.
+func (m *setBuilder) randomText(n int) string {
 	var b strings.Builder
 	for length := n + m.random.IntN(n+1); b.Len() < length; {
 		b.WriteString(
-			pick(
+			pickOne(
 				m.random,
 				"alder ",
 				"birch ",
@@ -113,4 +119,4 @@ func (m *maker) text(n int) string {
 	return b.String()
 }
 
-func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
+func pickOne(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }

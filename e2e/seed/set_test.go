@@ -8,7 +8,7 @@ import (
 )
 
 func TestNewIsTheSameForTheSameSeed(t *testing.T) {
-	if !reflect.DeepEqual(New(1), New(1)) || !reflect.DeepEqual(Rules(), Rules()) {
+	if !reflect.DeepEqual(New(1), New(1)) || !reflect.DeepEqual(NewRuleSet(), NewRuleSet()) {
 		t.Error("two sets of one seed differ")
 	}
 	if reflect.DeepEqual(New(1), New(2)) {
@@ -22,10 +22,10 @@ func TestNewRepeatsNoName(t *testing.T) {
 		gvk  string
 		name client.ObjectKey
 	}
-	set := Join(New(1), Rules())
+	set := JoinSets(New(1), NewRuleSet())
 	seen := map[key]bool{}
 	count := 0
-	for _, list := range [][]client.Object{set.Definitions, set.Bases, set.Objects, set.Ended} {
+	for _, list := range [][]client.Object{set.Definitions, set.Prerequisites, set.Objects, set.Ended} {
 		for _, object := range list {
 			k := key{
 				reflect.TypeOf(object),

@@ -11,17 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ran is when everything that has ended had run.
-var ran = metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+// endedRunTime is when everything that has ended had run.
+var endedRunTime = metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 
-// workload is a Deployment, from which kube-controller-manager makes a
+// addWorkload is a Deployment, from which kube-controller-manager makes a
 // ReplicaSet and pods, and a CronJob that is suspended.
-func (m *maker) workload(ns string, i int) {
-	deployment := m.named(ns, "deployment", i)
+func (m *setBuilder) addWorkload(ns string, i int) {
+	deployment := m.randomMeta(ns, "deployment", i)
 	replicas := int32(1 + m.random.IntN(3))
 	selector := map[string]string{"deployment": deployment.Name}
 	template := podTemplate(selector)
-	m.add(&appsv1.Deployment{
+	m.addObjects(&appsv1.Deployment{
 		ObjectMeta: deployment,
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
@@ -35,8 +35,8 @@ func (m *maker) workload(ns string, i int) {
 	suspended := true
 	job := template
 	job.Spec.RestartPolicy = corev1.RestartPolicyNever
-	m.add(&batchv1.CronJob{
-		ObjectMeta: m.named(ns, "cronjob", i),
+	m.addObjects(&batchv1.CronJob{
+		ObjectMeta: m.randomMeta(ns, "cronjob", i),
 		Spec: batchv1.CronJobSpec{
 			Schedule: "0 3 * * *", Suspend: &suspended,
 			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: job}},
@@ -52,9 +52,9 @@ func podSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/lab/app:1"}}}
 }
 
-// endedJob is a Job that has completed. It is managed by nobody, so that
+// addEndedJob is a Job that has completed. It is managed by nobody, so that
 // kube-controller-manager makes no pods for it.
-func (m *maker) endedJob(ns string, i int) {
+func (m *setBuilder) addEndedJob(ns string, i int) {
 	nobody := "lab.veltui.io/nobody"
 	spec := podSpec()
 	spec.RestartPolicy = corev1.RestartPolicyNever
@@ -63,17 +63,17 @@ func (m *maker) endedJob(ns string, i int) {
 			Type:               t,
 			Status:             corev1.ConditionTrue,
 			Reason:             "CompletionsReached",
-			LastTransitionTime: ran,
-			LastProbeTime:      ran,
+			LastTransitionTime: endedRunTime,
+			LastProbeTime:      endedRunTime,
 		}
 	}
-	m.ended(&batchv1.Job{
-		ObjectMeta: m.named(ns, "job", i),
+	m.addEnded(&batchv1.Job{
+		ObjectMeta: m.randomMeta(ns, "job", i),
 		Spec:       batchv1.JobSpec{ManagedBy: &nobody, Template: corev1.PodTemplateSpec{Spec: spec}},
 		Status: batchv1.JobStatus{
 			Succeeded:               1,
-			StartTime:               &ran,
-			CompletionTime:          &ran,
+			StartTime:               &endedRunTime,
+			CompletionTime:          &endedRunTime,
 			UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
 			Conditions: []batchv1.JobCondition{
 				condition(batchv1.JobSuccessCriteriaMet),
@@ -87,32 +87,32 @@ var oneGibibyte = corev1.VolumeResourceRequirements{
 	Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 }
 
-// pod is a pod of its own; every third has succeeded or failed.
-func (m *maker) pod(ns string, i int) {
-	pod := &corev1.Pod{ObjectMeta: m.named(ns, "pod", i), Spec: podSpec()}
+// addPod is a pod of its own; every third has succeeded or failed.
+func (m *setBuilder) addPod(ns string, i int) {
+	pod := &corev1.Pod{ObjectMeta: m.randomMeta(ns, "pod", i), Spec: podSpec()}
 	switch i % 6 {
 	case 2:
-		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, StartTime: &ran}
-		m.ended(pod)
+		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, StartTime: &endedRunTime}
+		m.addEnded(pod)
 	case 5:
-		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, StartTime: &ran, Reason: "Evicted"}
-		m.ended(pod)
+		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, StartTime: &endedRunTime, Reason: "Evicted"}
+		m.addEnded(pod)
 	default:
-		m.add(pod)
+		m.addObjects(pod)
 	}
 }
 
-// claim is a PersistentVolume and the claim that it is bound to; each third
+// addClaim is a PersistentVolume and the claim that it is bound to; each third
 // is used by a pod.
-func (m *maker) claim(ns string, i int) {
-	meta := m.named(ns, "data", i)
+func (m *setBuilder) addClaim(ns string, i int) {
+	meta := m.randomMeta(ns, "data", i)
 	class := storageClass
 	size := corev1.ResourceList{
 		corev1.ResourceStorage: *resource.NewQuantity(int64(1+m.random.IntN(50))<<30, resource.BinarySI),
 	}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	volume := fmt.Sprintf("pv-%s-%02d", ns, i)
-	m.base(&corev1.PersistentVolume{
+	m.addBases(&corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: volume, Labels: meta.Labels},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:                      size,
@@ -125,7 +125,7 @@ func (m *maker) claim(ns string, i int) {
 			ClaimRef: &corev1.ObjectReference{Namespace: ns, Name: meta.Name},
 		},
 	})
-	m.add(&corev1.PersistentVolumeClaim{
+	m.addObjects(&corev1.PersistentVolumeClaim{
 		ObjectMeta: meta,
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: modes, StorageClassName: &class, VolumeName: volume,
@@ -135,9 +135,9 @@ func (m *maker) claim(ns string, i int) {
 	if i%3 != 0 {
 		return
 	}
-	pod := &corev1.Pod{ObjectMeta: m.named(ns, "mount", i), Spec: podSpec()}
+	pod := &corev1.Pod{ObjectMeta: m.randomMeta(ns, "mount", i), Spec: podSpec()}
 	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: meta.Name},
 	}}}
-	m.add(pod)
+	m.addObjects(pod)
 }

@@ -17,32 +17,33 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// access is a connection whose client is made anew when the credentials are refused.
-type access struct {
+// connection is a connection to the cluster. It makes a new client when the credentials are refused.
+type connection struct {
 	*session.Session
-	timeout time.Duration // bounds one request
+	timeout time.Duration // limits one request
 	meter   *session.Meter
 
 	mu     sync.Mutex
 	client *client.Client
 }
 
-func connect(s *session.Session, timeout time.Duration) (*access, error) {
-	a := &access{Session: s, timeout: timeout, meter: s.Meter()}
-	return a, a.open()
+func newConnection(s *session.Session, timeout time.Duration) (*connection, error) {
+	a := &connection{Session: s, timeout: timeout, meter: s.Meter()}
+	return a, a.openClient()
 }
 
-func (a *access) open() error {
-	config := a.Config()
+func (a *connection) openClient() error {
+	config := a.RESTConfig()
 	config.WarningHandler = rest.NoWarnings{}
 	config.Timeout = a.timeout
-	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
-	over, err := session.HTTPClient(config, session.TransportOptions{Meter: a.meter, OneAttempt: true,
-		Over: func(next http.RoundTripper) http.RoundTripper { return exchange{next} }})
+	// Gathering evidence takes a dozen requests; the client's default rate limit would prolong it.
+	config.QPS, config.Burst = 50, 100
+	over, err := session.HTTPClient(config, session.TransportOptions{Meter: a.meter, DisableRetries: true,
+		WrapTransport: func(next http.RoundTripper) http.RoundTripper { return exchangeRecorder{next} }})
 	if err != nil {
 		return err
 	}
-	c, err := client.New(config, over, velero.Mapper())
+	c, err := client.New(config, over, velero.NewRESTMapper())
 	if err != nil {
 		return err
 	}
@@ -52,15 +53,15 @@ func (a *access) open() error {
 	return nil
 }
 
-// refresh reads the credentials anew. They must lead to the same cluster.
-func (a *access) refresh(context.Context) error {
-	if err := a.Refresh(); err != nil {
+// refreshCredentials reads the credentials again. They must lead to the same cluster.
+func (a *connection) refreshCredentials(context.Context) error {
+	if err := a.RefreshCredentials(); err != nil {
 		return err
 	}
-	return a.open()
+	return a.openClient()
 }
 
-func (a *access) get() *client.Client {
+func (a *connection) currentClient() *client.Client {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.client
@@ -68,9 +69,9 @@ func (a *access) get() *client.Client {
 
 type exchangeKey struct{}
 
-type exchange struct{ next http.RoundTripper }
+type exchangeRecorder struct{ next http.RoundTripper }
 
-func (t exchange) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t exchangeRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	if r, ok := request.Context().Value(exchangeKey{}).(*reply); ok {
 		r.host = request.URL.Host
@@ -82,72 +83,74 @@ func (t exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper lets client-go cancel requests.
-func (t exchange) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t exchangeRecorder) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-const maxSkew = velero.ClockMargin // how far the clocks that tell an age may differ before no rule counts time
+// maxClockSkew is the difference between the clocks behind an age up to which rules may use that age.
+const maxClockSkew = velero.ClockMargin
 
-// skew is the largest difference seen between clocks, and between which.
-type skew struct {
-	by   time.Duration
-	what string
+// clockSkew is the largest difference seen between two clocks, with the names of the clocks.
+type clockSkew struct {
+	difference time.Duration
+	clocks     string
 }
 
-func (s skew) max(by time.Duration, what string) skew {
-	if by.Abs() > s.by {
-		return skew{by.Abs(), what}
+func (s clockSkew) largerSkew(by time.Duration, what string) clockSkew {
+	if by.Abs() > s.difference {
+		return clockSkew{by.Abs(), what}
 	}
 	return s
 }
 
-func (s skew) doubt() string {
-	if s.by <= maxSkew {
+func (s clockSkew) doubtText() string {
+	if s.difference <= maxClockSkew {
 		return ""
 	}
 	return fmt.Sprintf(
 		"%s differ by %s, so that veltui cannot tell how long nothing has moved",
-		s.what,
-		human.Duration(s.by),
+		s.clocks,
+		human.Duration(s.difference),
 	)
 }
 
-// remark is what a plan that no age decides says of clocks that differ, empty if they do not.
-func (s skew) remark() string {
-	if s.by <= maxSkew {
+// remarkText returns the remark about differing clocks for a plan that no age decides, empty if the clocks agree.
+func (s clockSkew) remarkText() string {
+	if s.difference <= maxClockSkew {
 		return ""
 	}
 	return fmt.Sprintf(
 		"%s differ by %s: the ages shown may be wrong, and decide nothing here",
-		s.what,
-		human.Duration(s.by),
+		s.clocks,
+		human.Duration(s.difference),
 	)
 }
 
 const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, " +
 	"then look again."
 
-// clocks returns the present by the earliest of the known clocks, so that nothing looks older than it is, and how far
-// they differ. The API server notes the time of each write; its newest record cannot be later than its present.
-func (a *access) clocks(now time.Time, objects ...*unstructured.Unstructured) (time.Time, skew) {
-	offset, _ := a.meter.Offset()
-	apart := skew{}.max(offset, "the clocks of this machine and of the API server")
+// compareClocks returns the present time by the earliest of the known clocks, so that nothing looks older than it is,
+// and the difference between the clocks. The API server notes the time of each write; its newest record cannot be
+// later than its present time.
+func (a *connection) compareClocks(now time.Time, objects ...*unstructured.Unstructured) (time.Time, clockSkew) {
+	offset, _ := a.meter.ClockOffset()
+	apart := clockSkew{}.largerSkew(offset, "the clocks of this machine and of the API server")
 	at := now.Add(min(0, offset))
 	var newest time.Time
 	for _, o := range objects {
-		newest = job.Latest(newest, job.LastWritten(o))
+		newest = job.LatestTime(newest, job.LastWritten(o))
 	}
 	if newest.After(at) {
-		apart = apart.max(newest.Sub(at), "the clock and the API server's newest record")
+		apart = apart.largerSkew(newest.Sub(at), "the clock and the API server's newest record")
 	}
 	return at, apart
 }
 
-// compareWriter compares the clock that told the ages with that of the API server that would write, which notes the
-// time in its answer to a dry run: of several servers one may be off, and a proxy may set another Date. Wrote is a time
-// that this very request made, zero for none.
-func (a *access) compareWriter(now, wrote time.Time) skew {
+// compareWriterClock compares the clock behind the ages with the clock of the API server that would carry out the
+// write, which notes the time in its answer to a dry run: of several servers one clock may be wrong, and a proxy may
+// set another Date. wrote is a time that this very request set, zero for none.
+func (a *connection) compareWriterClock(now, wrote time.Time) clockSkew {
 	if wrote.IsZero() {
-		return skew{}
+		return clockSkew{}
 	}
-	at, _ := a.clocks(now)
-	return skew{}.max(wrote.Sub(at), "the clock and that of the API server that would write")
+	at, _ := a.compareClocks(now)
+	return clockSkew{}.largerSkew(wrote.Sub(at), "the clock and that of the API server that would write")
 }

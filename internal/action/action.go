@@ -12,76 +12,77 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// action is what an action has of its own. One that is no more than that is only advised.
+// action is what every action implements. An action with no further methods is only advised.
 type action interface {
-	name() Name
-	// fill completes the plan; false if the evidence does not call for the action. It is a pure function.
-	fill(*Evidence, *Plan) bool
-	// restsOnAges reports whether an age decides the plan, which clocks that differ then make wrong.
+	actionKind() Kind
+	// fillPlan completes the plan; it returns false if the evidence does not call for the action. It is a pure function.
+	fillPlan(*Evidence, *Plan) bool
+	// restsOnAges reports whether an age decides the plan: clocks that differ make such a plan wrong.
 	restsOnAges(*Evidence) bool
 }
 
-// proposable is an action that is about no running job, and that a person asks for. It is also applicable.
+// proposable is an action that concerns no running job and that a person asks for. It is also applicable.
 type proposable interface {
 	action
-	// gather reads what the plan stands on.
-	gather(*gathering)
-	// refusedTitle is the title of a plan that is refused.
+	// gatherFacts reads the facts that the plan rests on.
+	gatherFacts(*gatherer)
+	// refusedTitle returns the title of a refused plan.
 	refusedTitle() string
 }
 
 // applicable is an action that veltui carries out. The engine gathers, compares, checks, sends, observes and records.
 type applicable interface {
 	action
-	verb() verb
-	// marks are the annotations that say who did it.
-	marks() marks
-	// changes are a target's changes and notes besides the marks.
-	changes(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
-	// event is the reason of the Event, and did says in it what was done.
-	event() string
-	did(*Plan) string
-	// othersDid says what somebody did who was faster, empty for the same.
-	othersDid(now *unstructured.Unstructured) string
-	// confirm reads, right before each request, what would make that wrong and the version of the object does not show.
-	// It returns errChanged if that has changed.
-	confirm(context.Context, *execution) error
-	// observe looks once whether the plan had its effect, and ends the execution if that, or that it is late, decides.
-	observe(ctx context.Context, x *execution, late bool) error
-	// endedByVelero reports whether it is observed until Velero has ended it.
-	endedByVelero() bool
+	requestVerb() requestVerb
+	// annotationPrefix returns the prefix of the annotations that say who acted.
+	annotationPrefix() annotationPrefix
+	// buildChanges returns a target's changes, and the notes besides the marks.
+	buildChanges(*Plan, *unstructured.Unstructured, attemptStamp) (changes []patchOperation, notes [][2]string)
+	// eventReason returns the reason of the Event, and doneText says in the Event what was done.
+	eventReason() string
+	doneText(*Plan) string
+	// doneByOtherText says what somebody else did first, empty if it was the same.
+	doneByOtherText(now *unstructured.Unstructured) string
+	// checkUnchanged reads, right before each request, whatever would make the request wrong without changing the
+	// object's version. It returns errChanged if something has changed.
+	checkUnchanged(context.Context, *execution) error
+	// observeEffect checks once whether the plan had its effect, and ends the execution if the effect, or the fact that
+	// it is late, decides the outcome.
+	observeEffect(ctx context.Context, x *execution, late bool) error
+	// waitsForVelero reports whether the execution observes the job until Velero has ended it.
+	waitsForVelero() bool
 }
 
-// verb is what a request does to its targets.
-type verb int
+// requestVerb is the kind of change that a request makes to its targets.
+type requestVerb int
 
 const (
-	patches verb = iota
-	creates      // they do not exist yet
-	deletes
+	verbPatch  requestVerb = iota
+	verbCreate             // the targets do not exist yet
+	verbDelete
 )
 
-// baseAction is what most actions have in common.
+// baseAction has the methods that most actions share.
 type baseAction struct{}
 
 func (baseAction) restsOnAges(*Evidence) bool { return true }
 
-// baseApplicable is what most applicable actions have in common: they patch nothing but their marks.
+// baseApplicable has the methods that most applicable actions share: they patch nothing but their marks.
 type baseApplicable struct{ baseAction }
 
-func (baseApplicable) verb() verb { return patches }
+func (baseApplicable) requestVerb() requestVerb { return verbPatch }
 
-func (baseApplicable) changes(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
+func (baseApplicable) buildChanges(*Plan, *unstructured.Unstructured, attemptStamp) ([]patchOperation, [][2]string) {
 	return nil, nil
 }
 
-func (baseApplicable) othersDid(*unstructured.Unstructured) string { return "" }
+func (baseApplicable) doneByOtherText(*unstructured.Unstructured) string { return "" }
 
-func (baseApplicable) confirm(context.Context, *execution) error { return nil }
+func (baseApplicable) checkUnchanged(context.Context, *execution) error { return nil }
 
-func (baseApplicable) endedByVelero() bool { return false }
+func (baseApplicable) waitsForVelero() bool { return false }
 
-// An action that lacks a method would only be advised.
+// An action that lacks a method does not compile here; otherwise it would only be advised.
 var (
 	_ = []proposable{createAction{}, pauseAction{}, deleteBackupAction{}, deleteRestoreAction{}}
 	_ = []applicable{
@@ -90,8 +91,8 @@ var (
 	}
 )
 
-// actions lists all actions: first those that a job may call for, in the order in which they are offered.
-func actions() []action {
+// allActions lists all actions: first those that a job may call for, in the order in which they are offered.
+func allActions() []action {
 	return []action{
 		finalizeAction{},
 		fixFieldAction{},
@@ -100,24 +101,24 @@ func actions() []action {
 		cancelVolumesAction{},
 		restartAction{},
 		createAction{},
-		pauseAction{as: Pause},
-		pauseAction{as: Unpause},
+		pauseAction{pauseKind: Pause},
+		pauseAction{pauseKind: Unpause},
 		deleteBackupAction{},
 		deleteRestoreAction{},
 	}
 }
 
-func actionNamed(name Name) (action, error) {
-	for _, a := range actions() {
-		if a.name() == name {
+func findAction(name Kind) (action, error) {
+	for _, a := range allActions() {
+		if a.actionKind() == name {
 			return a, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no action %q", name)
 }
 
-func applicableNamed(name Name) (applicable, error) {
-	a, err := actionNamed(name)
+func findApplicable(name Kind) (applicable, error) {
+	a, err := findAction(name)
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +129,11 @@ func applicableNamed(name Name) (applicable, error) {
 	return does, nil
 }
 
-// Plans returns what the evidence calls for: finalizing first, as a plan or a refusal, then the
+// BuildPlans returns the plans that the evidence calls for: finalizing first, as a plan or a refusal, then the
 // gentler actions, then those that are only advised. Only finalizing uses the request's phase.
-func Plans(e Evidence, r Request) []Plan {
+func BuildPlans(e Evidence, r Request) []Plan {
 	var plans []Plan
-	for _, a := range actions() {
+	for _, a := range allActions() {
 		if _, ok := a.(proposable); ok {
 			continue
 		}
@@ -143,24 +144,24 @@ func Plans(e Evidence, r Request) []Plan {
 	return plans
 }
 
-// For returns the plan of one action; ok is false if the evidence does not call for it.
-func For(name Name, e Evidence, r Request) (p Plan, ok bool) {
-	a, err := actionNamed(name)
+// PlanFor returns the plan of one action; ok is false if the evidence does not call for it.
+func PlanFor(name Kind, e Evidence, r Request) (p Plan, ok bool) {
+	a, err := findAction(name)
 	if err != nil {
 		return Plan{}, false
 	}
 	return newPlan(a, &e, r)
 }
 
-// newPlan makes the plan of an action, or its refusal; false if the evidence does not call for the action.
+// newPlan returns the plan of an action, or its refusal; false if the evidence does not call for the action.
 func newPlan(a action, e *Evidence, r Request) (Plan, bool) {
-	if e.Job != nil && e.isMalformed() && a.name() != Finalize && a.name() != FixField {
-		return Plan{}, false // until the field is fixed Velero hears of nothing else
+	if e.Job != nil && e.isMalformed() && a.actionKind() != Finalize && a.actionKind() != FixField {
+		return Plan{}, false // until the field is fixed, Velero sees no other change
 	}
 	p := Plan{
-		Action:          a.name(),
+		Action:          a.actionKind(),
 		ResourceVersion: e.Object.GetResourceVersion(),
-		From:            phaseOf(e.Object),
+		FromPhase:       phaseOf(e.Object),
 		request:         r,
 		evidence:        *e,
 	}
@@ -178,30 +179,30 @@ func newPlan(a action, e *Evidence, r Request) (Plan, bool) {
 		if proposed, ok := a.(proposable); ok {
 			p.Title = proposed.refusedTitle()
 		}
-		p.Why = "it was asked for"
-		p.refuse(cmp.Or(o.refusal, verdict{refusal: r.Refusal, advice: r.Advice}))
+		p.EvidenceText = "it was asked for"
+		p.applyRefusal(cmp.Or(o.refusal, decision{refusal: r.Refusal, advice: r.Advice}))
 	}
-	if p.Refusal == "" && !a.fill(e, &p) {
+	if p.Refusal == "" && !a.fillPlan(e, &p) {
 		return Plan{}, false
 	}
-	p.Reason = cmp.Or(r.Reason, p.Why)
+	p.Reason = cmp.Or(r.Reason, p.EvidenceText)
 	if p.Refusal == "" {
-		p.refuse(checkReason(r))
+		p.applyRefusal(checkReason(r))
 	}
-	if doubt := e.skew.doubt(); doubt != "" && p.Possible() && a.restsOnAges(e) {
-		p.refuse(refuse(skewAdvice, "%s", doubt))
+	if doubt := e.clockSkew.doubtText(); doubt != "" && p.IsPossible() && a.restsOnAges(e) {
+		p.applyRefusal(newRefusal(skewAdvice, "%s", doubt))
 	}
 	if applied, ok := a.(applicable); ok {
-		p.Commands = append(p.Commands, patchCommands(applied, &p)...)
+		p.Commands = append(p.Commands, buildPatchCommands(applied, &p)...)
 	}
 	return p, true
 }
 
-// patchCommands patch the plan's targets with kubectl as veltui would, with the annotations that
-// `veltui rbac policy` asks for.
-func patchCommands(a applicable, p *Plan) (commands []string) {
-	at := p.evidence.At.UTC()
-	s := stamp{at: at, by: p.evidence.By, attempt: "kubectl-" + at.Format("20060102T150405Z")}
+// buildPatchCommands returns the kubectl commands that patch the plan's targets as veltui would, with the annotations
+// that `veltui rbac policy` asks for.
+func buildPatchCommands(a applicable, p *Plan) (commands []string) {
+	at := p.evidence.Now.UTC()
+	s := attemptStamp{at: at, by: p.evidence.Username, attempt: "kubectl-" + at.Format("20060102T150405Z")}
 	for _, o := range p.targets {
 		w, err := newWrite(a, p, o, s)
 		if err != nil {
@@ -209,30 +210,35 @@ func patchCommands(a applicable, p *Plan) (commands []string) {
 		}
 		patch, is := w.(*patch)
 		if !is {
-			continue // fill has written the command
+			continue // fillPlan has written the command
 		}
-		resource := qualified(p.Kind)
+		resource := qualifiedResource(p.Kind)
 		if o.GetUID() != p.UID {
-			resource = qualified(velero.VolumeKind(o.GetKind()))
+			resource = qualifiedResource(velero.VolumeKind(o.GetKind()))
 		}
 		commands = append(
 			commands,
-			p.request.Reach().
-				Kubectl(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(patch.data)),
+			p.request.ClusterAccess().
+				KubectlCommand(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(patch.data)),
 		)
 	}
 	return commands
 }
 
-// newWrite makes the request for one target.
-func newWrite(a applicable, p *Plan, o *unstructured.Unstructured, s stamp) (write, error) {
-	marks := a.marks()
-	switch a.verb() {
-	case creates:
+// newWrite returns the request for one target.
+func newWrite(a applicable, p *Plan, o *unstructured.Unstructured, s attemptStamp) (write, error) {
+	marks := a.annotationPrefix()
+	switch a.requestVerb() {
+	case verbCreate:
 		return newCreation(o, marks, s, p.Reason)
-	case deletes:
+	case verbDelete:
 		return &deletion{o}, nil
 	}
-	changes, notes := a.changes(p, o, s)
-	return newPatch(o, marks.attempt(), s.attempt, append(changes, marks.annotate(o, s, p.Reason, notes...)...))
+	changes, notes := a.buildChanges(p, o, s)
+	return newPatch(
+		o,
+		marks.attemptKey(),
+		s.attempt,
+		append(changes, marks.annotateOperations(o, s, p.Reason, notes...)...),
+	)
 }

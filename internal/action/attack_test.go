@@ -18,37 +18,37 @@ func TestAttacks(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		tamper func(b *sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error)
-		sent   Sent
-		state  State
+		sent   SentState
+		state  OutcomeState
 		says   string
 		never  string
 		landed int // by the end of the day
 	}{
-		{name: "landed, the answer lost, and another finalizes before the look", sent: Landed, state: Settled, never: "nothing was written", landed: 1,
+		{name: "landed, the answer lost, and another finalizes before the look", sent: Landed, state: StateSettled, never: "nothing was written", landed: 1,
 			tamper: onFirstWrite("answer lost", func(b *sendBench) { b.other(true) })},
-		{name: "the same, with an older veltui", sent: Doubtful, state: Changed, never: "nothing was written", landed: 1,
+		{name: "the same, with an older veltui", sent: Doubtful, state: StateChanged, never: "nothing was written", landed: 1,
 			tamper: onFirstWrite("answer lost", func(b *sendBench) { b.other(false) })},
-		{name: "on its way, then ctrl+c", sent: Doubtful, state: Unfinished, says: "unknown whether it was applied", landed: 1,
+		{name: "on its way, then ctrl+c", sent: Doubtful, state: StateUnfinished, says: "unknown whether it was applied", landed: 1,
 			tamper: onFirstWrite("late", func(b *sendBench) { b.cancel(errInterrupt) })},
-		{name: "200, and nothing changed", sent: Doubtful, state: Altered, says: "leave the object as it is",
+		{name: "200, and nothing changed", sent: Doubtful, state: StateAltered, says: "leave the object as it is",
 			tamper: onFirstWrite("200 without effect", nil)},
-		{name: "a real write that a webhook changes", sent: Doubtful, state: Altered, says: "status/phase", never: "somebody", landed: 1,
+		{name: "a real write that a webhook changes", sent: Doubtful, state: StateAltered, says: "status/phase", never: "somebody", landed: 1,
 			tamper: onFirstWrite("mutated but for the mark", nil)},
-		{name: "on its way, then refused", sent: Landed, state: Settled, landed: 1,
+		{name: "on its way, then refused", sent: Landed, state: StateSettled, landed: 1,
 			tamper: onWrites("late", "403")},
-		{name: "on its way for minutes, then interrupted", sent: Doubtful, state: Unfinished, never: "nothing was written", landed: 1,
+		{name: "on its way for minutes, then interrupted", sent: Doubtful, state: StateUnfinished, never: "nothing was written", landed: 1,
 			tamper: onFirstWrite("very late", func(b *sendBench) { b.cancel(errInterrupt) })},
-		{name: "landed, and a proxy answers 403", sent: Landed, state: Settled, landed: 1,
+		{name: "landed, and a proxy answers 403", sent: Landed, state: StateSettled, landed: 1,
 			tamper: onFirstWrite("403 after it", nil)},
-		{name: "landed, and a proxy answers 404", sent: Landed, state: Settled, landed: 1,
+		{name: "landed, and a proxy answers 404", sent: Landed, state: StateSettled, landed: 1,
 			tamper: onFirstWrite("404 after it", nil)},
-		{name: "not authorized any more, and then somebody else", sent: NotSent, state: Changed, says: "the credentials are those of joe now, no longer of jane",
+		{name: "not authorized any more, and then somebody else", sent: NotSent, state: StateChanged, says: "the credentials are those of joe now, no longer of jane",
 			tamper: onFirstWrite("401", func(b *sendBench) { b.api.user = "joe" })},
-		{name: "not authorized any more, and the kubeconfig leads elsewhere", sent: NotSent, state: Changed, says: "leads to another cluster now: its server was https://a.example.test:443 and is https://b.example.test:443",
+		{name: "not authorized any more, and the kubeconfig leads elsewhere", sent: NotSent, state: StateChanged, says: "leads to another cluster now: its server was https://a.example.test:443 and is https://b.example.test:443",
 			tamper: onFirstWrite("401", func(b *sendBench) { b.host = "b.example.test" })},
-		{name: "another cluster at the same address", sent: NotSent, state: Changed, says: "the uid of its namespace kube-system was kube-system-a and is another",
+		{name: "another cluster at the same address", sent: NotSent, state: StateChanged, says: "the uid of its namespace kube-system was kube-system-a and is another",
 			tamper: onFirstWrite("refused to dial", func(b *sendBench) { b.api.uid = "another" })},
-		{name: "the server that began it comes back while the patch fails", sent: NotSent, state: Changed, says: "the evidence has changed",
+		{name: "the server that began it comes back while the patch fails", sent: NotSent, state: StateChanged, says: "the evidence has changed",
 			tamper: func(b *sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
 				until := time.Now().Add(time.Minute)
 				return func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
@@ -60,7 +60,7 @@ func TestAttacks(t *testing.T) {
 					return serve(), nil
 				}
 			}},
-		{name: "redirected", sent: Doubtful, state: Unfinished, says: "follows no redirect", tamper: onFirstWrite("307", nil)},
+		{name: "redirected", sent: Doubtful, state: StateUnfinished, says: "follows no redirect", tamper: onFirstWrite("307", nil)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,14 +129,14 @@ func applyUnder(
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Gather(t.Context(), job.Restore, "r")
+	e, err := engine.GatherEvidence(t.Context(), job.Restore, "r")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ := For(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
+	p, _ := PlanFor(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.cancel, b.api.tamper = cancel, tamper(b)
-	out, _ := engine.Apply(ctx, p, false, nil)
+	out, _ := engine.ApplyPlan(ctx, p, false, nil)
 	time.Sleep(30 * time.Minute)
 	synctest.Wait()
 	return b, out
@@ -152,16 +152,16 @@ func TestClocksApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := engine.Gather(t.Context(), job.Restore, "r")
+			e, err := engine.GatherEvidence(t.Context(), job.Restore, "r")
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, _ := For(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
-			if apart := date.Abs() > maxSkew; p.Possible() == apart ||
+			p, _ := PlanFor(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
+			if apart := date.Abs() > maxClockSkew; p.IsPossible() == apart ||
 				apart && !strings.Contains(p.Refusal, "differ by") {
-				t.Errorf("%s: possible %v: %s", name, p.Possible(), p.Refusal)
+				t.Errorf("%s: possible %v: %s", name, p.IsPossible(), p.Refusal)
 			}
-			if e.At.After(time.Now()) {
+			if e.Now.After(time.Now()) {
 				t.Errorf("%s: the evidence is of the future", name)
 			}
 		})
@@ -178,7 +178,7 @@ func TestClocksApart(t *testing.T) {
 				}
 			},
 		)
-		if out.State != Refused || out.Sent != NotSent || !strings.Contains(out.Message, "differ by 8m") {
+		if out.State != StateRefused || out.Sent != NotSent || !strings.Contains(out.Message, "differ by 8m") {
 			t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 		}
 	})

@@ -17,13 +17,14 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-const maxCopyName = 200 // limits the part of a copy's name that is its resource's
+// maxCopyName limits the part of a copy's file name that comes from its resource.
+const maxCopyName = 200
 
-// LogFile is the audit log's name: one JSON document a line, appended.
-const LogFile = "finalize.jsonl"
+// AuditLogFile is the audit log's name: one JSON document a line, appended.
+const AuditLogFile = "finalize.jsonl"
 
-// Entry is one line of the audit log.
-type Entry struct {
+// AuditEntry is one line of the audit log.
+type AuditEntry struct {
 	Time    time.Time `json:"time"`
 	Event   string    `json:"event"` // begin, check, send, landed, removed, end
 	Attempt string    `json:"attempt"`
@@ -48,54 +49,54 @@ type Entry struct {
 	Patch     json.RawMessage `json:"patch,omitempty"`
 	Object    json.RawMessage `json:"object,omitempty"` // what is created
 	// DryRun is set in an attempt that was to end after the dry run.
-	DryRun bool     `json:"dryRun,omitempty"`
-	Undo   []string `json:"undo,omitempty"` // the commands that take back what should not have been done, at the end
-	// Delete is what must hold of the object for it to be deleted.
-	Delete  *metav1.Preconditions `json:"delete,omitempty"`
-	Copy    string                `json:"copy,omitempty"`
-	State   State                 `json:"state,omitempty"`
-	Sent    Sent                  `json:"sent,omitempty"`
-	Phase   string                `json:"phase,omitempty"`
-	Message string                `json:"message,omitempty"`
-	Error   string                `json:"error,omitempty"`
+	DryRun       bool     `json:"dryRun,omitempty"`
+	UndoCommands []string `json:"undo,omitempty"` // the commands that take back what should not have been done, at the end
+	// DeletePreconditions is what must hold of the object for it to be deleted.
+	DeletePreconditions *metav1.Preconditions `json:"delete,omitempty"`
+	CopyPath            string                `json:"copy,omitempty"`
+	State               OutcomeState          `json:"state,omitempty"`
+	Sent                SentState             `json:"sent,omitempty"`
+	Phase               string                `json:"phase,omitempty"`
+	Message             string                `json:"message,omitempty"`
+	Error               string                `json:"error,omitempty"`
 }
 
-type audit struct {
+type auditLog struct {
 	dir, path, attempt string
 	lock               *os.File // held on machine until the execution ends; nil where there are no locks
 	machine            string
 }
 
-// openAudit prepares the record of one execution. It fails if others could write to it or replace it.
-func openAudit(o Options, attempt string) (*audit, error) {
+// newAuditLog prepares the record of one execution. It fails if other users could write to the record or replace it.
+func newAuditLog(o Options, attempt string) (*auditLog, error) {
 	if o.AuditDir == "" {
 		return nil, errors.New("there is no folder for the audit log, so veltui does nothing")
 	}
-	a := &audit{dir: o.AuditDir, path: filepath.Join(o.AuditDir, LogFile), attempt: attempt}
+	a := &auditLog{dir: o.AuditDir, path: filepath.Join(o.AuditDir, AuditLogFile), attempt: attempt}
 	for _, dir := range []string{a.dir, filepath.Join(a.dir, copiesDir)} {
 		if err := safefile.MakeDir(dir); err != nil {
-			return nil, fmt.Errorf("%w: %w", errUnsafeLog, err)
+			return nil, fmt.Errorf("%w: %w", errUnsafeAuditLog, err)
 		}
 	}
-	file, err := openLog(a.path)
+	file, err := openAuditLogFile(a.path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnsafeLog, err)
+		return nil, fmt.Errorf("%w: %w", errUnsafeAuditLog, err)
 	}
-	if err := errors.Join(a.hold(), file.Close()); err != nil {
+	if err := errors.Join(a.acquireLock(), file.Close()); err != nil {
 		return nil, fmt.Errorf("locking the attempt: %w", err)
 	}
 	return a, nil
 }
 
-// save keeps the resources as they were before, in one file.
-func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, error) {
+// saveCopies writes the resources, as they were before, into one file.
+func (a *auditLog) saveCopies(of *AuditEntry, seen ...*unstructured.Unstructured) (string, error) {
 	var all []string
 	for _, o := range seen {
 		object, err := json.Marshal(o.Object)
 		if err != nil {
 			return "", fmt.Errorf("saving a copy: %w", err)
 		}
-		all = append(all, string(sanitize.YAML(object)))
+		all = append(all, string(sanitize.YAMLFromJSON(object)))
 	}
 	name := fmt.Sprintf("%s-%s-%s", strings.ToLower(of.Kind), of.Namespace, of.Name)
 	name = name[:min(len(name), maxCopyName)] + "-" + a.attempt + ".yaml"
@@ -106,68 +107,70 @@ func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, err
 	return path, nil
 }
 
-// write appends one line, which is on the disk when it returns.
-func (a *audit) write(e Entry) error {
+// writeEntry appends one line, which is on the disk when writeEntry returns.
+func (a *auditLog) writeEntry(e AuditEntry) error {
 	e.Machine = a.machine
 	return appendEntry(a.path, e)
 }
 
-// note writes one line about what goes on; w is the write it is about, if any.
-func (x *execution) note(event string, w write) error {
-	return x.audit.write(x.entry(event, w))
+// recordEvent writes one line about an event of the execution; w is the write concerned, nil for none.
+func (x *execution) recordEvent(event string, w write) error {
+	return x.auditLog.writeEntry(x.newEntry(event, w))
 }
 
-func (x *execution) entry(event string, w write) Entry {
-	o, entry := x.f.o, x.record
+func (x *execution) newEntry(event string, w write) AuditEntry {
+	o, entry := x.engine.options, x.baseEntry
 	entry.Time, entry.Event, entry.Attempt = o.Now().UTC(), event, x.stamp.attempt
-	cluster := x.f.access.Identity()
-	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(
+	cluster := x.engine.connection.Identity()
+	entry.Context, entry.Cluster, entry.ClusterUID, entry.CopyPath = o.Context, cluster.Server, string(
 		cluster.UID,
-	), x.out.Copy
-	entry.Host, entry.DryRun = x.host, x.dryRun
+	), x.outcome.CopyPath
+	entry.Host, entry.DryRun = x.lastHost, x.dryRunOnly
 	entry.By = strings.ToValidUTF8(x.stamp.by, "?")
-	if w != nil && !x.isJob(w.object()) {
-		entry.Target = strings.ToLower(w.object().GetKind()) + "/" + w.object().GetName()
+	if w != nil && !x.isJob(w.targetObject()) {
+		entry.Target = strings.ToLower(w.targetObject().GetKind()) + "/" + w.targetObject().GetName()
 	}
 	switch event {
 	case "begin":
 		entry.Commands = x.plan.Commands
 	case "check", "send":
-		w.record(&entry)
+		w.recordRequest(&entry)
 	case "end":
-		entry.State, entry.Sent, entry.Phase, entry.Message = x.out.State, x.out.Sent, x.out.Phase, x.out.Message
-		entry.Undo = x.out.Undo
+		entry.State, entry.Sent = x.outcome.State, x.outcome.Sent
+		entry.Phase, entry.Message = x.outcome.Phase, x.outcome.Message
+		entry.UndoCommands = x.outcome.UndoCommands
 	}
 	return entry
 }
 
-func (x *execution) finish(err error) Outcome {
-	x.out.OnlyDryRun = x.out.Sent == Doubtful && x.onlyDryRuns()
-	if x.audit == nil {
-		return x.out
+func (x *execution) finishExecution(err error) Outcome {
+	x.outcome.OnlyDryRun = x.outcome.Sent == Doubtful && x.hasOnlyDryRuns()
+	if x.auditLog == nil {
+		return x.outcome
 	}
-	defer x.audit.release()
+	defer x.auditLog.releaseLock()
 	x.removePolicy()
-	entry := x.entry("end", nil)
+	entry := x.newEntry("end", nil)
 	if err != nil {
 		entry.Error = err.Error()
 	}
-	if err := x.audit.write(entry); err != nil {
-		x.warn("cannot write the local log: %v", err)
+	if err := x.auditLog.writeEntry(entry); err != nil {
+		x.addWarning("cannot write the local log: %v", err)
 	}
-	return x.out
+	return x.outcome
 }
 
-const copiesDir = "copies" // the resources as they were before
+// copiesDir is the folder with the resources as they were before.
+const copiesDir = "copies"
 
-// errUnsafeLog means that there is no place for the audit log where only the user can write.
-var errUnsafeLog = errors.New("veltui changes nothing, because it cannot keep a safe audit log")
+// errUnsafeAuditLog means that there is no place for the audit log that only the user can write to.
+var errUnsafeAuditLog = errors.New("veltui changes nothing, because it cannot keep a safe audit log")
 
-// A writer waits for others to write their entries, but not for one that hangs.
+// lockTries and lockPause let a writer wait while others write their entries, but not for a process that hangs.
 const lockTries, lockPause = 200, 10 * time.Millisecond
 
-// openLog opens the audit log for appending. A new one outlives a crash.
-func openLog(path string) (*os.File, error) {
+// openAuditLogFile opens the audit log for appending. A newly created log survives a crash.
+func openAuditLogFile(path string) (*os.File, error) {
 	_, err := os.Lstat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	file, err := safefile.OpenPrivate(path, os.O_CREATE|os.O_APPEND|os.O_RDWR)
@@ -177,8 +180,9 @@ func openLog(path string) (*os.File, error) {
 	return file, err
 }
 
-// appendEntry appends one line to an audit log, also after the half line of a crash or a full disk, and syncs it.
-func appendEntry(path string, e Entry) error {
+// appendEntry appends one line to an audit log and syncs it. It tolerates a half-written last line, left by a crash
+// or a full disk.
+func appendEntry(path string, e AuditEntry) error {
 	data, err := json.Marshal(e)
 	if err == nil {
 		err = appendLine(path, append(data, '\n'))
@@ -190,11 +194,12 @@ func appendEntry(path string, e Entry) error {
 }
 
 func appendLine(path string, line []byte) (err error) {
-	file, err := openLog(path)
+	file, err := openAuditLogFile(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }() // which unlocks it
+	// Closing the file unlocks it.
+	defer func() { err = errors.Join(err, file.Close()) }()
 	for tries := 0; tries < lockTries && errors.Is(safefile.TryLock(file), safefile.ErrLocked); tries++ {
 		time.Sleep(lockPause)
 	}
@@ -228,8 +233,8 @@ func lockFile(dir, attempt string) string {
 	return filepath.Join(dir, filepath.Base(attempt)+".lock")
 }
 
-// hold takes the attempt's lock, which the kernel releases when the process ends.
-func (a *audit) hold() error {
+// acquireLock takes the attempt's lock, which the kernel releases when the process ends.
+func (a *auditLog) acquireLock() error {
 	file, err := safefile.OpenPrivate(lockFile(a.dir, a.attempt), os.O_CREATE|os.O_EXCL|os.O_RDWR)
 	if err != nil {
 		return err
@@ -242,7 +247,7 @@ func (a *audit) hold() error {
 	return nil
 }
 
-func (a *audit) release() {
+func (a *auditLog) releaseLock() {
 	_ = a.lock.Close()
 	_ = os.Remove(lockFile(a.dir, a.attempt))
 }
@@ -254,12 +259,13 @@ func removeLock(dir, attempt string) {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	if safefile.TryLock(file) == nil { // held by nobody: each attempt has a file of its own, which is never taken again
+	// Nobody holds the lock: each attempt has its own lock file, which is never locked again.
+	if safefile.TryLock(file) == nil {
 		_ = os.Remove(lockFile(dir, attempt))
 	}
 }
 
-func isHeld(dir, attempt string) (bool, error) {
+func isLockHeld(dir, attempt string) (bool, error) {
 	file, err := safefile.OpenPrivate(lockFile(dir, attempt), os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -16,80 +16,87 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-const leftBehind = 2 * time.Minute // how long a volume may continue after its job has failed
+// failedJobVolumeGrace is how long a volume may continue after its job has failed.
+const failedJobVolumeGrace = 2 * time.Minute
 
 // cancelVolumesAction ends data movement that no longer moves.
 type cancelVolumesAction struct{ baseApplicable }
 
-func (cancelVolumesAction) name() Name { return CancelVolumes }
+func (cancelVolumesAction) actionKind() Kind { return CancelVolumes }
 
-func (cancelVolumesAction) marks() marks { return cancelled }
+func (cancelVolumesAction) annotationPrefix() annotationPrefix { return cancelledPrefix }
 
-func (cancelVolumesAction) changes(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
-	return []operation{{"add", "/spec/cancel", true}}, nil
+func (cancelVolumesAction) buildChanges(
+	*Plan,
+	*unstructured.Unstructured,
+	attemptStamp,
+) ([]patchOperation, [][2]string) {
+	return []patchOperation{{"add", "/spec/cancel", true}}, nil
 }
 
-func (cancelVolumesAction) event() string { return "VolumesCancelled" }
+func (cancelVolumesAction) eventReason() string { return "VolumesCancelled" }
 
-func (cancelVolumesAction) did(p *Plan) string { return "cancelled " + volumesTitle(p.Volumes) }
+func (cancelVolumesAction) doneText(p *Plan) string {
+	return "cancelled " + volumeCountsText(p.Volumes)
+}
 
-func (cancelVolumesAction) othersDid(*unstructured.Unstructured) string {
+func (cancelVolumesAction) doneByOtherText(*unstructured.Unstructured) string {
 	return "cancelled some of its volumes"
 }
 
-func (cancelVolumesAction) endedByVelero() bool { return true }
+func (cancelVolumesAction) waitsForVelero() bool { return true }
 
-func (cancelVolumesAction) observe(ctx context.Context, x *execution, late bool) error {
+func (cancelVolumesAction) observeEffect(ctx context.Context, x *execution, late bool) error {
 	open := 0
 	for _, w := range x.writes {
-		o, err := x.once(ctx, w.object())
+		o, err := x.readOnce(ctx, w.targetObject())
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		v, err := volumeOf(velero.VolumeKind(o.GetKind()), o)
+		v, err := convertVolume(velero.VolumeKind(o.GetKind()), o)
 		if err != nil {
 			return err
 		}
-		if !v.Ended() {
+		if !v.HasEnded() {
 			open++
 		}
 	}
-	all := volumesTitle(x.plan.Volumes)
-	x.report(Progress{Step: StepObserve, Phase: fmt.Sprintf("%d of %d ended", len(x.writes)-open, len(x.writes))})
+	all := volumeCountsText(x.plan.Volumes)
+	x.reportProgress(Progress{Step: StepObserve, Phase: fmt.Sprintf("%d of %d ended", len(x.writes)-open, len(x.writes))})
 	switch {
 	case open == 0:
-		return x.stop(Settled, "%s: all ended", all)
+		return x.endExecution(StateSettled, "%s: all ended", all)
 	case late:
-		return x.stop(
-			Moving,
+		return x.endExecution(
+			StatePending,
 			"%s: %d of %d did not end within %s; Velero marks them Canceled within an hour of the request",
 			all,
 			open,
 			len(x.writes),
-			human.Duration(x.limit()),
+			human.Duration(x.observeTimeout()),
 		)
 	}
 	return nil
 }
 
-// fill ends data movement that is stalled for a known cause, or whose job has failed.
-func (cancelVolumesAction) fill(e *Evidence, w *Plan) bool {
+// fillPlan plans to cancel data movement that is stalled for a known cause, or whose job has failed.
+func (cancelVolumesAction) fillPlan(e *Evidence, w *Plan) bool {
 	var dead, forbidden []job.Volume
-	cause, unwanted := "", e.unwanted()
-	c, named := e.volumeContext(), w.request.Volume
-	for _, v := range e.moving() {
-		if named != "" && !isNamed(&v, named) {
+	cause, unwanted := "", e.isDataUnwanted()
+	c, named := e.buildVolumeContext(), w.request.Volume
+	for _, v := range e.unendedVolumes() {
+		if named != "" && !matchesVolumeName(&v, named) {
 			continue
 		}
-		why := c.Stalled(&v)
-		if unwanted && e.At.Sub(v.Created) >= leftBehind && !c.LostTrack(&v) {
-			why = "its " + e.Job.Kind.Word() + " has failed"
+		why := c.StallCause(&v)
+		if unwanted && e.Now.Sub(v.Created) >= failedJobVolumeGrace && !c.HasAgentLostTrack(&v) {
+			why = "its " + e.Job.Kind.Noun() + " has failed"
 		}
 		switch {
-		case v.CancelAsked || why == "" || e.volumes[v.Ref()] == nil:
+		case v.CancelRequested || why == "" || e.volumeObjects[v.Ref()] == nil:
 			continue
 		case podVolumeRisk(e, v.Kind) != "":
 			forbidden = append(forbidden, v)
@@ -102,8 +109,8 @@ func (cancelVolumesAction) fill(e *Evidence, w *Plan) bool {
 	}
 	switch {
 	case named != "" && len(dead)+len(forbidden) != 1:
-		w.Title, w.Why = "cancel no volume", "it was asked for"
-		w.Refusal, w.Advice = e.notCancelled(
+		w.Title, w.EvidenceText = "cancel no volume", "it was asked for"
+		w.Refusal, w.Advice = e.notCancelledReason(
 			named,
 		), "veltui cancels what has stalled for a known cause, or whose job has failed. Name it as KIND/NAME."
 		return true
@@ -115,102 +122,110 @@ func (cancelVolumesAction) fill(e *Evidence, w *Plan) bool {
 		return false
 	}
 	all := slices.Concat(dead, forbidden)
-	w.Title = "cancel " + volumesTitle(all)
+	w.Title = "cancel " + volumeCountsText(all)
 	if named != "" {
-		w.Title += ": " + someVolumes(all)
+		w.Title += ": " + volumeNamesText(all)
 	}
-	w.Why = fmt.Sprintf("%s: unchanged for %s; %s", volumesTitle(all), human.Duration(silence(e, all)), cause)
-	if e.Job.Terminal() {
-		w.Why = fmt.Sprintf(
+	w.EvidenceText = fmt.Sprintf(
+		"%s: unchanged for %s; %s",
+		volumeCountsText(all),
+		human.Duration(unchangedDuration(e, all)),
+		cause,
+	)
+	if e.Job.IsTerminal() {
+		w.EvidenceText = fmt.Sprintf(
 			"the %s has ended, but %s not",
-			e.Job.Kind.Word(),
-			human.Plural(len(all), "of its volumes has", "of its volumes have"),
+			e.Job.Kind.Noun(),
+			human.CountForms(len(all), "of its volumes has", "of its volumes have"),
 		)
 	}
 	if len(dead) > 0 && len(forbidden) > 0 {
 		w.WillNot = append(
 			w.WillNot,
-			fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)),
+			fmt.Sprintf("cancel %s: %s", volumeCountsText(forbidden), podVolumeRisk(e, forbidden[0].Kind)),
 		)
 	}
 	return true
 }
 
-// isNamed reports whether a volume is called NAME or KIND/NAME.
-func isNamed(v *job.Volume, name string) bool {
+// matchesVolumeName reports whether name, as NAME or KIND/NAME, means the volume.
+func matchesVolumeName(v *job.Volume, name string) bool {
 	return name == v.Name || strings.EqualFold(name, v.Ref().String())
 }
 
-// notCancelled is why a volume is not cancelled.
-func (e *Evidence) notCancelled(name string) string {
-	i := slices.IndexFunc(e.Job.Volumes, func(v job.Volume) bool { return isNamed(&v, name) })
+// notCancelledReason says why the named volume is not cancelled.
+func (e *Evidence) notCancelledReason(name string) string {
+	i := slices.IndexFunc(e.Job.Volumes, func(v job.Volume) bool { return matchesVolumeName(&v, name) })
 	switch {
-	case e.Volumes != Yes:
-		return cannotTell("which volumes it has", e.VolumesWhy)
+	case e.VolumesListed != Yes:
+		return cannotTellText("which volumes it has", e.VolumesUnchecked)
 	case i < 0:
-		return fmt.Sprintf("the %s has no volume %s", e.Job.Kind.Word(), sanitize.String(name))
-	case e.Job.Volumes[i].Ended():
+		return fmt.Sprintf("the %s has no volume %s", e.Job.Kind.Noun(), sanitize.String(name))
+	case e.Job.Volumes[i].HasEnded():
 		return fmt.Sprintf("%s has ended: it is %s", e.Job.Volumes[i].Name, e.Job.Volumes[i].Phase)
-	case e.Job.Volumes[i].CancelAsked:
+	case e.Job.Volumes[i].CancelRequested:
 		return "somebody has requested to cancel " + e.Job.Volumes[i].Name + " already"
 	}
 	v := e.Job.Volumes[i]
 	return fmt.Sprintf(
 		"%s is %s and last changed %s ago: nothing proves that it alone has stalled",
 		v.Name,
-		orNone(v.Phase),
-		human.Duration(max(0, e.At.Sub(v.Changed))),
+		phaseOrNone(v.Phase),
+		human.Duration(max(0, e.Now.Sub(v.LastChanged))),
 	)
 }
 
-// unwanted reports whether Velero itself says that the job has failed. One that a person set to Failed may still be
-// worked on; data of a job that ended otherwise may still be wanted (Velero issue 9365).
-func (e *Evidence) unwanted() bool {
+// isDataUnwanted reports whether Velero itself marked the job Failed. Velero may still work on a job that a person
+// set to Failed; data of a job that ended otherwise may still be wanted (Velero issue 9365).
+func (e *Evidence) isDataUnwanted() bool {
 	j := e.Job
-	if j.Phase != velero.PhaseFailed || e.At.Sub(job.Latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
+	if j.Phase != velero.PhaseFailed || e.Now.Sub(job.LatestTime(j.Completed, j.Created)) < failedJobVolumeGrace ||
+		e.Object == nil {
 		return false
 	}
-	o := e.owner()
-	byHand := j.Object.GetAnnotations()[string(finalized)+"-to"] != "" || !e.failedByVelero()
-	return o != ownerUnknown && !runsOn(e.Object, e.At) && !(byHand && o == ownerAlive)
+	o := e.findJobOwner()
+	byHand := j.Object.GetAnnotations()[string(finalizedPrefix)+"-to"] != "" || !e.isFailedByVelero()
+	return o != ownerUnknown && !isStillRunning(e.Object, e.Now) && !(byHand && o == ownerAlive)
 }
 
-// failedByVelero reports whether a server wrote the phase, or nobody is noted.
-func (e *Evidence) failedByVelero() bool {
-	by, _ := phaseOwner(e.Object)
+// isFailedByVelero reports whether a server wrote the phase, or no writer is recorded.
+func (e *Evidence) isFailedByVelero() bool {
+	by, _ := findPhaseWriter(e.Object)
 	return by == "" || strings.HasSuffix(by, "-server")
 }
 
-func silence(e *Evidence, volumes []job.Volume) time.Duration {
+func unchangedDuration(e *Evidence, volumes []job.Volume) time.Duration {
 	var newest time.Time
 	for _, v := range volumes {
-		newest = job.Latest(newest, v.Changed)
+		newest = job.LatestTime(newest, v.LastChanged)
 	}
-	return max(0, e.At.Sub(newest))
+	return max(0, e.Now.Sub(newest))
 }
 
-// podVolumeRisk says why a kind of pod volumes is not cancelled, if so. Only backups wait for one (issue 9464).
+// podVolumeRisk says why pod volumes of a kind are not cancelled, empty if they may be. Only backups wait for pod
+// volumes (issue 9464).
 func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 	if !kind.IsPodVolume() {
 		return ""
 	}
-	v, known := e.version()
+	v, known := e.serverVersion()
 	switch {
 	case !known:
 		return "veltui cancels pod volumes only if it knows the server's version: some versions cannot cancel them, " +
 			"some wait for hours for a cancelled one (Velero issue 9464)"
 	case !v.CancelsPodVolumes():
 		return "Velero " + v.String() + " cannot cancel pod volumes"
-	case kind == velero.PodVolumeBackup && !e.Job.Terminal() && v.HangsOnCancelledVolume():
+	case kind == velero.PodVolumeBackup && !e.Job.IsTerminal() && v.HangsOnCancelledVolume():
 		return "Velero " + v.String() + " waits for hours for a cancelled pod volume backup (Velero issue 9464)"
 	}
 	return ""
 }
 
-// podVolumeAdvice: from 1.16 to 1.18.2 the fs-backup time-out stores an empty list of pod volume backups, so that
-// those that did end are lost too (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed; pull request 9999).
+// podVolumeAdvice names the alternative to cancelling pod volumes. From 1.16 to 1.18.2 the fs-backup time-out stores
+// an empty list of pod volume backups, so that those that did end are lost too (pkg/podvolume/backupper.go
+// WaitAllPodVolumesProcessed; pull request 9999).
 func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
-	v, known := e.version()
+	v, known := e.serverVersion()
 	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) &&
 		v.Before(velero.Version{1, 18, 3}) {
 		return "Get the node-agent that should move them running. Do not wait for Velero's timeout: Velero " +
@@ -222,71 +237,76 @@ func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
 func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	w.Volumes = volumes
 	for _, v := range volumes {
-		w.targets = append(w.targets, e.volumes[v.Ref()])
+		w.targets = append(w.targets, e.volumeObjects[v.Ref()])
 	}
 	w.Will = []string{
 		fmt.Sprintf(
 			"set spec.cancel on %s, each only if nothing has changed it since: %s",
-			volumesTitle(volumes),
-			someVolumes(volumes),
+			volumeCountsText(volumes),
+			volumeNamesText(volumes),
 		),
 		"record in their annotations who did it, when and why",
 	}
 	w.WillNot = []string{"save the data of these volumes, or remove what was moved so far"}
 	switch {
-	case e.Job.Terminal():
-		w.WillNot = append(w.WillNot, "change the "+e.Job.Kind.Word()+", which has ended")
+	case e.Job.IsTerminal():
+		w.WillNot = append(w.WillNot, "change the "+e.Job.Kind.Noun()+", which has ended")
 	case e.Job.Kind == job.Backup:
-		w.Then = append(w.Then, "Velero counts them as failed and continues; the backup ends PartiallyFailed at best")
+		w.Afterwards = append(
+			w.Afterwards,
+			"Velero counts them as failed and continues; the backup ends PartiallyFailed at best",
+		)
 	default:
-		w.Then = append(
-			w.Then,
+		w.Afterwards = append(
+			w.Afterwards,
 			"Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay "+
 				"without data",
 		)
 	}
-	w.Then = append(w.Then, cancelTiming(e, volumes))
-	c := e.volumeContext()
-	foreign := slices.ContainsFunc(volumes, notBuiltIn)
+	w.Afterwards = append(w.Afterwards, cancelTiming(e, volumes))
+	c := e.buildVolumeContext()
+	foreign := slices.ContainsFunc(volumes, isNotBuiltIn)
 	switch {
 	case !e.Server.Visible:
-		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+unseen(e))
-	case !slices.ContainsFunc(e.Agents, func(a velero.Agent) bool { return a.Ready }) && !foreign:
+		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+serverUncheckedReason(e))
+	case !slices.ContainsFunc(e.Agents, func(a velero.NodeAgent) bool { return a.Ready }) && !foreign:
 		w.Refusal = "no node-agent is running to cancel them"
 		w.Advice = "Get the node-agent DaemonSet running. " +
 			"Without it Velero gives up on them at the item operation timeout."
-		if !e.Job.Terminal() {
-			w.targets = nil // no command either: it would end the volume once one is back
+		if !e.Job.IsTerminal() {
+			// Offer no command either: it would end the volume once a node-agent is back.
+			w.targets = nil
 		}
 	}
 	for _, v := range volumes {
-		if ref := c.Blinding[v.Kind]; ref != "" && w.Refusal == "" {
+		if ref := c.HidingResources[v.Kind]; ref != "" && w.Refusal == "" {
 			w.Refusal = "no node-agent would hear it: Velero cannot read " + ref
 			w.Advice = "Correct or delete " + ref + " with kubectl first."
-			w.targets = nil // no command either
+			// Offer no command either.
+			w.targets = nil
 		}
 		if w.Refusal != "" {
 			break
 		}
-		w.refuse(
-			permission(
+		w.applyRefusal(
+			checkPermission(
 				e.MayCancel[v.Kind],
-				rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), w.Namespace),
+				newAccessRight("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), w.Namespace),
 				"",
 			),
 		)
 	}
 }
 
-// cancelTiming says when cancelled volumes end: New ones at once, one in progress at once through the node-agent on
-// its node, else after an hour; all others after 5 minutes (cancelDelayOthers and cancelDelayInProgress in
-// data_upload_controller.go; the same for the other kinds).
+// cancelTiming says when cancelled volumes end: New volumes at once, a volume in progress at once through the
+// node-agent on its node, else after an hour; all others after 5 minutes (cancelDelayOthers and cancelDelayInProgress
+// in data_upload_controller.go; the same for the other kinds).
 func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
 		return v.Phase == velero.VolumeInProgress && !e.hasAgent(v.Node)
 	})
 	switch {
-	case slices.ContainsFunc(volumes, notBuiltIn):
+	case slices.ContainsFunc(volumes, isNotBuiltIn):
 		return "their data mover ends them, if it supports cancelling"
 	case alone:
 		return "those in progress on a node without a node-agent end after an hour, the others within 5 minutes"
@@ -294,9 +314,9 @@ func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	return "they end within 5 minutes, most of them at once"
 }
 
-func notBuiltIn(v job.Volume) bool { return !v.BuiltIn() }
+func isNotBuiltIn(v job.Volume) bool { return !v.IsBuiltIn() }
 
-func volumesTitle(volumes []job.Volume) string {
+func volumeCountsText(volumes []job.Volume) string {
 	var parts []string
 	for _, k := range []struct {
 		kind      velero.VolumeKind
@@ -314,16 +334,16 @@ func volumesTitle(volumes []job.Volume) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, human.Plural(n, k.one, k.many))
+			parts = append(parts, human.CountForms(n, k.one, k.many))
 		}
 	}
 	return strings.Join(parts, " and ")
 }
 
-func someVolumes(volumes []job.Volume) string {
+func volumeNamesText(volumes []job.Volume) string {
 	var names []string
 	for _, v := range volumes {
 		names = append(names, fmt.Sprintf("%s (%s)", v.Name, v.Target))
 	}
-	return human.List(names, 5)
+	return human.JoinNames(names, 5)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,17 +26,18 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
 // All tests share one control plane, so none may run in parallel; each has a
 // namespace of its own.
-var shared testbed.Shared
+var shared testbed.SharedControlPlane
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	os.Exit(shared.Main(m))
+	os.Exit(shared.RunTests(m))
 }
 
 // installation is a namespace with a Velero whose pods say what the test wants.
@@ -51,30 +51,30 @@ type installation struct {
 
 func install(t *testing.T) *installation {
 	t.Helper()
-	plane := shared.For(t)
-	k8s, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme(), Log: logr.Discard()})
+	plane := shared.ControlPlane(t)
+	k8s, err := client.New(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme(), Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := &installation{plane, k8s, t, shared.Name("velero"), &requests{}}
-	if err := in.Namespace(t.Context(), in.namespace); err != nil {
+	if err := in.EnsureNamespace(t.Context(), in.namespace); err != nil {
 		t.Fatal(err)
 	}
-	in.create(&velerov1.BackupStorageLocation{
+	in.create(&veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "default"},
-		Spec: velerov1.BackupStorageLocationSpec{
+		Spec: veleroapi.BackupStorageLocationSpec{
 			Provider:    "aws",
-			AccessMode:  velerov1.BackupStorageLocationAccessModeReadWrite,
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+			AccessMode:  veleroapi.BackupStorageLocationAccessModeReadWrite,
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}},
 		},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+		Status: veleroapi.BackupStorageLocationStatus{Phase: veleroapi.BackupStorageLocationPhaseAvailable},
 	},
-		&velerov1.Backup{
+		&veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "source"},
-			Spec: velerov1.BackupSpec{
+			Spec: veleroapi.BackupSpec{
 				StorageLocation: "default",
 			},
-			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+			Status: veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted},
 		})
 	return in
 }
@@ -148,14 +148,14 @@ func (in *installation) recorded(file string) *unstructured.Unstructured {
 }
 
 // restore makes a restore in progress.
-func (in *installation) restore(name string) *velerov1.Restore {
+func (in *installation) restore(name string) *veleroapi.Restore {
 	in.t.Helper()
 	start := metav1.NewTime(time.Now().Truncate(time.Second))
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
-		Spec:       velerov1.RestoreSpec{BackupName: "source"},
-		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &start,
-			Progress: &velerov1.RestoreProgress{ItemsRestored: 7, TotalItems: 9}},
+		Spec:       veleroapi.RestoreSpec{BackupName: "source"},
+		Status: veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &start,
+			Progress: &veleroapi.RestoreProgress{ItemsRestored: 7, TotalItems: 9}},
 	}
 	if err := in.Create(in.t.Context(), r, client.FieldOwner("velero-server")); err != nil {
 		in.t.Fatal(err)
@@ -169,7 +169,7 @@ func (in *installation) veleroWrites(kind job.Kind, name, phase string) {
 	patch := fmt.Sprintf(`{"status":{"phase":%q}}`, phase)
 	err := in.Patch(
 		in.t.Context(),
-		bare(jobKind(kind), in.namespace, name),
+		newObject(jobGVK(kind), in.namespace, name),
 		client.RawPatch("application/merge-patch+json", []byte(patch)),
 		client.FieldOwner("velero-server"),
 	)
@@ -180,7 +180,7 @@ func (in *installation) veleroWrites(kind job.Kind, name, phase string) {
 
 func (in *installation) read(kind job.Kind, name string) *unstructured.Unstructured {
 	in.t.Helper()
-	o := bare(jobKind(kind), in.namespace, name)
+	o := newObject(jobGVK(kind), in.namespace, name)
 	if err := in.Get(in.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		in.t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func (in *installation) read(kind job.Kind, name string) *unstructured.Unstructu
 // user has the given rights in the namespace.
 func (in *installation) user(name string, rules ...rbacv1.PolicyRule) *rest.Config {
 	in.t.Helper()
-	cfg, err := in.UserWith(in.t.Context(), name, in.namespace, rules...)
+	cfg, err := in.AddUserWithRules(in.t.Context(), name, in.namespace, rules...)
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -219,16 +219,18 @@ type store struct {
 	probes   int
 }
 
-func (s *store) Probe(context.Context, job.Kind, string, string) (job.Presence, error) {
+func (s *store) ProbeFile(context.Context, job.Kind, string, string) (job.Presence, error) {
 	s.probes++
 	return s.presence, nil
 }
 
-func (s *store) Counts(context.Context, job.Kind, string) (job.StoredCounts, error) {
+func (s *store) FetchCounts(context.Context, job.Kind, string) (job.StoredCounts, error) {
 	return s.counts, nil
 }
 
-func (s *store) Errors(context.Context, job.Kind, string) (int, error) { return s.counts.Errors, nil }
+func (s *store) FetchErrorCount(context.Context, job.Kind, string) (int, error) {
+	return s.counts.Errors, nil
+}
 
 // holding is a store with everything, written after the job began.
 func holding(c job.StoredCounts) *store {
@@ -241,18 +243,18 @@ func (in *installation) finalizer(change ...func(*Options)) *Engine {
 	in.t.Helper()
 	o := Options{
 		Session: in.session(
-			in.Config(),
+			in.RESTConfig(),
 		),
-		Namespace: in.namespace,
-		By:        "nobody",
-		Context:   "prod-east",
-		AuditDir:  filepath.Join(in.t.TempDir(), "audit"),
-		Deadline:  5 * time.Minute,
-		Backoff:   retry.Backoff{First: 50 * time.Millisecond, Cap: time.Second},
-		Observe:   time.Second,
-		Poll:      50 * time.Millisecond,
-		Now:       later,
-		Prober:    &store{presence: job.Presence{State: job.Absent}},
+		Namespace:    in.namespace,
+		Username:     "nobody",
+		Context:      "prod-east",
+		AuditDir:     filepath.Join(in.t.TempDir(), "audit"),
+		TotalTimeout: 5 * time.Minute,
+		Backoff:      retry.Backoff{First: 50 * time.Millisecond, Cap: time.Second},
+		ObserveFor:   time.Second,
+		PollInterval: 50 * time.Millisecond,
+		Now:          later,
+		Prober:       &store{presence: job.Presence{State: job.Absent}},
 	}
 	for _, c := range change {
 		c(&o)
@@ -269,7 +271,7 @@ func (in *installation) finalizer(change ...func(*Options)) *Engine {
 func (in *installation) session(configs ...*rest.Config) *session.Session {
 	in.t.Helper()
 	var reading sync.Mutex
-	s, err := session.New(session.Options{Context: "prod-east", Load: func() (*rest.Config, error) {
+	s, err := session.New(session.Options{Context: "prod-east", LoadConfig: func() (*rest.Config, error) {
 		reading.Lock()
 		defer reading.Unlock()
 		config := rest.CopyConfig(configs[0])
@@ -285,7 +287,7 @@ func (in *installation) session(configs ...*rest.Config) *session.Session {
 
 func (in *installation) plan(f *Engine, kind job.Kind, name string, r Request) Plan {
 	in.t.Helper()
-	e, err := f.Gather(in.t.Context(), kind, name)
+	e, err := f.GatherEvidence(in.t.Context(), kind, name)
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -355,15 +357,15 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // entries reads the audit log.
-func entries(t *testing.T, path string) []Entry {
+func entries(t *testing.T, path string) []AuditEntry {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []Entry
+	var found []AuditEntry
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		var e Entry
+		var e AuditEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}

@@ -18,7 +18,7 @@ func (in *installation) changeCRD(name string, change func(version map[string]an
 	in.t.Helper()
 	apply := func(ctx context.Context, change func(map[string]any)) {
 		crd := &unstructured.Unstructured{}
-		crd.SetGroupVersionKind(velero.CustomResourceDefinition)
+		crd.SetGroupVersionKind(velero.CRDGroupVersionKind)
 		if err := in.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			in.t.Fatal(err)
 		}
@@ -77,14 +77,14 @@ func TestCRDWithoutThePhase(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	withStore := func(o *Options) { s := holding(job.StoredCounts{}); o.Prober, o.Counter = s, s }
+	withStore := func(o *Options) { s := holding(job.StoredCounts{}); o.Prober, o.CountReader = s, s }
 
 	p := in.plan(in.finalizer(withStore), job.Restore, "r", Request{})
-	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "does not allow phase Finalizing") ||
+	if p.Effect() != EffectRefuse || !strings.Contains(p.Refusal, "does not allow phase Finalizing") ||
 		!strings.Contains(p.Advice, "crds-only") {
 		t.Errorf("%s: %q, %q", p.Action, p.Refusal, p.Advice)
 	}
-	if schema := p.Evidence().Schema.String(); schema != "v1.18.3 or later" { // the rest of it is as it was
+	if schema := p.Evidence().SchemaVersions.String(); schema != "v1.18.3 or later" { // the rest of it is as it was
 		t.Errorf("the CRD is of %s", schema)
 	}
 
@@ -93,15 +93,15 @@ func TestCRDWithoutThePhase(t *testing.T) {
 		func(o *Options) { o.Session = in.session(in.user("operator-"+in.namespace, operator...)) },
 	)
 	p = in.plan(f, job.Restore, "r", Request{})
-	if p.To != "Finalizing" {
+	if p.ToPhase != "Finalizing" {
 		t.Fatalf("%s: %q", p.Action, p.Refusal)
 	}
 	eventually(t, "the API server uses the old CRD", func() bool {
-		out, err := f.Apply(t.Context(), p, true, nil)
-		return err == nil && out.State == Refused && strings.Contains(out.Message, "Unsupported value")
+		out, err := f.ApplyPlan(t.Context(), p, true, nil)
+		return err == nil && out.State == StateRefused && strings.Contains(out.Message, "Unsupported value")
 	})
-	out, err := f.Apply(t.Context(), p, false, nil)
-	if err != nil || out.State != Refused || out.Sent != NotSent || in.requests.patches() != 0 {
+	out, err := f.ApplyPlan(t.Context(), p, false, nil)
+	if err != nil || out.State != StateRefused || out.Sent != NotSent || in.requests.patches() != 0 {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
@@ -117,17 +117,17 @@ func TestCRDWithStatusSubresource(t *testing.T) {
 	f := in.finalizer()
 	eventually(t, "discovery knows of the subresource", func() bool {
 		p := in.plan(f, job.Restore, "r", Request{})
-		return p.Effect() == Refuse && strings.Contains(p.Refusal, "status subresource")
+		return p.Effect() == EffectRefuse && strings.Contains(p.Refusal, "status subresource")
 	})
 	// Where discovery is behind, the dry run tells.
-	x := f.execution(finalizeAction{}, before, true, nil)
-	if err := x.prepare(t.Context()); err != nil {
+	x := f.newExecution(finalizeAction{}, before, true, nil)
+	if err := x.prepareWrites(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.check(
+	if err := x.runDryRuns(
 		t.Context(),
-	); err != errStop || x.out.State != Refused ||
-		!strings.Contains(x.out.Message, "status subresource") {
-		t.Errorf("%v, %+v", err, x.out)
+	); err != errExecutionEnded || x.outcome.State != StateRefused ||
+		!strings.Contains(x.outcome.Message, "status subresource") {
+		t.Errorf("%v, %+v", err, x.outcome)
 	}
 }

@@ -3,6 +3,8 @@ package action
 import (
 	"context"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,11 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // proposed is a plan against a cluster that was changed before.
@@ -66,7 +65,7 @@ func TestCreateRefuses(t *testing.T) {
 			t,
 			createSend,
 			c.change,
-		); p.Possible() || !strings.HasPrefix(p.Refusal, c.want) ||
+		); p.IsPossible() || !strings.HasPrefix(p.Refusal, c.want) ||
 			p.Advice == "" {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
 		}
@@ -76,7 +75,7 @@ func TestCreateRefuses(t *testing.T) {
 		"of a failed backup": func(b *sendBench) { b.api.put(source, func(o map[string]any) { status(o, "PartiallyFailed") }) },
 		"without a server":   func(b *sendBench) { b.api.delete("/api/v1/namespaces/velero/pods/velero-0") },
 	} {
-		if p := proposed(t, createSend, change); !p.Possible() || len(p.Facts()) < 4 {
+		if p := proposed(t, createSend, change); !p.IsPossible() || len(p.Facts()) < 4 {
 			t.Errorf("%s: %q %v", name, p.Refusal, p.Facts())
 		}
 	}
@@ -99,9 +98,9 @@ func TestRestoreOfABackupThatMayGo(t *testing.T) {
 	} {
 		p := proposed(t, createSend, change)
 		isSaid := slices.ContainsFunc(p.Facts(), func(f diagnosis.Fact) bool {
-			return !f.Holds && strings.HasPrefix(f.Text, want)
+			return !f.Supports && strings.HasPrefix(f.Text, want)
 		})
-		if !p.Possible() || !isSaid {
+		if !p.IsPossible() || !isSaid {
 			t.Errorf("%s: %q %v", want, p.Refusal, p.Facts())
 		}
 	}
@@ -133,11 +132,11 @@ func TestRestoreOfABackupThatGoes(t *testing.T) {
 					}
 					return response, nil
 				}
-				outcome, _ := engine.Apply(t.Context(), p, false, nil)
+				outcome, _ := engine.ApplyPlan(t.Context(), p, false, nil)
 				if n := len(
 					b.api.landings(createSend.path),
 				); n > 0 || outcome.Sent != NotSent ||
-					outcome.State != Changed {
+					outcome.State != StateChanged {
 					t.Errorf(
 						"%s after the %s: %d requests, %v %v %q",
 						name,
@@ -162,8 +161,8 @@ func TestBackupOfAChangedSchedule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := engine.Propose(t.Context(), Create, BackupOf("nightly", "now"), Request{})
-		if err != nil || !p.Possible() ||
+		p, err := engine.ProposePlan(t.Context(), Create, NewScheduledBackup("nightly", "now"), Request{})
+		if err != nil || !p.IsPossible() ||
 			!strings.Contains(strings.Join(p.Will, "\n"), "with includedNamespaces: shop") ||
 			len(p.Commands) != 1 {
 			t.Fatalf("%q %q %q %v", p.Refusal, p.Will, p.Commands, err)
@@ -171,8 +170,8 @@ func TestBackupOfAChangedSchedule(t *testing.T) {
 		b.api.put(b.path, func(o map[string]any) {
 			o["spec"].(map[string]any)["template"] = map[string]any{"includedNamespaces": []any{"other"}}
 		})
-		out, err := engine.Apply(t.Context(), p, false, nil)
-		if err != nil || out.State != Changed || out.Sent != NotSent || b.api.get(fakeNamespace+"backups/now") != nil {
+		out, err := engine.ApplyPlan(t.Context(), p, false, nil)
+		if err != nil || out.State != StateChanged || out.Sent != NotSent || b.api.get(fakeNamespace+"backups/now") != nil {
 			t.Errorf("%s, %s: %s %v", out.State, out.Sent, out.Message, err)
 		}
 	})
@@ -181,40 +180,40 @@ func TestBackupOfAChangedSchedule(t *testing.T) {
 // A backup has what is stored of the template, also fields of a newer Velero; annotations of veltui are its own.
 func TestBackupOfASchedule(t *testing.T) {
 	yes := true
-	s := &velerov1.Schedule{
+	s := &veleroapi.Schedule{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   "velero",
 			Name:        "nightly",
 			UID:         "s-1",
 			Labels:      map[string]string{"team": "a"},
-			Annotations: map[string]string{"note": "b", lastApplied: "{}", "veltui.io/paused-by": "jane"},
+			Annotations: map[string]string{"note": "b", lastAppliedAnnotation: "{}", "veltui.io/paused-by": "jane"},
 		},
-		Spec: velerov1.ScheduleSpec{UseOwnerReferencesInBackup: &yes},
+		Spec: veleroapi.ScheduleSpec{UseOwnerReferencesInBackup: &yes},
 	}
 	template := map[string]any{"includedNamespaces": []any{"shop"}, "filterToCome": "x"}
 	made := func() *unstructured.Unstructured {
 		c, err := newCreation(
-			backupOf(&proposal{schedule: s, template: template}, "now"),
-			created,
-			stamp{attempt: "1"},
+			buildScheduledBackup(&proposal{schedule: s, template: template}, "now"),
+			createdPrefix,
+			attemptStamp{attempt: "1"},
 			"because",
 		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.object()
+		return c.targetObject()
 	}
 	b := made()
 	notes := b.GetAnnotations()
-	if notes["note"] != "b" || notes[lastApplied] != "" || notes["veltui.io/paused-by"] != "" || notes[created.attempt()] == "" ||
-		!maps.Equal(b.GetLabels(), map[string]string{"team": "a", velerov1.ScheduleNameLabel: "nightly"}) ||
+	if notes["note"] != "b" || notes[lastAppliedAnnotation] != "" || notes["veltui.io/paused-by"] != "" || notes[createdPrefix.attemptKey()] == "" ||
+		!maps.Equal(b.GetLabels(), map[string]string{"team": "a", veleroapi.ScheduleNameLabel: "nightly"}) ||
 		len(b.GetOwnerReferences()) != 1 ||
 		b.GetOwnerReferences()[0].UID != "s-1" ||
 		!sameJSON(b.Object["spec"], template) {
 		t.Errorf("%+v", b)
 	}
 	s.Spec.Template.Labels = map[string]string{"own": "c"}
-	if b := made(); !maps.Equal(b.GetLabels(), map[string]string{"own": "c", velerov1.ScheduleNameLabel: "nightly"}) ||
+	if b := made(); !maps.Equal(b.GetLabels(), map[string]string{"own": "c", veleroapi.ScheduleNameLabel: "nightly"}) ||
 		len(s.Spec.Template.Labels) != 1 {
 		t.Errorf("%v", b.GetLabels())
 	}
@@ -232,7 +231,7 @@ func TestCreateLooksAtTheLocation(t *testing.T) {
 	} {
 		backup := pauseSend
 		backup.plan = func(ctx context.Context, f *Engine) (Plan, error) {
-			return f.Propose(ctx, Create, BackupOf("nightly", "now"), Request{})
+			return f.ProposePlan(ctx, Create, NewScheduledBackup("nightly", "now"), Request{})
 		}
 		there := func(b *sendBench) {
 			b.api.put(
@@ -275,9 +274,9 @@ func TestCreateLooksAtTheLocation(t *testing.T) {
 func TestRestoreFromASchedule(t *testing.T) {
 	from := createSend
 	from.plan = func(ctx context.Context, f *Engine) (Plan, error) {
-		o := Named("Restore", "r")
+		o := NewNamedObject("Restore", "r")
 		o.Object["spec"] = map[string]any{"scheduleName": "nightly"}
-		return f.Propose(ctx, Create, o, Request{})
+		return f.ProposePlan(ctx, Create, o, Request{})
 	}
 	if p := proposed(
 		t,
@@ -294,7 +293,7 @@ func TestRestoreFromASchedule(t *testing.T) {
 				o["metadata"] = map[string]any{
 					"name":      name,
 					"namespace": "velero",
-					"labels":    map[string]any{velerov1.ScheduleNameLabel: "nightly"},
+					"labels":    map[string]any{veleroapi.ScheduleNameLabel: "nightly"},
 				}
 				o["spec"], o["status"] = map[string]any{
 					"storageLocation": "default",
@@ -306,7 +305,7 @@ func TestRestoreFromASchedule(t *testing.T) {
 		}
 		b.location("ReadWrite", "Available")
 	})
-	if !p.Possible() || !strings.Contains(fmt.Sprint(p.Facts()), "now that is nightly-2") {
+	if !p.IsPossible() || !strings.Contains(fmt.Sprint(p.Facts()), "now that is nightly-2") {
 		t.Errorf("%q %v", p.Refusal, p.Facts())
 	}
 }
@@ -352,13 +351,13 @@ func TestFirstRun(t *testing.T) {
 	} {
 		last := metav1.NewTime(c.last)
 		o := &proposal{
-			holdup: c.holdup,
-			schedule: &velerov1.Schedule{
-				Spec:   velerov1.ScheduleSpec{Schedule: c.cron, SkipImmediately: c.skips},
-				Status: velerov1.ScheduleStatus{LastBackup: &last},
+			blockingBackup: c.holdup,
+			schedule: &veleroapi.Schedule{
+				Spec:   veleroapi.ScheduleSpec{Schedule: c.cron, SkipImmediately: c.skips},
+				Status: veleroapi.ScheduleStatus{LastBackup: &last},
 			},
 		}
-		if got := firstRun(o, at, c.skip); !strings.HasPrefix(got, c.want) {
+		if got := firstRunText(o, at, c.skip); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -373,8 +372,8 @@ func TestUnpauseAfterSomeThought(t *testing.T) {
 			b.api.put(b.path, func(o map[string]any) { o["spec"].(map[string]any)["schedule"] = cron })
 			engine, p := b.planned(t, dir)
 			time.Sleep(3 * time.Minute)
-			out, err := engine.Apply(t.Context(), p, false, nil)
-			if err != nil || out.State != Settled || out.Sent != Landed {
+			out, err := engine.ApplyPlan(t.Context(), p, false, nil)
+			if err != nil || out.State != StateSettled || out.Sent != Landed {
 				t.Errorf("%s: %s, %s: %s %v", cron, out.State, out.Sent, out.Message, err)
 			}
 		})
@@ -386,7 +385,7 @@ func TestSettleCreation(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
 		later  func(*sendBench)
-		want   Sent
+		want   SentState
 		known  bool
 	}{
 		"it was made":              {"very late", func(*sendBench) { time.Sleep(3 * time.Minute) }, Landed, true},
@@ -410,26 +409,26 @@ func TestSettleCreation(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			b.cancel = cancel
 			sendCase{"write", c.answer, "read", "lost", "ctrl+c"}.tamper(b)
-			_, _ = engine.Apply(ctx, p, false, nil)
+			_, _ = engine.ApplyPlan(ctx, p, false, nil)
 			b.api.tamper = nil
 			c.later(b)
 			unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
 			if err != nil || len(unfinished) != 1 ||
-				!strings.Contains(unfinished[0].Describe(time.Now()), "create restore/new") {
+				!strings.Contains(unfinished[0].FormatSummary(time.Now()), "create restore/new") {
 				t.Fatalf("%s: %v %v", name, unfinished, err)
 			}
-			fate, err := engine.Settle(t.Context(), &unfinished[0])
-			if err != nil || fate.Sent != c.want || fate.Known != c.known {
+			fate, err := engine.SettleAttempt(t.Context(), &unfinished[0])
+			if err != nil || fate.Sent != c.want || fate.IsKnown != c.known {
 				t.Errorf("%s: %+v %v", name, fate, err)
 			}
 		})
 	}
 }
 
-// oneLine writes whatever a spec may hold in one line.
+// formatSpecValue writes whatever a spec may hold in one line.
 func TestOneLine(t *testing.T) {
 	for want, value := range map[string]any{"a, b": []any{"a", "b"}, "{k: v, l: 1}": map[string]any{"l": int64(1), "k": "v"}, "true": true, "a�b": "a\x1bb"} {
-		if got := oneLine(value); got != want && !strings.ContainsAny(want, "�") {
+		if got := formatSpecValue(value); got != want && !strings.ContainsAny(want, "�") {
 			t.Errorf("%q, want %q", got, want)
 		} else if strings.Contains(got, "\x1b") {
 			t.Errorf("%q", got)

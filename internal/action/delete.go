@@ -10,40 +10,40 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// DeletionOf is the action that deletes a backup or restore.
-func DeletionOf(kind job.Kind) Name { return Name("delete-" + kind.Word()) }
+// DeletionKind returns the action that deletes a backup or restore.
+func DeletionKind(kind job.Kind) Kind { return Kind("delete-" + kind.Noun()) }
 
-// deletable reads what is to be deleted, which must exist and have ended.
-func (g *gathering) deletable(into any) bool {
-	o, e := g.e.proposal, g.e
+// checkDeletable reads the object to delete into a typed one. The object must exist and have ended.
+func (g *gatherer) checkDeletable(into any) bool {
+	o, e := g.evidence.proposal, g.evidence
 	kind, name, phase := job.Kind(e.Object.GetKind()), e.Object.GetName(), sanitize.String(phaseOf(e.Object))
-	what := kind.Word() + "/" + name
-	ended := velero.TerminalPhase(phase)
-	if g.named(jobKind(kind), name, into, "") == nil {
+	what := kind.Noun() + "/" + name
+	ended := velero.IsTerminalPhase(phase)
+	if g.fetchNamed(jobGVK(kind), name, into, "") == nil {
 		return false
 	}
-	o.ledger.Note(ended, diagnosis.SourceAPI, job.LastWritten(e.Object), "%s is %s", what, orNone(phase))
+	o.facts.AddFact(ended, diagnosis.SourceAPI, job.LastWritten(e.Object), "%s is %s", what, phaseOrNone(phase))
 	switch {
 	case e.Object.GetDeletionTimestamp() != nil:
-		o.refuse(
-			refuse(
+		o.noteRefusal(
+			newRefusal(
 				"A Velero server releases it once its storage location is available; see both with veltui check.",
 				"%s is being deleted%s",
 				what,
-				human.Clause(", held by ", sanitize.String(strings.Join(e.Object.GetFinalizers(), ", "))),
+				human.Prefixed(", held by ", sanitize.String(strings.Join(e.Object.GetFinalizers(), ", "))),
 			),
 		)
 	case !ended && phase != velero.PhaseDeleting:
-		o.refuse(
-			refuse(
+		o.noteRefusal(
+			newRefusal(
 				"Wait until it has ended: veltui wait "+what+"; what does not move: veltui explain "+what,
 				"%s has not ended, and deleting it does not stop it",
 				what,
 			),
 		)
-	case runsOn(e.Object, e.At):
-		o.refuse(
-			refuse(
+	case isStillRunning(e.Object, e.Now):
+		o.noteRefusal(
+			newRefusal(
 				"Try again once Velero no longer writes to it.",
 				"somebody wrote the phase of %s, and Velero goes on with it",
 				what,

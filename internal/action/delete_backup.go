@@ -5,114 +5,112 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"slices"
 	"strings"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"github.com/vmware-tanzu/velero/pkg/label"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-const deletionRequest job.Kind = "DeleteBackupRequest"
+const deletionRequestKind job.Kind = "DeleteBackupRequest"
 
 // backupDeletion is what is known of a backup to delete.
 type backupDeletion struct {
-	velerov1.Backup
-	restores, running []string // of it, and those that may read it now
-	requests          []string // earlier requests
-	volumes           string
-	copies            backupCopies
+	veleroapi.Backup
+	restores, runningRestores []string // all restores of the backup, and those that may read it now
+	earlierRequests           []string // earlier requests to delete the backup
+	volumesText               string
+	copies                    backupCopies
 }
 
-// deleteBackupAction creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3),
-// but under a name that follows from the backup's state: sent twice, or by two people, it is one request.
+// deleteBackupAction creates the same request as `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to
+// 1.18.3), but under a name derived from the backup's state: sent twice, or by two people, it is one request.
 type deleteBackupAction struct{ baseApplicable }
 
-func (deleteBackupAction) name() Name { return DeleteBackup }
+func (deleteBackupAction) actionKind() Kind { return DeleteBackup }
 
-func (deleteBackupAction) verb() verb { return creates }
+func (deleteBackupAction) requestVerb() requestVerb { return verbCreate }
 
 func (deleteBackupAction) refusedTitle() string { return "delete nothing" }
 
-func (deleteBackupAction) marks() marks { return deleted }
+func (deleteBackupAction) annotationPrefix() annotationPrefix { return deletedPrefix }
 
-func (deleteBackupAction) event() string { return "DeletionRequested" }
+func (deleteBackupAction) eventReason() string { return "DeletionRequested" }
 
-func (deleteBackupAction) did(*Plan) string { return "requested its deletion" }
+func (deleteBackupAction) doneText(*Plan) string { return "requested its deletion" }
 
-func (deleteBackupAction) othersDid(*unstructured.Unstructured) string {
+func (deleteBackupAction) doneByOtherText(*unstructured.Unstructured) string {
 	return "requested the same deletion"
 }
 
-func (deleteBackupAction) endedByVelero() bool { return true }
+func (deleteBackupAction) waitsForVelero() bool { return true }
 
-// gather finds what Velero would delete and what it would refuse
+// gatherFacts finds what Velero would delete and what it would refuse to delete
 // (pkg/controller/backup_deletion_controller.go Reconcile; 1.14 to 1.18.3).
-func (deleteBackupAction) gather(g *gathering) {
-	o, e, d := g.e.proposal, g.e, &g.e.proposal.deletion
-	if !g.deletable(&d.Backup) {
+func (deleteBackupAction) gatherFacts(g *gatherer) {
+	o, e, d := g.evidence.proposal, g.evidence, &g.evidence.proposal.deletion
+	if !g.checkDeletable(&d.Backup) {
 		return
 	}
 	origin, why := velero.OriginOf(&d.Backup)
-	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
-	if origin != velero.OriginHere && !o.request.FromAnotherCluster {
-		v := refuse(
+	o.facts.AddFact(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
+	if origin != velero.OriginHere && !o.request.AllowOtherCluster {
+		v := newRefusal(
 			"If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while "+
-				"there are files: kubectl delete "+qualified(job.Backup)+" -n "+g.o.Namespace+" "+d.Name,
+				"there are files: kubectl delete "+qualifiedResource(job.Backup)+" -n "+g.options.Namespace+" "+d.Name,
 			"%s; deleting it may delete another cluster's only copy",
 			why,
 		)
-		v.doubt = origin == velero.OriginUnknown
-		o.refuse(v)
+		v.isInDoubt = origin == velero.OriginUnknown
+		o.noteRefusal(v)
 	}
-	g.ask(
-		func() { g.may("create", deletionRequest) },
-		g.servers,
-		func() { g.usableLocation(d.Spec.StorageLocation, true) },
-		func() { each(g, job.Restore, d.addRestore) },
-		func() { each(g, deletionRequest, d.addRequest) },
-		func() { each(g, job.Backup, d.copies.add) },
+	g.runQueries(
+		func() { g.checkRequestAccess("create", deletionRequestKind) },
+		g.noteServers,
+		func() { g.checkLocationUsable(d.Spec.StorageLocation, true) },
+		func() { addEachOfKind(g, job.Restore, d.addRestore) },
+		func() { addEachOfKind(g, deletionRequestKind, d.addRequest) },
+		func() { addEachOfKind(g, job.Backup, d.copies.addBackup) },
 		g.judgeCopies,
-		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") },
+		func() { d.volumesText = human.Count(len(g.fetchVolumes(job.Backup)), "volume") },
 	)
-	if slices.Sort(d.restores); e.Volumes != Yes {
-		d.volumes = "its volumes, which could not be listed"
+	if slices.Sort(d.restores); e.VolumesListed != Yes {
+		d.volumesText = "its volumes, which could not be listed"
 	}
-	slices.Sort(d.requests)
+	slices.Sort(d.earlierRequests)
 	if e.Location == nil {
-		o.refuse(
-			unknown(
-				mendLocation,
+		o.noteRefusal(
+			refuseUnknown(
+				fixLocationAdvice,
 				"whether Velero can delete from the backup's storage location",
-				cmp.Or(e.LocationWhy, "it names none"),
+				cmp.Or(e.LocationUnchecked, "it names none"),
 			),
 		)
 	}
-	if n := len(d.running); n > 0 {
-		o.refuse(
-			refuse(
+	if n := len(d.runningRestores); n > 0 {
+		o.noteRefusal(
+			newRefusal(
 				"Wait until they have ended: veltui get restores",
 				"%s it: %s",
-				human.Plural(n, "restore reads", "restores read"),
-				human.List(d.running, 5),
+				human.CountForms(n, "restore reads", "restores read"),
+				human.JoinNames(d.runningRestores, 5),
 			),
 		)
 	}
 }
 
-// each reads all objects of a kind. Those that cannot be listed are a reason not to delete.
-func each[O any](g *gathering, kind job.Kind, add func(*gathering, *unstructured.Unstructured, *O)) {
-	raw, why := g.all(kind)
+// addEachOfKind reads all objects of a kind. A kind that cannot be listed is a reason not to delete.
+func addEachOfKind[O any](g *gatherer, kind job.Kind, add func(*gatherer, *unstructured.Unstructured, *O)) {
+	raw, why := g.listVeleroKind(kind)
 	if why != "" {
-		g.e.proposal.refuse(
-			unknown(
-				"Ask for the right to list "+kind.Resource()+" in namespace "+g.o.Namespace+".",
+		g.evidence.proposal.noteRefusal(
+			refuseUnknown(
+				"Ask for the right to list "+kind.Resource()+" in namespace "+g.options.Namespace+".",
 				"what else it deletes",
 				why,
 			),
@@ -121,30 +119,32 @@ func each[O any](g *gathering, kind job.Kind, add func(*gathering, *unstructured
 	}
 	for i := range raw {
 		o := new(O)
-		if _, err := convert(&raw[i], o); err == nil {
+		if _, err := convertObject(&raw[i], o); err == nil {
 			add(g, &raw[i], o)
 		}
 	}
 }
 
-// addRestore: Velero deletes the restores of a backup, and does not ask whether they run.
-func (d *backupDeletion) addRestore(g *gathering, raw *unstructured.Unstructured, r *velerov1.Restore) {
+// addRestore notes a restore of the backup. Velero deletes the restores of a backup without checking whether they
+// run.
+func (d *backupDeletion) addRestore(g *gatherer, raw *unstructured.Unstructured, r *veleroapi.Restore) {
 	s := &r.Spec
-	newest := s.BackupName == "" && s.ScheduleName != "" && s.ScheduleName == d.Labels[velerov1.ScheduleNameLabel]
+	newest := s.BackupName == "" && s.ScheduleName != "" && s.ScheduleName == d.Labels[veleroapi.ScheduleNameLabel]
 	if s.BackupName == d.Name {
 		d.restores = append(d.restores, r.Name)
 	}
-	if (s.BackupName == d.Name || newest) && (!velero.TerminalPhase(string(r.Status.Phase)) || runsOn(raw, g.e.At)) {
-		d.running = append(d.running, r.Name)
+	if (s.BackupName == d.Name || newest) &&
+		(!velero.IsTerminalPhase(string(r.Status.Phase)) || isStillRunning(raw, g.evidence.Now)) {
+		d.runningRestores = append(d.runningRestores, r.Name)
 	}
 }
 
-// confirm reads the backup again, which the request names without its uid, and lists what the consent stands on and the
-// version of the backup does not show. Velero deletes the restores with the backup, also a restore that began after the
-// last look, and does not ask whether it runs; and a copy may be deleted meanwhile, by the same command in another
-// terminal.
-func (deleteBackupAction) confirm(ctx context.Context, x *execution) error {
-	backup, err := x.read(ctx, x.evidence.Object)
+// checkUnchanged reads the backup again, because the request names it without its uid, and lists what the consent
+// rests on and the backup's version does not show. Velero deletes the restores with the backup, also a restore that
+// began after the evidence was gathered, and does not check whether it runs; and a copy may be deleted meanwhile, by
+// the same command in another terminal.
+func (deleteBackupAction) checkUnchanged(ctx context.Context, x *execution) error {
+	backup, err := x.readObject(ctx, x.evidence.Object)
 	switch {
 	case err != nil:
 		return err
@@ -152,44 +152,47 @@ func (deleteBackupAction) confirm(ctx context.Context, x *execution) error {
 		return errChanged
 	}
 	shown, request := &x.evidence.proposal.deletion, x.evidence.proposal.request
-	g := x.regather(ctx, &proposal{request: request, deletion: backupDeletion{Backup: shown.Backup}})
-	now := &g.e.proposal.deletion
-	g.ask(func() { g.usableLocation(shown.Spec.StorageLocation, true) },
-		func() { each(g, job.Restore, now.addRestore) },
-		func() { each(g, deletionRequest, now.addRequest) },
-		func() { each(g, job.Backup, now.copies.add) }, g.judgeCopies)
+	g := x.newGatherer(ctx, &proposal{request: request, deletion: backupDeletion{Backup: shown.Backup}})
+	now := &g.evidence.proposal.deletion
+	g.runQueries(func() { g.checkLocationUsable(shown.Spec.StorageLocation, true) },
+		func() { addEachOfKind(g, job.Restore, now.addRestore) },
+		func() { addEachOfKind(g, deletionRequestKind, now.addRequest) },
+		func() { addEachOfKind(g, job.Backup, now.copies.addBackup) }, g.judgeCopies)
 	slices.Sort(now.restores)
-	slices.Sort(now.requests)
+	slices.Sort(now.earlierRequests)
 	switch {
 	case g.err != nil:
 		return g.err
-	case g.e.proposal.refusal.refusal != "", len(now.running) > 0, !slices.Equal(now.restores, shown.restores),
-		!slices.Equal(now.requests, shown.requests), now.copies.last != shown.copies.last:
+	case g.evidence.proposal.refusal.refusal != "",
+		len(now.runningRestores) > 0,
+		!slices.Equal(now.restores, shown.restores),
+		!slices.Equal(now.earlierRequests, shown.earlierRequests),
+		now.copies.lastCopyOf != shown.copies.lastCopyOf:
 		return errChanged
 	}
 	return nil
 }
 
-// regather returns a gathering that looks again at what a proposal stands on, beside the evidence of the last look.
-func (x *execution) regather(ctx context.Context, again *proposal) *gathering {
+// newGatherer returns a gathering that reads again what a proposal rests on, with the last gathered evidence.
+func (x *execution) newGatherer(ctx context.Context, again *proposal) *gatherer {
 	e := *x.evidence
-	e.At, e.proposal = x.f.o.Now(), again
-	return &gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
+	e.Now, e.proposal = x.engine.options.Now(), again
+	return &gatherer{Engine: x.engine, ctx: ctx, client: x.engine.connection.currentClient(), evidence: &e}
 }
 
-// addRequest: for a day Velero ignores a request that it has begun with, and then drops it.
-func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured, r *velerov1.DeleteBackupRequest) {
+// addRequest notes a request. For a day Velero ignores a request that it has begun to process, and then drops it.
+func (d *backupDeletion) addRequest(g *gatherer, raw *unstructured.Unstructured, r *veleroapi.DeleteBackupRequest) {
 	d.copies.requests = append(d.copies.requests, r)
 	if r.Spec.BackupName != d.Name {
 		return
 	}
-	d.requests = append(d.requests, r.Name)
-	o, s, began := g.e.proposal, g.e.Server, job.LastWritten(raw)
+	d.earlierRequests = append(d.earlierRequests, r.Name)
+	o, s, began := g.evidence.proposal, g.evidence.Server, job.LastWritten(raw)
 	left := s.Visible &&
 		!slices.ContainsFunc(s.Pods, func(p velero.ServerPod) bool { return !p.StartedAt.After(began) })
 	switch phase := string(r.Status.Phase); {
 	case phase == velero.DeletionProcessed:
-		o.ledger.Doubts(
+		o.facts.AddDoubt(
 			diagnosis.SourceAPI,
 			began,
 			"request %s failed, and Velero does not try it again: %s",
@@ -197,35 +200,35 @@ func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured
 			human.Shorten(strings.Join(r.Status.Errors, "; "), 300),
 		)
 	case phase == velero.DeletionInProgress && left:
-		o.ledger.Doubts(
+		o.facts.AddDoubt(
 			diagnosis.SourceAPI,
 			began,
 			"a server that is gone began with request %s, and none goes on with it",
 			r.Name,
 		)
 	default:
-		o.refuse(
-			refuse(
+		o.noteRefusal(
+			newRefusal(
 				"Follow it: veltui get deletions",
 				"its deletion is requested already: %s is %s",
 				r.Name,
-				orNone(phase),
+				phaseOrNone(phase),
 			),
 		)
 	}
 }
 
-func (deleteBackupAction) fill(e *Evidence, p *Plan) bool {
+func (deleteBackupAction) fillPlan(e *Evidence, p *Plan) bool {
 	d := &e.proposal.deletion
-	if d.copies.last != "" && !p.request.LastCopy {
-		return p.refuse(d.refuseLast(p))
+	if d.copies.lastCopyOf != "" && !p.request.AllowLastCopy {
+		return p.applyRefusal(d.refuseLastCopy(p))
 	}
 	p.Title = "delete backup " + p.Name
 	name := strings.TrimRight(p.Name[:min(len(p.Name), 200)], ".-")
-	state := sha256.Sum256([]byte(string(p.UID) + e.Object.GetResourceVersion() + strings.Join(d.requests, " ")))
-	r := bare(jobKind(deletionRequest), p.Namespace, fmt.Sprintf("%s-%x", name, state[:5]))
+	state := sha256.Sum256([]byte(string(p.UID) + e.Object.GetResourceVersion() + strings.Join(d.earlierRequests, " ")))
+	r := newObject(jobGVK(deletionRequestKind), p.Namespace, fmt.Sprintf("%s-%x", name, state[:5]))
 	r.SetLabels(
-		map[string]string{velerov1.BackupNameLabel: label.GetValidName(p.Name), velerov1.BackupUIDLabel: string(p.UID)},
+		map[string]string{veleroapi.BackupNameLabel: veleroapi.ValidLabel(p.Name), veleroapi.BackupUIDLabel: string(p.UID)},
 	)
 	r.Object["spec"] = map[string]any{"backupName": p.Name}
 	p.targets = []*unstructured.Unstructured{r}
@@ -235,7 +238,7 @@ func (deleteBackupAction) fill(e *Evidence, p *Plan) bool {
 		fmt.Sprintf(
 			"have Velero delete its files in storage location %s, the data of %s, and %s",
 			d.Spec.StorageLocation,
-			d.volumes,
+			d.volumesText,
 			human.Count(snapshots, "snapshot"),
 		),
 	}
@@ -245,13 +248,13 @@ func (deleteBackupAction) fill(e *Evidence, p *Plan) bool {
 			fmt.Sprintf(
 				"have Velero delete its %s, with log and results: %s",
 				human.Count(len(d.restores), "restore"),
-				human.List(d.restores, 10),
+				human.JoinNames(d.restores, 10),
 			),
 		)
 	}
-	if d.copies.last != "" {
-		p.Title += ", " + d.copies.last
-		p.Will = append(p.Will, "delete "+d.copies.last+": "+d.copies.loss)
+	if d.copies.lastCopyOf != "" {
+		p.Title += ", " + d.copies.lastCopyOf
+		p.Will = append(p.Will, "delete "+d.copies.lastCopyOf+": "+d.copies.loss)
 	}
 	if origin, why := velero.OriginOf(&d.Backup); origin != velero.OriginHere {
 		p.Will = append(p.Will, "delete it for every cluster that reads that storage location: "+why)
@@ -260,90 +263,92 @@ func (deleteBackupAction) fill(e *Evidence, p *Plan) bool {
 		"protect another backup that takes this name just before Velero looks: the request names no uid",
 		"delete what its restores have restored",
 	}
-	p.Then = []string{
+	p.Afterwards = []string{
 		"Velero deletes one backup at a time, and waits for jobs that use the same repository; nothing brings it back",
 	}
-	p.Commands = veleroCommand(p, "backup", "delete", p.Name, "--confirm")
+	p.Commands = buildVeleroCommand(p, "backup", "delete", p.Name, "--confirm")
 	return true
 }
 
-// misdirected ends an execution whose request is about another backup, which has taken the name. Velero
-// deletes whatever backup has the name when it takes the request
-// (pkg/controller/backup_deletion_controller.go Reconcile, 1.18.3); it drops the request once it has deleted
-// one.
-func (x *execution) misdirected(other, request *unstructured.Unstructured, isOver bool) error {
+// endMisdirected ends an execution whose request now names another backup, which has taken the name. Velero deletes
+// whatever backup has the name when it takes the request (pkg/controller/backup_deletion_controller.go Reconcile,
+// 1.18.3); it drops the request once it has deleted a backup.
+func (x *execution) endMisdirected(other, request *unstructured.Unstructured, isOver bool) error {
 	phase := phaseOf(request)
 	failed, _, _ := unstructured.NestedStringSlice(request.Object, "status", "errors")
 	switch {
 	case isOver:
-		return x.stop(
-			Settled,
+		return x.endExecution(
+			StateSettled,
 			"the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that "+
 				"deletes that one",
-			x.clock(other.GetCreationTimestamp().Time),
+			x.formatTime(other.GetCreationTimestamp().Time),
 			other.GetUID(),
 		)
 	case phase == velero.DeletionProcessed:
-		return x.stop(
-			NoEffect,
+		return x.endExecution(
+			StateNoEffect,
 			"another backup has its name now (uid %s); Velero did not delete it, and does not try again: %s",
 			other.GetUID(),
 			human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500),
 		)
 	}
-	withdraw := x.undoCommand(request.GetNamespace(), []string{"delete", qualified(deletionRequest), request.GetName()})
+	withdraw := x.undoCommand(
+		request.GetNamespace(),
+		[]string{"delete", qualifiedResource(deletionRequestKind), request.GetName()},
+	)
 	if phase == velero.DeletionInProgress {
-		return x.stop(
-			Misdirected,
+		return x.endExecution(
+			StateMisdirected,
 			"another backup has its name now (uid %s, made at %s), and Velero has begun to delete what has the name: "+
 				"it may be THAT one; look at it at once",
 			other.GetUID(),
-			x.clock(other.GetCreationTimestamp().Time),
+			x.formatTime(other.GetCreationTimestamp().Time),
 		)
 	}
-	x.out.Undo = withdraw
-	return x.stop(
-		Misdirected,
+	x.outcome.UndoCommands = withdraw
+	return x.endExecution(
+		StateMisdirected,
 		"another backup has its name now (uid %s, made at %s): Velero will delete THAT one, unless you withdraw the request "+
 			"before Velero takes it",
 		other.GetUID(),
-		x.clock(other.GetCreationTimestamp().Time),
+		x.formatTime(other.GetCreationTimestamp().Time),
 	)
 }
 
-// observe waits until the backup is gone, or its request says why it is not.
-func (deleteBackupAction) observe(ctx context.Context, x *execution, late bool) error {
-	backup, err := x.once(ctx, x.subject)
-	if isGone(err) {
-		return x.stop(Settled, "the %s is deleted", x.plan.Kind.Word())
+// observeEffect waits until the backup is deleted, or its request says why Velero does not delete it.
+func (deleteBackupAction) observeEffect(ctx context.Context, x *execution, late bool) error {
+	backup, err := x.readOnce(ctx, x.observedObject)
+	if isServerNotFound(err) {
+		return x.endExecution(StateSettled, "the %s is deleted", x.plan.Kind.Noun())
 	}
 	if err != nil {
 		return err
 	}
-	x.showPhase(backup)
-	o, err := x.once(ctx, x.plan.targets[0])
-	isOver := isGone(err)
+	x.reportPhase(backup)
+	o, err := x.readOnce(ctx, x.plan.targets[0])
+	isOver := isServerNotFound(err)
 	if isOver {
 		o, err = x.plan.targets[0], nil
 	}
 	if err != nil {
 		return err
 	}
-	if backup.GetUID() != x.subject.GetUID() {
-		return x.misdirected(backup, o, isOver)
+	if backup.GetUID() != x.observedObject.GetUID() {
+		return x.endMisdirected(backup, o, isOver)
 	}
 	switch failed, _, _ := unstructured.NestedStringSlice(o.Object, "status", "errors"); {
 	case len(failed) > 0:
-		return x.stop(
-			NoEffect,
+		return x.endExecution(
+			StateNoEffect,
 			"Velero did not delete it, and does not try again: %s",
 			human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500),
 		)
 	case late && phaseOf(o) == velero.DeletionInProgress:
-		return x.stop(Moving, "Velero is deleting it; follow it with veltui get deletions")
+		return x.endExecution(StatePending, "Velero is deleting it; follow it with veltui get deletions")
 	case late:
-		return x.stop(
-			NoEffect,
+		return x.endExecution(
+			StateNoEffect,
 			"Velero has not begun with the request, or dropped it for another; see veltui get deletions",
 		)
 	}

@@ -14,14 +14,16 @@ const heldByVelero = "restores.velero.io/external-resources-finalizer"
 // deleteRestoreSend deletes a restore that a finalizer holds. Nobody plays Velero.
 var deleteRestoreSend = sendAction{
 	fakeNamespace + "restores/r",
-	deleted,
+	deletedPrefix,
 	fillEnded,
 	true,
 	proposing(DeleteRestore, "Restore", "r", Request{Reason: "no longer needed"}),
 }
 
-func proposing(name Name, kind, of string, r Request) func(context.Context, *Engine) (Plan, error) {
-	return func(ctx context.Context, f *Engine) (Plan, error) { return f.Propose(ctx, name, Named(kind, of), r) }
+func proposing(name Kind, kind, of string, r Request) func(context.Context, *Engine) (Plan, error) {
+	return func(ctx context.Context, f *Engine) (Plan, error) {
+		return f.ProposePlan(ctx, name, NewNamedObject(kind, of), r)
+	}
 }
 
 func fillEnded(o map[string]any, start time.Time, uid string) {
@@ -34,13 +36,13 @@ func fillEnded(o map[string]any, start time.Time, uid string) {
 func deleteBackupSend(t *testing.T) sendAction {
 	a := sendAction{
 		"",
-		deleted,
+		deletedPrefix,
 		fillDeletion,
 		false,
-		proposing(DeleteBackup, "Backup", "source", Request{Reason: "no longer needed", LastCopy: true}),
+		proposing(DeleteBackup, "Backup", "source", Request{Reason: "no longer needed", AllowLastCopy: true}),
 	}
 	p := proposed(t, a, func(*sendBench) {})
-	if !p.Possible() {
+	if !p.IsPossible() {
 		t.Fatalf("no plan: %s", p.Refusal)
 	}
 	a.path = fakeNamespace + "deletebackuprequests/" + p.targets[0].GetName()
@@ -84,7 +86,9 @@ func (b *sendBench) location(mode, phase string) {
 }
 
 // What holds for every write holds for deletions: never twice, never another object, and the journal is always true.
-func TestDeleteRestoreInvariants(t *testing.T) { trySends(t, deleteRestoreSend, sampleOf(41, 599)) }
+func TestDeleteRestoreInvariants(t *testing.T) {
+	trySends(t, deleteRestoreSend, sampleStride(41, 409, 599))
+}
 
 // A restore that no finalizer holds is gone at once: a repeated request finds nothing.
 func TestDeleteUnheldRestoreInvariants(t *testing.T) {
@@ -93,12 +97,12 @@ func TestDeleteUnheldRestoreInvariants(t *testing.T) {
 		fillEnded(o, start, uid)
 		delete(o["metadata"].(map[string]any), "finalizers")
 	}
-	trySends(t, unheld, sampleOf(83, 1201))
+	trySends(t, unheld, sampleStride(83, 829, 1201))
 }
 
 func TestDeleteBackupInvariants(t *testing.T) {
 	a := deleteBackupSend(t)
-	trySends(t, a, sampleOf(41, 599))
+	trySends(t, a, sampleStride(41, 409, 599))
 }
 
 // Velero is faster than the answer: the request is gone and so is the backup. It is not requested again, not even where
@@ -126,7 +130,7 @@ func TestDeletionFasterThanItsAnswer(t *testing.T) {
 				}
 				return response, err
 			}
-			out, _ := engine.Apply(t.Context(), p, false, nil)
+			out, _ := engine.ApplyPlan(t.Context(), p, false, nil)
 			if n := len(
 				b.api.landings(b.path),
 			); n != 1 || out.Sent == NotSent ||
@@ -148,14 +152,14 @@ func TestRequestOfADeletionStays(t *testing.T) {
 			if lose {
 				sendCase{"write", "answer lost", "none", "", "nothing"}.tamper(b)
 			}
-			_, _ = engine.Apply(t.Context(), p, false, nil)
+			_, _ = engine.ApplyPlan(t.Context(), p, false, nil)
 			b.api.tamper = nil
 			open, _, err := UnfinishedAttempts(dir, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range open {
-				if _, err := engine.Settle(t.Context(), &open[i]); err != nil {
+				if _, err := engine.SettleAttempt(t.Context(), &open[i]); err != nil {
 					t.Error(err)
 				}
 			}
@@ -176,7 +180,7 @@ func TestSettleDeletion(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
 		later  func(*sendBench)
-		want   Sent
+		want   SentState
 		known  bool
 	}{
 		"it was deleted": {"very late", func(*sendBench) { time.Sleep(3 * time.Minute) }, Doubtful, true},
@@ -203,19 +207,19 @@ func TestSettleDeletion(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			b.cancel = cancel
 			sendCase{"write", c.answer, "read", "lost", "ctrl+c"}.tamper(b)
-			_, _ = engine.Apply(ctx, p, false, nil)
+			_, _ = engine.ApplyPlan(ctx, p, false, nil)
 			b.api.tamper = nil
 			c.later(b)
 			unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
 			if err != nil || len(unfinished) != 1 ||
-				!strings.Contains(unfinished[0].Describe(time.Now()), "delete restore/r") {
+				!strings.Contains(unfinished[0].FormatSummary(time.Now()), "delete restore/r") {
 				t.Fatalf("%s: %v %v", name, unfinished, err)
 			}
-			if fate, err := engine.Settle(
+			if fate, err := engine.SettleAttempt(
 				t.Context(),
 				&unfinished[0],
 			); err != nil || fate.Sent != c.want ||
-				fate.Known != c.known {
+				fate.IsKnown != c.known {
 				t.Errorf("%s: %+v %v", name, fate, err)
 			}
 		})
@@ -240,15 +244,15 @@ func TestSettleDeletionRequest(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.cancel = cancel
 		sendCase{"write", "very late", "read", "lost", "ctrl+c"}.tamper(b)
-		_, _ = engine.Apply(ctx, p, false, nil)
+		_, _ = engine.ApplyPlan(ctx, p, false, nil)
 		b.api.tamper = nil
 		time.Sleep(3 * time.Minute)
 		unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
 		if err != nil || len(unfinished) != 1 ||
-			!strings.Contains(unfinished[0].Describe(time.Now()), "delete backup/source") {
+			!strings.Contains(unfinished[0].FormatSummary(time.Now()), "delete backup/source") {
 			t.Fatalf("%v %v", unfinished, err)
 		}
-		if fate, err := engine.Settle(t.Context(), &unfinished[0]); err != nil || fate.Sent != Landed || !fate.Known {
+		if fate, err := engine.SettleAttempt(t.Context(), &unfinished[0]); err != nil || fate.Sent != Landed || !fate.IsKnown {
 			t.Errorf("%+v %v", fate, err)
 		}
 	})

@@ -95,7 +95,7 @@ func TestDeleteBackupRefuses(t *testing.T) {
 		"nobody may list deletions": {func(b *sendBench) { b.forbid("deletebackuprequests") }, "cannot tell what else it deletes"},
 		"nobody may list restores":  {func(b *sendBench) { b.forbid("restores") }, "cannot tell what else it deletes"},
 	} {
-		if p := proposed(t, a, c.change); p.Possible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
+		if p := proposed(t, a, c.change); p.IsPossible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
 		}
 	}
@@ -112,12 +112,12 @@ func TestDeleteBackupRefuses(t *testing.T) {
 			t,
 			a,
 			c.change,
-		); !p.Possible() ||
+		); !p.IsPossible() ||
 			!slices.ContainsFunc(
-				p.doubts(),
-				func(d string) bool { return strings.HasPrefix(d, numbers.ReplaceAllString(c.want, "#")) },
+				p.doubtTexts(),
+				func(d string) bool { return strings.HasPrefix(d, numbersPattern.ReplaceAllString(c.want, "#")) },
 			) {
-			t.Errorf("%s: %q %q", name, p.Refusal, p.doubts())
+			t.Errorf("%s: %q %q", name, p.Refusal, p.doubtTexts())
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestDeleteBackupConsequences(t *testing.T) {
 		}
 	}
 	if len(p.Commands) != 1 || !strings.HasPrefix(p.Commands[0], "velero backup delete source --confirm") ||
-		p.Program() != "velero" {
+		p.CommandProgram() != "velero" {
 		t.Errorf("%q", p.Commands)
 	}
 	if got := p.targets[0]; !maps.Equal(
@@ -330,7 +330,7 @@ func TestDeleteBackupCopies(t *testing.T) {
 			a.plan = proposing(DeleteBackup, "Backup", "source", r)
 			return proposed(t, a, change)
 		}
-		p := refused(Request{Marked: []string{"source", "marked"}})
+		p := refused(Request{MarkedBackups: []string{"source", "marked"}})
 		said := func(want string) bool {
 			return slices.ContainsFunc(
 				p.Facts(),
@@ -338,21 +338,21 @@ func TestDeleteBackupCopies(t *testing.T) {
 			)
 		}
 		if copies := c.fact == "" && name != "of other namespaces"; copies {
-			if !p.Possible() || !said("1 other completed backup of schedule nightly: n-2") || says(p.Will, "LAST") {
+			if !p.IsPossible() || !said("1 other completed backup of schedule nightly: n-2") || says(p.Will, "LAST") {
 				t.Errorf("%s: %q %v", name, p.Refusal, p.Facts())
 			}
 			continue
 		}
-		if p.Possible() || !strings.HasPrefix(p.Refusal, "it is the LAST completed backup of schedule nightly: ") ||
+		if p.IsPossible() || !strings.HasPrefix(p.Refusal, "it is the LAST completed backup of schedule nightly: ") ||
 			!strings.Contains(p.Advice, "--last-copy") ||
 			!said(c.fact) {
 			t.Errorf("%s: %q %q %v", name, p.Refusal, p.Advice, p.Facts())
 		}
 		q, ok := p.AcceptLastCopy()
 		if p = refused(
-			Request{Marked: []string{"source", "marked"}, LastCopy: true},
-		); !ok || !p.Possible() || !says(p.Will, "delete the LAST completed backup of schedule nightly: ") ||
-			!q.Same(&p) {
+			Request{MarkedBackups: []string{"source", "marked"}, AllowLastCopy: true},
+		); !ok || !p.IsPossible() || !says(p.Will, "delete the LAST completed backup of schedule nightly: ") ||
+			!q.Equivalent(&p) {
 			t.Errorf("%s, with consent: %q %q, in the dialog %v %q", name, p.Refusal, p.Will, ok, q.Will)
 		}
 	}
@@ -396,7 +396,7 @@ func TestDeleteBackupCopiesOfNamespaces(t *testing.T) {
 		"its deletion began already":     {func(b *sendBench) { b.phase("Deleting") }, false},
 	} {
 		p := proposed(t, a, c.change)
-		if last := strings.HasPrefix(p.Refusal, "it is the LAST "); last != c.last || p.Possible() == c.last {
+		if last := strings.HasPrefix(p.Refusal, "it is the LAST "); last != c.last || p.IsPossible() == c.last {
 			t.Errorf("%s: %q %v", name, p.Refusal, p.Facts())
 		}
 	}
@@ -405,14 +405,14 @@ func TestDeleteBackupCopiesOfNamespaces(t *testing.T) {
 // Backups of another cluster are replaced by that cluster's alone.
 func TestDeleteBackupCopiesOfAnotherCluster(t *testing.T) {
 	a := deleteBackupSend(t)
-	a.plan = proposing(DeleteBackup, "Backup", "source", Request{FromAnotherCluster: true})
+	a.plan = proposing(DeleteBackup, "Backup", "source", Request{AllowOtherCluster: true})
 	for generation, last := range map[int64]bool{1: false, 8: true} {
 		p := proposed(t, a, func(b *sendBench) {
 			b.scheduled()
 			b.source(func(m, _, _ map[string]any) { m["generation"] = int64(1) })
 			b.copyOf("n-2", func(m, _, _ map[string]any) { m["generation"] = generation })
 		})
-		if p.Possible() == last {
+		if p.IsPossible() == last {
 			t.Errorf("generation %d: %q %v", generation, p.Refusal, p.Facts())
 		}
 	}
@@ -429,8 +429,8 @@ func TestDeleteBackupLosesItsCopy(t *testing.T) {
 		b.copyOf("n-2", nil)
 		engine, p := b.planned(t, dir)
 		b.deletionRequest("n-2", "New")
-		outcome, err := engine.Apply(t.Context(), p, false, nil)
-		if outcome.State != Changed || outcome.Sent != NotSent || outcome.Plan.Possible() {
+		outcome, err := engine.ApplyPlan(t.Context(), p, false, nil)
+		if outcome.State != StateChanged || outcome.Sent != NotSent || outcome.Plan.IsPossible() {
 			t.Errorf("%v %v %q: %v", outcome.State, outcome.Sent, outcome.Message, err)
 		}
 	})
@@ -462,9 +462,9 @@ func TestDeleteBackupLosesItsCopyAfterTheDryRun(t *testing.T) {
 				}
 				return response, nil
 			}
-			outcome, _ := engine.Apply(t.Context(), p, false, nil)
+			outcome, _ := engine.ApplyPlan(t.Context(), p, false, nil)
 			requests := len(b.api.landings(a.path))
-			if outcome.State != Changed || outcome.Sent != NotSent || requests > 0 {
+			if outcome.State != StateChanged || outcome.Sent != NotSent || requests > 0 {
 				t.Errorf("%s: %d requests, %v %v %q", name, requests, outcome.State, outcome.Sent, outcome.Message)
 			}
 		})
@@ -475,17 +475,17 @@ func TestDeleteBackupLosesItsCopyAfterTheDryRun(t *testing.T) {
 func TestDeleteBackupOfAnotherCluster(t *testing.T) {
 	a := deleteBackupSend(t)
 	synced := func(b *sendBench) { b.source(func(m, _, _ map[string]any) { m["generation"] = int64(1) }) }
-	a.plan = proposing(DeleteBackup, "Backup", "source", Request{FromAnotherCluster: true, LastCopy: true})
+	a.plan = proposing(DeleteBackup, "Backup", "source", Request{AllowOtherCluster: true, AllowLastCopy: true})
 	if p := proposed(
 		t,
 		a,
 		synced,
-	); !p.Possible() ||
+	); !p.IsPossible() ||
 		!says(p.Will, "for every cluster that reads that storage location") {
 		t.Errorf("%q %q", p.Refusal, p.Will)
 	}
 	// Nothing else is let pass with it.
-	if p := proposed(t, a, func(b *sendBench) { synced(b); b.location("ReadOnly", "Available") }); p.Possible() {
+	if p := proposed(t, a, func(b *sendBench) { synced(b); b.location("ReadOnly", "Available") }); p.IsPossible() {
 		t.Error("from a read-only location")
 	}
 }
@@ -506,7 +506,7 @@ func TestDeleteRestoreRefuses(t *testing.T) {
 		}, "somebody wrote the phase of restore/r, and Velero goes on with it"},
 	} {
 		p := proposed(t, deleteRestoreSend, func(b *sendBench) { b.api.put(b.path, c.change) })
-		if p.Possible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
+		if p.IsPossible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
 		}
 	}
@@ -523,10 +523,10 @@ func TestDeleteRestoreRefuses(t *testing.T) {
 		"no Velero server is running": func(b *sendBench) { b.api.delete("/api/v1/namespaces/velero/pods/velero-0") },
 	} {
 		p := proposed(t, deleteRestoreSend, change)
-		if !p.Possible() ||
-			!slices.ContainsFunc(p.doubts(), func(d string) bool { return strings.HasPrefix(d, want) }) ||
+		if !p.IsPossible() ||
+			!slices.ContainsFunc(p.doubtTexts(), func(d string) bool { return strings.HasPrefix(d, want) }) ||
 			!says(p.WillNot, "the objects and their data stay") {
-			t.Errorf("%s: %q %q", want, p.Refusal, p.doubts())
+			t.Errorf("%s: %q %q", want, p.Refusal, p.doubtTexts())
 		}
 	}
 }

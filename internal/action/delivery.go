@@ -15,72 +15,73 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// delivery is what is known of all requests for a write: of its dry run, which something in between may turn into a
-// write, and of those for good.
+// delivery is what is known of all requests for one write: of its dry run, which something on the way may turn into a
+// real write, and of the real requests.
 type delivery struct {
 	write
-	// open: a request had no answer that excludes the write, which may land until it is settled.
-	open bool
-	// unseen: a precondition failed, or what was to be deleted is gone, perhaps because a proxy repeated a
-	// request that was carried out; or a dry run was rejected, perhaps by what has also dropped dryRun. The
-	// object was not read since.
-	unseen bool
-	// missing: the last answer was that there is no such object.
-	missing bool
-	altered string                     // how an answer differs from the request, empty without one
-	after   *unstructured.Unstructured // the object as the write left it
-	landed  bool
-	// accepted is what a request for good was answered with that says of a deletion that it was carried out, and is
-	// no proof: an object that no finalizer holds is gone, and a dry run has the same answer.
-	accepted *unstructured.Unstructured
-	forGood  bool // more than dry runs were sent
-	// sent is when the first dry run or the last request for good was sent, by the API server's clock, and only
-	// the same if the last of them failed a precondition and no other may have landed; else zero.
-	sent, only time.Time
-	host       string // where the last dry run was sent
+	// mayLand is true while a request has no answer that excludes the write, which may still land until it is settled.
+	mayLand bool
+	// needsReading is true if a precondition failed, or the object to delete no longer exists, perhaps because a proxy
+	// repeated a request that was carried out; or if a dry run was rejected, perhaps because something dropped dryRunOnly.
+	// The object has not been read since.
+	needsReading bool
+	// wasNotFound is true if the last answer was that there is no such object.
+	wasNotFound  bool
+	alteration   string                     // how an answer differs from the request, empty without one
+	landedObject *unstructured.Unstructured // the object as the write left it
+	hasLanded    bool
+	// acceptedAnswer is the answer to a real request that says that a deletion was carried out, but does not prove it:
+	// an object without finalizers is gone at once, and a dry run has the same answer.
+	acceptedAnswer  *unstructured.Unstructured
+	realRequestSent bool // more than dry runs were sent
+	// sentAt is when the first dry run or the last real request was sent, by the API server's clock. onlySentAt is the
+	// same time if that last request failed a precondition and no other request may have landed; otherwise zero.
+	sentAt, onlySentAt time.Time
+	host               string // where the last dry run was sent
 }
 
-// dryRunMargin is how far the API server's clock may be misjudged where a dry run is concerned: for an error to matter,
-// the dry run would have to be carried out, and repeated.
+// dryRunMargin is how far the API server's clock may be misjudged for dry runs: for an error to matter, the dry run
+// would have to be carried out, and repeated.
 const dryRunMargin = 2 * time.Second
 
-func (d *delivery) state() Sent {
+func (d *delivery) sentState() SentState {
 	switch {
-	case d.landed:
+	case d.hasLanded:
 		return Landed
-	case d.open, d.unseen:
+	case d.mayLand, d.needsReading:
 		return Doubtful
 	}
 	return NotSent
 }
 
-func (d *delivery) land(after *unstructured.Unstructured) {
-	d.landed, d.after = true, after
+func (d *delivery) markLanded(after *unstructured.Unstructured) {
+	d.hasLanded, d.landedObject = true, after
 }
 
-func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
-	found := d.find(now)
+func (d *delivery) settleUnread(now *unstructured.Unstructured) writeFate {
+	found := d.judgeFate(now)
 	margin := time.Duration(velero.ClockMargin)
-	if !d.forGood {
+	if !d.realRequestSent {
 		margin = dryRunMargin
 	}
-	if found == obscured && d.unseen && d.excludes(now, d.only, margin) {
-		found = taken
+	if found == fateObscured && d.needsReading && d.excludesOwnWrite(now, d.onlySentAt, margin) {
+		found = fateNameTaken
 	}
 	switch {
-	case !d.forGood && !d.isDeletion() && (d.isSame(now) || d.missing && now == nil || !d.only.IsZero()):
-		// Else the dry run would have to be repeated, or its answer changed, and then hidden by a third hand. A conflict is
-		// a definite answer to the only request.
-		d.unseen = false
-	case found != obscured && now != nil: // else what was there is gone, and may have been ours
-		d.unseen = false
+	case !d.realRequestSent && !d.isDeletion() &&
+		(d.isSameObject(now) || d.wasNotFound && now == nil || !d.onlySentAt.IsZero()):
+		// Otherwise the dry run would have to be repeated, or its answer changed, and then hidden by a third party. A
+		// conflict is a definite answer to the only request.
+		d.needsReading = false
+	case found != fateObscured && now != nil: // otherwise the object no longer exists, and may have been ours
+		d.needsReading = false
 	}
 	return found
 }
 
-// isSame reports whether an object is the one that was to be written, or to be created, and no other of its name.
-func (d *delivery) isSame(now *unstructured.Unstructured) bool {
-	uid := d.object().GetUID()
+// isSameObject reports whether now is the object to be written or created, and not another object of the same name.
+func (d *delivery) isSameObject(now *unstructured.Unstructured) bool {
+	uid := d.targetObject().GetUID()
 	return uid == "" || now != nil && now.GetUID() == uid
 }
 
@@ -89,76 +90,79 @@ func (d *delivery) isDeletion() bool {
 	return deletes
 }
 
-// fail notes the error of a request.
-func (d *delivery) fail(r *reply, creates bool) {
-	d.only = time.Time{}
+// noteFailure records the error of a request.
+func (d *delivery) noteFailure(r *reply, creates bool) {
+	d.onlySentAt = time.Time{}
 	// A patch with another uid is invalid: the uid cannot be changed.
 	failedPrecondition := r.code == http.StatusConflict || r.code == http.StatusUnprocessableEntity
-	if !d.open && failedPrecondition && r.excludes() {
-		d.only = d.sent
+	if !d.mayLand && failedPrecondition && r.excludesWrite() {
+		d.onlySentAt = d.sentAt
 	}
-	d.open = d.open || !r.excludes()
-	d.missing = apierrors.IsNotFound(r.err)
-	// The answer to a request that a proxy repeats is that to the last.
-	d.unseen = apierrors.IsAlreadyExists(r.err) || d.isDeletion() && apierrors.IsNotFound(r.err) ||
+	d.mayLand = d.mayLand || !r.excludesWrite()
+	d.wasNotFound = apierrors.IsNotFound(r.err)
+	// If a proxy repeats a request, the answer is that to the last repetition.
+	d.needsReading = apierrors.IsAlreadyExists(r.err) || d.isDeletion() && apierrors.IsNotFound(r.err) ||
 		!creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
 }
 
-// errAltered means that the API server accepted a write and answered with something else than was requested.
+// errAltered means that the API server accepted a write but answered with something other than was requested.
 var errAltered = errors.New("the API server answered with something else than was requested")
 
-// deliver sends a write until it lands. x.out.Sent then says what is proven of it and of those before it.
-func (x *execution) deliver(ctx context.Context, d *delivery) error {
-	defer x.update()
-	if err := x.note("send", d.write); err != nil {
+// deliverWrite sends a write until it lands. x.outcome.Sent then says what is proven of this write and of those
+// before it.
+func (x *execution) deliverWrite(ctx context.Context, d *delivery) error {
+	defer x.updateSent()
+	if err := x.recordEvent("send", d.write); err != nil {
 		return err
 	}
-	o := x.retrying()
-	o.AttemptTimeout = gatherAttempt(x.f.o) + attemptTimeout(x.f.o)
-	return retry.PatchResourceWithRetries(ctx, o, &guardedWrite{guardedDelivery{x, d}}, x.retriable)
+	o := x.retryOptions()
+	o.AttemptTimeout = gatherAttemptTimeout(x.engine.options) + attemptTimeout(x.engine.options)
+	return retry.PatchResourceWithRetries(ctx, o, &guardedWrite{guardedDelivery{x, d}}, x.isRetriable)
 }
 
-// guardedDelivery is what a dry run and a request for good have in common as a [retry.GuardedPatch].
+// guardedDelivery has the methods of [retry.GuardedPatch] that a dry run and a real request share.
 type guardedDelivery struct {
-	x *execution
-	d *delivery
+	execution *execution
+	delivery  *delivery
 }
 
-func (g *guardedDelivery) Unsettled() bool { return g.d.open }
+func (g *guardedDelivery) Unsettled() bool { return g.delivery.mayLand }
 
 func (g *guardedDelivery) ReadBack(ctx context.Context) (landed bool, err error) {
-	defer g.x.update()
-	err = g.x.resolve(ctx, g.d)
-	return g.d.landed, err
+	defer g.execution.updateSent()
+	err = g.execution.readUnansweredTarget(ctx, g.delivery)
+	return g.delivery.hasLanded, err
 }
 
-// settle finds out, for as long as patience, what became of requests that are in doubt.
-func (g *guardedDelivery) settle(ctx context.Context, err error, patience time.Duration) error {
-	if g.d.state() != Doubtful {
+// settleDelivery finds out, for at most patience, what became of requests that are in doubt.
+func (g *guardedDelivery) settleDelivery(ctx context.Context, err error, patience time.Duration) error {
+	if g.delivery.sentState() != Doubtful {
 		return err
 	}
-	return g.x.settle(ctx, g.d, err, patience)
+	return g.execution.settleDelivery(ctx, g.delivery, err, patience)
 }
 
-// guardedWrite sends a delivery's write for good.
+// guardedWrite sends a delivery's write as a real request.
 type guardedWrite struct{ guardedDelivery }
 
-func (g *guardedWrite) Confirm(ctx context.Context) error { return g.x.confirm(ctx) }
+func (g *guardedWrite) CheckBeforeSend(ctx context.Context) error {
+	return g.execution.confirmWrite(ctx)
+}
 
 func (g *guardedWrite) Send(ctx context.Context) error {
-	defer g.x.update()
-	return g.x.sendOnce(ctx, g.d)
+	defer g.execution.updateSent()
+	return g.execution.sendOnce(ctx, g.delivery)
 }
 
 func (g *guardedWrite) Settle(ctx context.Context, err error) error {
-	return g.settle(ctx, err, g.x.f.o.Observe)
+	return g.settleDelivery(ctx, err, g.execution.engine.options.ObserveFor)
 }
 
-// update keeps the outcome true of what has been proven of all writes.
-func (x *execution) update() {
+// updateSent sets the outcome to what has been proven of all writes.
+func (x *execution) updateSent() {
 	landed, doubtful := 0, false
 	for _, d := range x.deliveries {
-		switch d.state() {
+		switch d.sentState() {
 		case Landed:
 			landed++
 		case Doubtful:
@@ -167,120 +171,121 @@ func (x *execution) update() {
 	}
 	switch {
 	case doubtful:
-		x.out.Sent = Doubtful
+		x.outcome.Sent = Doubtful
 	case landed == 0:
-		x.out.Sent = NotSent
+		x.outcome.Sent = NotSent
 	case landed < len(x.deliveries):
-		x.out.Sent = Partly
+		x.outcome.Sent = PartlyLanded
 	default:
-		x.out.Sent = Landed
+		x.outcome.Sent = Landed
 	}
 }
 
-// sendOnce sends a write for good, and checks the answer.
+// sendOnce sends a write as a real request, and checks the answer.
 func (x *execution) sendOnce(ctx context.Context, d *delivery) error {
-	d.sent, d.forGood = x.serverTime(), true
-	r := x.f.writer.send(ctx, d.write, false)
-	x.host = r.host
+	d.sentAt, d.realRequestSent = x.serverTime(), true
+	r := x.engine.writer.sendWrite(ctx, d.write, false)
+	x.lastHost = r.host
 	if r.err != nil {
-		d.fail(&r, x.action.verb() == creates)
+		d.noteFailure(&r, x.action.requestVerb() == verbCreate)
 		return r.err
 	}
-	if d.altered = d.verify(r.object, false); d.altered != "" {
-		d.open = true
+	if d.alteration = d.verifyAnswer(r.object, false); d.alteration != "" {
+		d.mayLand = true
 		return errAltered
 	}
 	if d.isDeletion() && r.object.GetResourceVersion() == "" {
-		d.accepted, d.open = r.object, true
+		d.acceptedAnswer, d.mayLand = r.object, true
 		return x.confirmDeletion(ctx, d)
 	}
-	d.land(r.object)
+	d.markLanded(r.object)
 	return nil
 }
 
-// confirmDeletion reads what became of a deletion that was accepted.
+// confirmDeletion reads the object after a deletion that was accepted.
 func (x *execution) confirmDeletion(ctx context.Context, d *delivery) error {
-	now, err := x.read(ctx, d.object())
+	now, err := x.readObject(ctx, d.targetObject())
 	switch {
 	case err != nil:
 		return err
-	case isDeleted(d.object(), now):
-		d.land(d.accepted)
+	case isDeleted(d.targetObject(), now):
+		d.markLanded(d.acceptedAnswer)
 		return nil
 	}
-	d.altered = "leave the object as it is"
+	d.alteration = "leave the object as it is"
 	return errAltered
 }
 
-// resolve reads what became of sends without an answer. Its error: none can land any more, or nothing could be read.
-func (x *execution) resolve(ctx context.Context, d *delivery) error {
-	if d.accepted != nil {
+// readUnansweredTarget reads the object after requests without an answer. An error means that no request can land any
+// more, or that nothing could be read.
+func (x *execution) readUnansweredTarget(ctx context.Context, d *delivery) error {
+	if d.acceptedAnswer != nil {
 		return x.confirmDeletion(ctx, d)
 	}
-	now, err := x.read(ctx, d.object())
+	now, err := x.readObject(ctx, d.targetObject())
 	if err != nil {
 		return err
 	}
-	switch d.settleUnseen(now) {
-	case landed:
-		if d.altered == "" || d.verify(now, false) == "" {
-			d.land(now)
+	switch d.settleUnread(now) {
+	case fateLanded:
+		if d.alteration == "" || d.verifyAnswer(now, false) == "" {
+			d.markLanded(now)
 			return nil
 		}
 		return errAltered
-	case lost:
-		d.open = d.altered != "" // an answer of success excludes nothing
+	case fateLost:
+		d.mayLand = d.alteration != "" // a successful answer excludes nothing
 		return errChanged
-	case obscured, taken:
+	case fateObscured, fateNameTaken:
 		return errChanged
 	}
 	return nil
 }
 
-// read reads an object of the cluster that was shown, nil if it does not exist.
-func (x *execution) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := x.f.access.Check(ctx); err != nil {
+// readObject reads an object of the cluster shown to the user, nil if it does not exist.
+func (x *execution) readObject(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := x.engine.connection.CheckCluster(ctx); err != nil {
 		return nil, err
 	}
-	now, err := x.f.read(ctx, o)
-	if isGone(err) {
+	now, err := x.engine.readObject(ctx, o)
+	if isServerNotFound(err) {
 		return nil, nil
 	}
 	return now, err
 }
 
-// isGone reports a NotFound of the API server's own; a proxy's page says nothing.
-func isGone(err error) bool { return apierrors.IsNotFound(err) && retry.Excludes(err) }
+// isServerNotFound reports whether err is a NotFound of the API server itself; a proxy's page proves nothing.
+func isServerNotFound(err error) bool { return apierrors.IsNotFound(err) && retry.ProvesRejected(err) }
 
-// settle finds out what became of a write whose attempts have ended with cause. A lost send may still be on its way,
-// so it watches the object for that long; after an interruption or the deadline it reads it once. It returns the error
-// that the write ends with, which no longer matters if it has landed.
-func (x *execution) settle(ctx context.Context, d *delivery, cause error, patience time.Duration) error {
-	if errors.Is(cause, errChanged) || errors.Is(cause, errStop) {
-		return cause // it can no longer land, or that it may is part of the outcome
+// settleDelivery finds out what became of a write whose attempts have ended with cause. A lost request may still be
+// on its way, so it watches the object for at most patience; after an interruption or the deadline it reads the
+// object once. It returns the error that the write ends with, which no longer matters if the write has landed.
+func (x *execution) settleDelivery(ctx context.Context, d *delivery, cause error, patience time.Duration) error {
+	if errors.Is(cause, errChanged) || errors.Is(cause, errExecutionEnded) {
+		return cause // the write can no longer land, or its doubt is part of the outcome
 	}
 	var over *retry.DeadlineError
 	if ctx.Err() != nil || errors.As(cause, &over) {
 		patience = 0
 	}
-	ends := x.f.o.Now().Add(patience)
+	ends := x.engine.options.Now().Add(patience)
 	for {
-		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
-		err := x.resolve(once, d)
+		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalReadTimeout)
+		err := x.readUnansweredTarget(once, d)
 		cancel()
 		switch {
-		case d.landed:
+		case d.hasLanded:
 			return nil
 		case errors.Is(err, errChanged) && ctx.Err() == nil:
 			return errChanged
 		case errors.Is(err, errChanged),
 			errors.Is(cause, errAltered),
 			ctx.Err() != nil,
-			d.state() != Doubtful,
-			retry.Elapsed(ends, x.f.o.Now()) >= 0:
+			d.sentState() != Doubtful,
+			retry.Elapsed(ends, x.engine.options.Now()) >= 0:
 			return cause
 		}
-		retry.Sleep(ctx, x.f.o.Poll)
+		retry.SleepContext(ctx, x.engine.options.PollInterval)
 	}
 }
 
@@ -289,21 +294,21 @@ type reply struct {
 	err       error
 	host      string // where the request went
 	code      int    // the answer's status, zero without one
-	connected bool   // true once there was a connection to send it over
+	connected bool   // true once there was a connection for the request
 }
 
-func (r *reply) excludes() bool {
-	if retry.Excludes(r.err) {
+func (r *reply) excludesWrite() bool {
+	if retry.ProvesRejected(r.err) {
 		var status apierrors.APIStatus
 		// Without a code the transport has compared both (session.OneAttempt).
 		return errors.As(r.err, &status) && (r.code == 0 || int(status.Status().Code) == r.code)
 	}
-	return !r.connected && retry.Unsent(r.err)
+	return !r.connected && retry.IsUnsent(r.err)
 }
 
-func (w *writer) send(ctx context.Context, one write, dryRun bool) reply {
+func (w *writer) sendWrite(ctx context.Context, one write, dryRun bool) reply {
 	var r reply
-	ctx, cancel := context.WithTimeout(ctx, w.access.timeout)
+	ctx, cancel := context.WithTimeout(ctx, w.connection.timeout)
 	defer cancel()
 	ctx = httptrace.WithClientTrace(
 		ctx,
@@ -314,48 +319,49 @@ func (w *writer) send(ctx context.Context, one write, dryRun bool) reply {
 	if dryRun {
 		only = []string{metav1.DryRunAll}
 	}
-	r.object, r.err = one.send(ctx, w.access.get(), only)
+	r.object, r.err = one.sendRequest(ctx, w.connection.currentClient(), only)
 	return r
 }
 
-const maxEvidenceAge = 10 * time.Second // how long after the end of a look its plan may be acted on
+// maxEvidenceAge is how long after its evidence was gathered a plan may be acted on.
+const maxEvidenceAge = 10 * time.Second
 
-// confirm checks before each send that the cluster is the same and the evidence fresh.
-func (x *execution) confirm(ctx context.Context) error {
-	if err := x.f.access.Check(ctx); err != nil {
+// confirmWrite checks before each send that the cluster is the same and the evidence fresh.
+func (x *execution) confirmWrite(ctx context.Context) error {
+	if err := x.engine.connection.CheckCluster(ctx); err != nil {
 		return err
 	}
-	if x.sent > 0 { // the credentials may have been renewed while the write before was settled
+	if x.landedCount > 0 { // the credentials may have been renewed while the previous write was settled
 		if err := x.checkUser(ctx); err != nil {
 			return err
 		}
 	}
-	if retry.Elapsed(x.looked, x.f.o.Now()) > maxEvidenceAge {
-		if err := x.lookOnce(ctx); err != nil {
+	if retry.Elapsed(x.lastGathered, x.engine.options.Now()) > maxEvidenceAge {
+		if err := x.recheckPlanOnce(ctx); err != nil {
 			return err
 		}
 	}
-	return x.action.confirm(ctx, x)
+	return x.action.checkUnchanged(ctx, x)
 }
 
-// once reads a resource of the cluster that was shown in one attempt.
-func (x *execution) once(
+// readOnce reads a resource of the cluster shown to the user, in one attempt.
+func (x *execution) readOnce(
 	ctx context.Context,
 	seen *unstructured.Unstructured,
 ) (o *unstructured.Unstructured, err error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(x.f.o))
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(x.engine.options))
 	defer cancel()
 	read := func() error {
-		if err := x.f.access.Check(ctx); err != nil {
+		if err := x.engine.connection.CheckCluster(ctx); err != nil {
 			return err
 		}
-		o, err = x.f.read(ctx, seen)
+		o, err = x.engine.readObject(ctx, seen)
 		return err
 	}
 	if err := read(); retry.Classify(err) != retry.Unauthorized {
 		return o, err
 	}
-	if err := x.refresh(ctx); err != nil {
+	if err := x.refreshConnection(ctx); err != nil {
 		return nil, err
 	}
 	err = read()

@@ -1,14 +1,14 @@
-// Package action holds everything that veltui may do to a Backup or Restore that does not move, from evidence
-// to outcome.
+// Package action holds everything that veltui may do to a Backup or Restore that does not progress, from evidence to
+// outcome.
 //
-// [Engine.Gather] collects evidence, [Plans] turns it into plans or refusals (pure functions), and
-// [Engine.Apply] applies one of them: it gathers again, makes a dry run, sends guarded JSON patches and
-// observes what follows. Each action is a type in a file of its own, such as finalize.go, with its line in
-// actions: an applicable one is carried out, any other only advised. The rules are those of Velero's own code:
-// what its server marks at its start (pkg/cmd/server/server.go), what its finalizers take for granted
+// [Engine.GatherEvidence] collects evidence, [BuildPlans] turns it into plans or refusals (pure functions), and
+// [Engine.ApplyPlan] applies one of them: it gathers again, makes a dry run, sends guarded requests and observes
+// what follows. Each action is a type in a file of its own, such as finalize.go, with a line in allActions: an
+// applicable action is carried out, any other only advised. The rules are those of Velero's own code: what its server
+// marks at its start (pkg/cmd/server/server.go), what its finalizers take for granted
 // (pkg/controller/{backup,restore}_finalizer_controller.go), and what its backup sync deletes
 // (backup_sync_controller.go).
 //
-// Each patch tests uid, resourceVersion and phase: nothing is ever written over a state that was not seen.
+// Each patch tests uid, resourceVersion and phase: nothing is ever written over a state that the user was not shown.
 // docs/dev/invariants.md lists what no plan may ever do.
 package action

@@ -12,69 +12,77 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// errDryRunUnanswered means that a dry run was accepted, and that an earlier request for the same has no answer.
+// errDryRunUnanswered means that a dry run was accepted, but an earlier dry run of the same write has no answer.
 var errDryRunUnanswered = errors.New("the API server accepts it, but an earlier dry run had no answer")
 
-// check lets the API server judge every write before the first is sent. A dry run is no promise: a proxy may drop the
-// parameter. Each answer is held against what a dry run answers, and one that was carried out ends the execution.
-func (x *execution) check(ctx context.Context) error {
-	x.enter(StepDryRun)
+// runDryRuns lets the API server check every write before the first is sent. A dry run is no guarantee: a proxy may
+// drop the parameter. Each answer is compared with that of a dry run, and a dry run that was carried out ends the
+// execution.
+func (x *execution) runDryRuns(ctx context.Context) error {
+	x.enterStep(StepDryRun)
 	for _, d := range x.deliveries {
 		if err := x.checkWrite(ctx, d); err != nil {
 			return err
 		}
 	}
 	switch {
-	case !x.dryRun:
+	case !x.dryRunOnly:
 		return nil
-	case x.out.Sent != NotSent:
+	case x.outcome.Sent != NotSent:
 		return errDryRunUnanswered
 	}
-	return x.stop(Checked, "the API server accepts %s; nothing was written", x.request())
+	return x.endExecution(StateChecked, "the API server accepts %s; nothing was written", x.requestNoun())
 }
 
 func (x *execution) checkWrite(ctx context.Context, d *delivery) error {
 	answer, err := x.dryRunWrite(ctx, d)
-	if err == nil && !d.landed && !d.stored(answer) && d.isAbout(answer) {
+	if err == nil && !d.hasLanded && !d.isStored(answer) && d.isAboutTarget(answer) {
 		if err := x.readAfterDryRun(ctx, d); err != nil {
 			return err
 		}
 	}
-	if err != nil && !d.landed {
-		err = x.sortDryRun(ctx, d, err)
+	if err != nil && !d.hasLanded {
+		err = x.classifyDryRun(ctx, d, err)
 	}
 	switch {
-	case d.landed:
-		return x.carriedOut(d)
+	case d.hasLanded:
+		return x.endDryRunCarriedOut(d)
 	case err != nil:
 		return err
-	case d.stored(answer) || !d.isAbout(answer):
-		return x.storedByDryRun(d, answer)
+	case d.isStored(answer) || !d.isAboutTarget(answer):
+		return x.endStoredByDryRun(d, answer)
 	}
-	if wrong := d.verify(answer, true); wrong != "" {
-		return x.stop(Refused, "the API server would accept %s but %s; %s", x.request(), wrong, x.nothing())
+	if wrong := d.verifyAnswer(answer, true); wrong != "" {
+		return x.endExecution(
+			StateRefused,
+			"the API server would accept %s but %s; %s",
+			x.requestNoun(),
+			wrong,
+			x.writtenText(),
+		)
 	}
-	if doubt := x.writerDoubt(d.write, answer); doubt != "" {
-		return x.stop(Refused, "%s; %s", doubt, x.nothing())
+	if doubt := x.writerClockDoubt(d.write, answer); doubt != "" {
+		return x.endExecution(StateRefused, "%s; %s", doubt, x.writtenText())
 	}
 	return nil
 }
 
-// isAbout reports whether an answer is about the object of the request: another one proves nothing.
-func (d *delivery) isAbout(answer *unstructured.Unstructured) bool {
-	o := d.object()
+// isAboutTarget reports whether an answer is about the object of the request: any other answer proves nothing.
+func (d *delivery) isAboutTarget(answer *unstructured.Unstructured) bool {
+	o := d.targetObject()
 	return answer.GetName() == o.GetName() && answer.GetKind() == o.GetKind() &&
 		(o.GetUID() == "" || answer.GetUID() == o.GetUID())
 }
 
-// dryRunWrite has the API server check a write. If no answer tells what became of that, the object does, or nothing.
+// dryRunWrite has the API server check a write. Without a definite answer, only the object itself may show what
+// became of the dry run.
 func (x *execution) dryRunWrite(ctx context.Context, d *delivery) (answer *unstructured.Unstructured, err error) {
-	defer x.update()
-	if err := x.note("check", d.write); err != nil {
+	defer x.updateSent()
+	if err := x.recordEvent("check", d.write); err != nil {
 		return nil, err
 	}
 	dryRun := &guardedDryRun{guardedDelivery: guardedDelivery{x, d}}
-	err = retry.PatchResourceWithRetries(ctx, x.retrying(), dryRun, x.retriable)
+	err = retry.PatchResourceWithRetries(ctx, x.retryOptions(), dryRun, x.isRetriable)
 	return dryRun.answer, err
 }
 
@@ -84,177 +92,191 @@ type guardedDryRun struct {
 	answer *unstructured.Unstructured // nil without one
 }
 
-func (g *guardedDryRun) Confirm(ctx context.Context) error { return g.x.f.access.Check(ctx) }
+func (g *guardedDryRun) CheckBeforeSend(ctx context.Context) error {
+	return g.execution.engine.connection.CheckCluster(ctx)
+}
 
 func (g *guardedDryRun) Send(ctx context.Context) (err error) {
-	defer g.x.update()
-	g.answer, err = g.x.sendDryRun(ctx, g.d)
+	defer g.execution.updateSent()
+	g.answer, err = g.execution.sendDryRun(ctx, g.delivery)
 	return err
 }
 
-func (g *guardedDryRun) Settle(ctx context.Context, err error) error { return g.settle(ctx, err, 0) }
+func (g *guardedDryRun) Settle(ctx context.Context, err error) error {
+	return g.settleDelivery(ctx, err, 0)
+}
 
 func (x *execution) sendDryRun(ctx context.Context, d *delivery) (*unstructured.Unstructured, error) {
-	isFirst := d.sent.IsZero()
+	isFirst := d.sentAt.IsZero()
 	if isFirst {
-		d.sent = x.serverTime()
+		d.sentAt = x.serverTime()
 	}
-	r := x.f.writer.send(ctx, d.write, true)
+	r := x.engine.writer.sendWrite(ctx, d.write, true)
 	d.host = r.host
-	if isFirst && !r.connected && retry.Unsent(r.err) {
-		d.sent = time.Time{}
+	if isFirst && !r.connected && retry.IsUnsent(r.err) {
+		d.sentAt = time.Time{}
 	}
 	if r.err != nil {
-		wasUnseen := d.unseen
-		d.fail(&r, x.action.verb() == creates)
-		d.unseen = d.unseen || wasUnseen || retry.Excludes(r.err) && !apierrors.IsUnauthorized(r.err)
+		wasUnseen := d.needsReading
+		d.noteFailure(&r, x.action.requestVerb() == verbCreate)
+		d.needsReading = d.needsReading || wasUnseen || retry.ProvesRejected(r.err) && !apierrors.IsUnauthorized(r.err)
 		return nil, r.err
 	}
 	return r.object, nil
 }
 
-// sortDryRun sorts the error of a dry run. What was to be deleted and is gone after a dry run without an
-// answer may have been deleted by that.
-func (x *execution) sortDryRun(ctx context.Context, d *delivery, err error) error {
-	if d.isDeletion() && d.state() == Doubtful && (errors.Is(err, errChanged) || apierrors.IsNotFound(err)) {
-		return x.maybeDeleted(d)
+// classifyDryRun sorts the error of a dry run. If the object to delete no longer exists after a dry run without an
+// answer, that dry run may have deleted it.
+func (x *execution) classifyDryRun(ctx context.Context, d *delivery, err error) error {
+	if d.isDeletion() && d.sentState() == Doubtful && (errors.Is(err, errChanged) || apierrors.IsNotFound(err)) {
+		return x.endMaybeDeleted(d)
 	}
-	return x.sortAnswer(ctx, d, err)
+	return x.classifyAnswer(ctx, d, err)
 }
 
-// storedByDryRun ends an execution whose dry run was answered with an object as it is stored.
-func (x *execution) storedByDryRun(d *delivery, answer *unstructured.Unstructured) error {
-	wrong := d.verify(answer, false)
-	switch isOurs := d.isAbout(answer) && d.ours(answer); {
+// endStoredByDryRun ends an execution whose dry run was answered with a stored object.
+func (x *execution) endStoredByDryRun(d *delivery, answer *unstructured.Unstructured) error {
+	wrong := d.verifyAnswer(answer, false)
+	switch isOurs := d.isAboutTarget(answer) && d.isOwnAnswer(answer); {
 	case isOurs && wrong == "":
-		d.land(answer)
+		d.markLanded(answer)
 	case isOurs:
-		d.open, d.altered, d.after = true, wrong, answer
+		d.mayLand, d.alteration, d.landedObject = true, wrong, answer
 	default:
-		d.open = true
-		x.update()
-		return x.stop(
-			Altered,
+		d.mayLand = true
+		x.updateSent()
+		return x.endExecution(
+			StateAltered,
 			"the answer to the dry run is no dry run's: version %q of %s %s, without veltui's mark; %s",
 			answer.GetResourceVersion(),
 			answer.GetKind(),
 			answer.GetName(),
-			x.nothing(),
+			x.writtenText(),
 		)
 	}
-	return x.carriedOut(d)
+	return x.endDryRunCarriedOut(d)
 }
 
-// readAfterDryRun reads the object after a dry run whose answer says that nothing was written: what drops dryRun may
-// change the answer, too, and unless a finalizer holds an object, the answer to a deletion is the same whether that was
-// carried out or not. Where the answer is an error, settle reads the object.
+// readAfterDryRun reads the object after a dry run whose answer says that nothing was written: whatever drops
+// dryRunOnly may change the answer, too, and for an object without finalizers, the answer to a deletion is the same
+// whether the deletion was carried out or not. If the answer is an error, settleDelivery reads the object.
 func (x *execution) readAfterDryRun(ctx context.Context, d *delivery) error {
-	wasOpen := d.open
-	d.open = true
-	x.update()
-	now, err := x.readPatiently(ctx, d.object())
+	wasOpen := d.mayLand
+	d.mayLand = true
+	x.updateSent()
+	now, err := x.readWithRetries(ctx, d.targetObject())
 	if err != nil {
 		return fmt.Errorf("reading what became of it after the dry run: %w", err)
 	}
 	if d.isDeletion() {
 		return x.checkNotDeleted(d, now, wasOpen)
 	}
-	if d.find(now) != landed {
-		d.open, d.unseen = wasOpen, false
-		x.update()
+	if d.judgeFate(now) != fateLanded {
+		d.mayLand, d.needsReading = wasOpen, false
+		x.updateSent()
 		return nil
 	}
-	return x.storedByDryRun(d, now)
+	return x.endStoredByDryRun(d, now)
 }
 
-// readPatiently reads an object, nil if it does not exist: until the deadline, or once if the user has interrupted.
-func (x *execution) readPatiently(ctx context.Context, o *unstructured.Unstructured,
+// readWithRetries reads an object, nil if it does not exist: until the deadline, or once if the user has interrupted.
+func (x *execution) readWithRetries(ctx context.Context, o *unstructured.Unstructured,
 ) (now *unstructured.Unstructured, err error) {
 	if ctx.Err() == nil {
-		err = retry.RetryOnRetriableMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
-			now, err = x.read(ctx, o)
+		err = retry.RetryOnRetriableMaxBackOff(ctx, x.retryOptions(), func(ctx context.Context) (err error) {
+			now, err = x.readObject(ctx, o)
 			return err
-		}, x.retriable)
+		}, x.isRetriable)
 	}
 	if ctx.Err() == nil {
 		return now, err
 	}
-	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalReadTimeout)
 	defer cancel()
-	return x.read(once, o)
+	return x.readObject(once, o)
 }
 
-// checkNotDeleted looks at what a dry run was to delete, as it is afterwards.
+// checkNotDeleted checks, after a dry run, the object that it was to delete.
 func (x *execution) checkNotDeleted(d *delivery, now *unstructured.Unstructured, wasOpen bool) error {
-	isThere := now != nil && now.GetUID() == d.object().GetUID()
-	byAnother := isThere && now.GetDeletionTimestamp() != nil && d.excludes(now, d.sent, dryRunMargin)
+	isThere := now != nil && now.GetUID() == d.targetObject().GetUID()
+	byAnother := isThere && now.GetDeletionTimestamp() != nil && d.excludesOwnWrite(now, d.sentAt, dryRunMargin)
 	if isThere && now.GetDeletionTimestamp() == nil || byAnother {
-		d.open, d.unseen = wasOpen, false
-		x.update()
+		d.mayLand, d.needsReading = wasOpen, false
+		x.updateSent()
 	}
 	switch {
 	case byAnother:
-		return x.stop(Changed, "somebody deleted it at %s; %s", x.clock(now.GetDeletionTimestamp().Time), x.nothing())
+		return x.endExecution(
+			StateChanged,
+			"somebody deleted it at %s; %s",
+			x.formatTime(now.GetDeletionTimestamp().Time),
+			x.writtenText(),
+		)
 	case !isThere || now.GetDeletionTimestamp() != nil:
-		return x.maybeDeleted(d)
+		return x.endMaybeDeleted(d)
 	}
 	return nil
 }
 
-// maybeDeleted ends an execution after whose dry run the object is deleted. A deletion leaves no mark.
-func (x *execution) maybeDeleted(d *delivery) error {
-	d.open, x.host = true, d.host
-	x.update()
-	return x.stop(
-		CarriedOut,
+// endMaybeDeleted ends an execution if the object is deleted after the dry run. A deletion leaves no mark.
+func (x *execution) endMaybeDeleted(d *delivery) error {
+	d.mayLand, x.lastHost = true, d.host
+	x.updateSent()
+	return x.endExecution(
+		StateCarriedOut,
 		"%s %s is deleted since the dry run: that was carried out, or somebody else deleted it at the "+
 			"same moment; nothing more was sent%s",
-		d.object().GetKind(),
-		d.object().GetName(),
+		d.targetObject().GetKind(),
+		d.targetObject().GetName(),
 		x.copyAdvice(),
 	)
 }
 
-// carriedOut ends an execution whose dry run was none. Nothing more is sent, not even an Event: whatever
-// drops dryRun may change other requests too.
-func (x *execution) carriedOut(d *delivery) error {
-	x.update()
-	x.host = d.host
-	deed := d.deed()
-	if d.landed {
-		if err := x.note("landed", d.write); err != nil {
-			x.warn("cannot write the local log: %v", err)
+// endDryRunCarriedOut ends an execution whose dry run was carried out. Nothing more is sent, not even an Event:
+// whatever drops dryRunOnly may change other requests too.
+func (x *execution) endDryRunCarriedOut(d *delivery) error {
+	x.updateSent()
+	x.lastHost = d.host
+	deed := d.doneText()
+	if d.hasLanded {
+		if err := x.recordEvent("landed", d.write); err != nil {
+			x.addWarning("cannot write the local log: %v", err)
 		}
 	} else {
-		deed += ", but not as it was requested: it would " + d.altered
+		deed += ", but not as it was requested: it would " + d.alteration
 	}
-	if d.after != nil && x.isJob(d.object()) {
-		x.out.Phase = phaseOf(d.after)
+	if d.landedObject != nil && x.isJob(d.targetObject()) {
+		x.outcome.Phase = phaseOf(d.landedObject)
 	}
 	advice := x.copyAdvice()
-	if words := d.undo(d.after); len(words) > 0 {
-		x.out.Undo, advice = x.undoCommand(d.object().GetNamespace(), words), ""
+	if words := d.undoArgs(d.landedObject); len(words) > 0 {
+		x.outcome.UndoCommands, advice = x.undoCommand(d.targetObject().GetNamespace(), words), ""
 	}
-	return x.stop(CarriedOut, "the dry run was carried out: %s; something before the API server drops dryRun; "+
-		"nothing more was sent%s", deed, advice)
+	return x.endExecution(
+		StateCarriedOut,
+		"the dry run was carried out: %s; something before the API server drops dryRun; "+
+			"nothing more was sent%s",
+		deed,
+		advice,
+	)
 }
 
-// writerDoubt says that the clock of the API server that would write is another than that of the ages, where
-// those count.
-func (x *execution) writerDoubt(w write, answer *unstructured.Unstructured) string {
+// writerClockDoubt says that the clock of the API server that would write differs from the clock of the ages, if the
+// plan rests on ages.
+func (x *execution) writerClockDoubt(w write, answer *unstructured.Unstructured) string {
 	if !x.action.restsOnAges(x.evidence) {
 		return ""
 	}
-	return x.f.access.compareWriter(time.Now(), w.madeAt(answer)).doubt()
+	return x.engine.connection.compareWriterClock(time.Now(), w.answerTime(answer)).doubtText()
 }
 
 func (x *execution) undoCommand(namespace string, words []string) []string {
-	return []string{x.plan.request.Reach().Kubectl(namespace, words...)}
+	return []string{x.plan.request.ClusterAccess().KubectlCommand(namespace, words...)}
 }
 
-// copyAdvice is what helps where no command undoes a write.
+// copyAdvice names the saved copy, for a write that no command undoes.
 func (x *execution) copyAdvice() string {
-	if x.out.Copy == "" {
+	if x.outcome.CopyPath == "" {
 		return ""
 	}
 	return "; no command undoes it, and the copy holds the resource as it was"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -12,10 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // strippable are the actions of the fake API server, by name.
@@ -32,7 +31,7 @@ func strippable(t *testing.T) map[string]sendAction {
 	}
 }
 
-// stripFirst drops dryRun of the first dry run; the request for good is refused.
+// stripFirst drops dryRunOnly of the first dry run; the request for good is refused.
 func stripFirst(b *sendBench) {
 	b.api.strip = func(string) bool { return true }
 	b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
@@ -58,28 +57,28 @@ func TestDryRunCarriedOut(t *testing.T) {
 					t.Fatal(err)
 				}
 				p, err := b.plan(t.Context(), engine)
-				if err != nil || !p.Possible() {
+				if err != nil || !p.IsPossible() {
 					t.Fatalf("%s: %q %v", name, p.Refusal, err)
 				}
 				stripFirst(b)
-				out, err := engine.Apply(t.Context(), p, dryRun, nil)
+				out, err := engine.ApplyPlan(t.Context(), p, dryRun, nil)
 				sent := Landed
 				if len(p.targets) > 1 {
-					sent = Partly
+					sent = PartlyLanded
 				}
-				if err != nil || out.State != CarriedOut || out.Sent != sent ||
+				if err != nil || out.State != StateCarriedOut || out.Sent != sent ||
 					strings.Contains(out.Message, "nothing was written") {
 					t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 				}
 				if slices.ContainsFunc(b.api.log, isSend) {
 					t.Errorf("%s: it sent more: %q", name, b.api.log)
 				}
-				if undone := len(out.Undo) > 0; undone == (a.mark == deleted && a.given) {
-					t.Errorf("%s: undo: %q", name, out.Undo)
+				if undone := len(out.UndoCommands) > 0; undone == (a.mark == deletedPrefix && a.given) {
+					t.Errorf("%s: undo: %q", name, out.UndoCommands)
 				}
-				log := entries(t, out.Log)
+				log := entries(t, out.AuditLogPath)
 				end := log[len(log)-1]
-				if log[0].Event != "begin" || log[1].Event != "check" || end.State != CarriedOut || end.Sent != sent ||
+				if log[0].Event != "begin" || log[1].Event != "check" || end.State != StateCarriedOut || end.Sent != sent ||
 					end.DryRun != dryRun {
 					t.Errorf("%s: the journal is %+v", name, log)
 				}
@@ -107,9 +106,9 @@ func TestDryRunWithoutAnAnswer(t *testing.T) {
 					}
 					return serve(), nil
 				}
-				out, err := engine.Apply(t.Context(), p, true, nil)
+				out, err := engine.ApplyPlan(t.Context(), p, true, nil)
 				switch {
-				case lands && (out.State != CarriedOut || out.Sent == NotSent):
+				case lands && (out.State != StateCarriedOut || out.Sent == NotSent):
 					t.Errorf("%s, carried out: %s, %s: %s %v", name, out.State, out.Sent, out.Message, err)
 				case !lands && (err == nil || out.Sent != Doubtful || strings.Contains(out.Message, "nothing was written")):
 					t.Errorf("%s, not carried out: %s, %s: %s %v", name, out.State, out.Sent, out.Message, err)
@@ -149,7 +148,7 @@ func TestSettleDryRun(t *testing.T) {
 					}
 					return serve(), nil
 				}
-				_, _ = engine.Apply(t.Context(), p, true, nil)
+				_, _ = engine.ApplyPlan(t.Context(), p, true, nil)
 				b.api.tamper, b.api.strip = nil, nil
 				settleTwice(t, name, o, engine, lands, a)
 			})
@@ -159,12 +158,12 @@ func TestSettleDryRun(t *testing.T) {
 
 func settleTwice(t *testing.T, name string, o Options, engine *Engine, lands bool, a sendAction) {
 	unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
-	if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].Describe(time.Now()), "(dry run only)") {
+	if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].FormatSummary(time.Now()), "(dry run only)") {
 		t.Fatalf("%s: %v %v", name, unfinished, err)
 	}
-	fate, err := engine.Settle(t.Context(), &unfinished[0])
-	if isDeletion := a.mark == deleted && a.given; lands && !isDeletion {
-		if err != nil || !fate.Known || fate.Sent == NotSent || fate.Sent == Doubtful {
+	fate, err := engine.SettleAttempt(t.Context(), &unfinished[0])
+	if isDeletion := a.mark == deletedPrefix && a.given; lands && !isDeletion {
+		if err != nil || !fate.IsKnown || fate.Sent == NotSent || fate.Sent == Doubtful {
 			t.Errorf("%s, carried out: %+v %v", name, fate, err)
 		}
 		return
@@ -175,8 +174,8 @@ func settleTwice(t *testing.T, name string, o Options, engine *Engine, lands boo
 	if lands {
 		return // gone, and nobody knows by whom
 	}
-	time.Sleep(underWay + time.Minute)
-	if fate, err = engine.Settle(t.Context(), &unfinished[0]); err != nil || !fate.Known || fate.Sent != NotSent {
+	time.Sleep(maxDryRunAge + time.Minute)
+	if fate, err = engine.SettleAttempt(t.Context(), &unfinished[0]); err != nil || !fate.IsKnown || fate.Sent != NotSent {
 		t.Errorf("%s, later: %+v %v", name, fate, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(o.AuditDir, "*.lock")); len(left) > 0 {
@@ -189,20 +188,20 @@ func settleTwice(t *testing.T, name string, o Options, engine *Engine, lands boo
 func TestDryRunCarriedOutForReal(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.backup("b", velerov1.BackupPhaseReadyToStart)
+	in.backup("b", veleroapi.BackupPhaseReadyToStart)
 	in.schedule("nightly", false)
 	f := in.finalizer()
-	pausing, err := f.Propose(t.Context(), Pause, Named("Schedule", "nightly"), Request{})
+	pausing, err := f.ProposePlan(t.Context(), Pause, NewNamedObject("Schedule", "nightly"), Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	creating, err := f.Propose(t.Context(), Create, BackupOf("nightly", "now"), Request{})
+	creating, err := f.ProposePlan(t.Context(), Create, NewScheduledBackup("nightly", "now"), Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []Plan{in.remedy(f, "b", Wake), creating, pausing} { // in this order: each changes what follows
 		name := p.Action
-		if out, err := f.Apply(t.Context(), p, true, nil); err != nil || out.State != Checked {
+		if out, err := f.ApplyPlan(t.Context(), p, true, nil); err != nil || out.State != StateChecked {
 			t.Errorf("%s as it should be: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 		}
 		in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
@@ -211,10 +210,10 @@ func TestDryRunCarriedOutForReal(t *testing.T) {
 			}
 			return next.RoundTrip(withoutDryRun(r))
 		})
-		out, err := f.Apply(t.Context(), p, true, nil)
+		out, err := f.ApplyPlan(t.Context(), p, true, nil)
 		in.requests.set(nil)
-		if err != nil || out.State != CarriedOut || out.Sent != Landed || len(out.Undo) != 1 {
-			t.Errorf("%s: %s, %s: %s %q, %v", name, out.State, out.Sent, out.Message, out.Undo, err)
+		if err != nil || out.State != StateCarriedOut || out.Sent != Landed || len(out.UndoCommands) != 1 {
+			t.Errorf("%s: %s, %s: %s %q, %v", name, out.State, out.Sent, out.Message, out.UndoCommands, err)
 		}
 	}
 }
@@ -232,7 +231,7 @@ func TestObjectsThatVeltuiMade(t *testing.T) {
 					b.api.put(path, func(o map[string]any) { madeByVeltui(o, time.Now().Add(-age)) })
 				}
 				engine, p := b.planned(t, dir)
-				if out, err := engine.Apply(t.Context(), p, false, nil); err != nil || out.Sent != Landed {
+				if out, err := engine.ApplyPlan(t.Context(), p, false, nil); err != nil || out.Sent != Landed {
 					t.Errorf("%s, %s: %s, %s: %s, %v", name, age, out.State, out.Sent, out.Message, err)
 				}
 			})
@@ -260,17 +259,17 @@ func madeByVeltui(o map[string]any, at time.Time) {
 
 // A deletion is checked against the clock of the API server that would do it, by the time in the answer to its dry run.
 func TestClockOfADeletion(t *testing.T) {
-	seen := bare(jobKind(job.Restore), "velero", "r")
+	seen := newObject(jobGVK(job.Restore), "velero", "r")
 	seen.SetResourceVersion("7")
 	d := &deletion{seen}
 	answer := seen.DeepCopy()
 	at := metav1.NewTime(time.Unix(1_800_000_000, 0))
 	answer.SetDeletionTimestamp(&at)
-	if got := d.madeAt(answer); !got.Equal(at.Time) {
+	if got := d.answerTime(answer); !got.Equal(at.Time) {
 		t.Errorf("%s", got)
 	}
 	answer.SetResourceVersion("") // the time is this machine's own
-	if got := d.madeAt(answer); !got.IsZero() {
+	if got := d.answerTime(answer); !got.IsZero() {
 		t.Errorf("%s", got)
 	}
 }
@@ -281,7 +280,7 @@ func TestClocksApartStopOnlyWhatAgesDecide(t *testing.T) {
 		for _, off := range []time.Duration{20 * time.Minute, -20 * time.Minute} {
 			restsOnAges := name == "finalize" || name == "delete a backup"
 			p := proposed(t, a, func(b *sendBench) { b.api.date = func() time.Time { return time.Now().Add(off) } })
-			if p.Possible() == restsOnAges {
+			if p.IsPossible() == restsOnAges {
 				t.Errorf("%s, %s: %q", name, off, p.Refusal)
 			}
 			if noted := strings.Contains(fmt.Sprint(p.Facts()), "differ by 20m"); !noted {
@@ -295,15 +294,15 @@ func TestClocksApartStopOnlyWhatAgesDecide(t *testing.T) {
 func TestUndo(t *testing.T) {
 	b := newSendBench(pauseSend)
 	seen := b.api.get(b.path)
-	p, err := newPatch(seen, paused.attempt(), "a-1", append([]operation{{"add", "/spec/paused", true}},
-		paused.annotate(seen, stamp{by: "jane", attempt: "a-1"}, "why")...))
+	p, err := newPatch(seen, pausedPrefix.attemptKey(), "a-1", append([]patchOperation{{"add", "/spec/paused", true}},
+		pausedPrefix.annotateOperations(seen, attemptStamp{by: "jane", attempt: "a-1"}, "why")...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := seen.DeepCopy()
 	after.SetResourceVersion("9")
-	words := p.undo(after)
-	var steps []operation
+	words := p.undoArgs(after)
+	var steps []patchOperation
 	if err := json.Unmarshal([]byte(words[len(words)-1]), &steps); err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,16 @@
 package action
 
 import (
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // began and now frame the jobs of the unit tests.
@@ -36,31 +35,31 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 		},
 	}
 	start := metav1.NewTime(began)
-	var in job.Input
+	var in job.Observation
 	var typed any
 	if kind == job.Backup {
-		in.Backup = &velerov1.Backup{
+		in.Backup = &veleroapi.Backup{
 			ObjectMeta: meta,
-			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhase(phase), StartTimestamp: &start},
+			Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhase(phase), StartTimestamp: &start},
 		}
 		typed = in.Backup
 	} else {
-		in.Restore = &velerov1.Restore{
+		in.Restore = &veleroapi.Restore{
 			ObjectMeta: meta,
-			Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhase(phase), StartTimestamp: &start},
+			Status:     veleroapi.RestoreStatus{Phase: veleroapi.RestorePhase(phase), StartTimestamp: &start},
 		}
 		typed = in.Restore
 	}
-	in.At = now
+	in.ObservedAt = now
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Evidence{At: now, Job: job.Next(nil, in), Object: &unstructured.Unstructured{Object: raw},
-		VeleroWrote: wrote.Time, Volumes: Yes, MovingKnown: Yes, MayPatch: Yes, By: "jane",
-		Location:  &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadWrite"},
-		Locations: Yes, LocationsWrote: wrote.Time}
-	e.HooksSeen = true
+	e := Evidence{Now: now, Job: job.Fold(nil, in), Object: &unstructured.Unstructured{Object: raw},
+		LastVeleroWrite: wrote.Time, VolumesListed: Yes, AllOpenVolumesListed: Yes, MayPatch: Yes, Username: "jane",
+		Location:        &diagnosis.LocationStatus{Name: "s3", Phase: "Available", AccessMode: "ReadWrite"},
+		LocationsListed: Yes, LastLocationWrite: wrote.Time}
+	e.HooksChecked = true
 	for _, c := range change {
 		c(&e)
 	}
@@ -84,29 +83,29 @@ func restarted(e *Evidence) {
 }
 
 func down(e *Evidence) {
-	e.Server = velero.NewServer([]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff"}}, e.At)
+	e.Server = velero.NewServer([]velero.ServerPod{{Name: "velero-1", WaitingReason: "CrashLoopBackOff"}}, e.Now)
 }
 
 func stored(e *Evidence) {
 	e.Artifacts = nil
-	for _, target := range Targets(e.Job.Kind) {
+	for _, target := range ArtifactTargets(e.Job.Kind) {
 		e.Artifacts = append(
 			e.Artifacts,
 			Artifact{target, job.Presence{State: job.Present, LastModified: began.Add(9 * time.Minute)}},
 		)
 	}
-	e.Counts = &job.StoredCounts{Items: 9, ItemsKnown: true}
+	e.StoredCounts = &job.StoredCounts{Items: 9, ItemsKnown: true}
 }
 
 // lookedAt moves the moment of the evidence; the job last changed after ten
 // minutes.
 func lookedAt(after time.Duration) func(*Evidence) {
-	return func(e *Evidence) { e.At = began.Add(after) }
+	return func(e *Evidence) { e.Now = began.Add(after) }
 }
 
 func counts(c job.StoredCounts) func(*Evidence) {
 	c.Items, c.ItemsKnown = 9, true
-	return func(e *Evidence) { e.Counts = &c }
+	return func(e *Evidence) { e.StoredCounts = &c }
 }
 
 // file is what became of one artifact, named without the kind of its job.
@@ -130,17 +129,17 @@ func volume(kind velero.VolumeKind, phase string) func(*Evidence) {
 
 // notStored: the object store was asked, and has nothing of the job.
 func notStored(e *Evidence) {
-	e.Artifacts = []Artifact{{Targets(e.Job.Kind)[0], job.Presence{State: job.Absent}}}
+	e.Artifacts = []Artifact{{ArtifactTargets(e.Job.Kind)[0], job.Presence{State: job.Absent}}}
 }
 
 // lastWrittenAt makes a job whose server last wrote at a moment.
 func lastWrittenAt(e *Evidence, at time.Time) {
-	in, wrote := job.Input{At: e.At}, metav1.NewTime(at)
+	in, wrote := job.Observation{ObservedAt: e.Now}, metav1.NewTime(at)
 	switch o := e.Job.Object.DeepCopyObject().(type) {
-	case *velerov1.Backup:
+	case *veleroapi.Backup:
 		o.ManagedFields[0].Time, in.Backup = &wrote, o
-	case *velerov1.Restore:
+	case *veleroapi.Restore:
 		o.ManagedFields[0].Time, in.Restore = &wrote, o
 	}
-	e.Job, e.VeleroWrote = job.Next(nil, in), at
+	e.Job, e.LastVeleroWrite = job.Fold(nil, in), at
 }

@@ -4,24 +4,23 @@ import (
 	"context"
 	"errors"
 	"io"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
@@ -41,19 +40,19 @@ func TestLostFinalPatchIsNudged(t *testing.T) {
 			in := install(t)
 			in.server(time.Now().Add(-time.Hour))
 			before := in.recorded(c.file)
-			f := in.finalizer(func(o *Options) { s := holding(c.counts); o.Prober, o.Counter = s, s })
+			f := in.finalizer(func(o *Options) { s := holding(c.counts); o.Prober, o.CountReader = s, s })
 			p := in.plan(f, c.kind, c.name, Request{})
-			if p.Effect() != Nudge || p.To != c.to {
-				t.Fatalf("%s to %q, %s", p.Action, p.To, p.Refusal)
+			if p.Effect() != EffectNudge || p.ToPhase != c.to {
+				t.Fatalf("%s to %q, %s", p.Action, p.ToPhase, p.Refusal)
 			}
 			finished := false
-			out, err := f.Apply(t.Context(), p, false, func(now Progress) {
+			out, err := f.ApplyPlan(t.Context(), p, false, func(now Progress) {
 				if now.Step == StepObserve && now.Phase == c.to && !finished {
 					finished = true
 					in.veleroWrites(c.kind, c.name, c.end)
 				}
 			})
-			if err != nil || out.State != Settled || out.Phase != c.end || out.Sent != Landed || len(out.Warnings) > 0 {
+			if err != nil || out.State != StateSettled || out.Phase != c.end || out.Sent != Landed || len(out.Warnings) > 0 {
 				t.Fatalf("%v, %+v", err, out)
 			}
 			after := in.read(c.kind, c.name)
@@ -77,8 +76,8 @@ func TestLostFinalPatchIsNudged(t *testing.T) {
 func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before, after *unstructured.Unstructured) {
 	t.Helper()
 	notes := after.GetAnnotations()
-	if notes["veltui.io/finalized-by"] == "" || notes["veltui.io/finalized-from"] != p.From ||
-		notes["veltui.io/finalized-to"] != p.To ||
+	if notes["veltui.io/finalized-by"] == "" || notes["veltui.io/finalized-from"] != p.FromPhase ||
+		notes["veltui.io/finalized-to"] != p.ToPhase ||
 		notes["veltui.io/finalized-reason"] != p.Reason {
 		t.Errorf("annotations %v", notes)
 	}
@@ -90,13 +89,13 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 		t.Fatal(err)
 	}
 	if len(events.Items) != 1 || events.Items[0].InvolvedObject.UID != after.GetUID() ||
-		!strings.Contains(events.Items[0].Message, p.To) {
+		!strings.Contains(events.Items[0].Message, p.ToPhase) {
 		t.Errorf("events %+v", events.Items)
 	}
 	var got []string
-	for _, e := range entries(t, out.Log) {
+	for _, e := range entries(t, out.AuditLogPath) {
 		got = append(got, e.Event)
-		if e.UID != string(after.GetUID()) || e.By != notes["veltui.io/finalized-by"] || e.To != p.To ||
+		if e.UID != string(after.GetUID()) || e.By != notes["veltui.io/finalized-by"] || e.To != p.ToPhase ||
 			e.Context != "prod-east" ||
 			e.Attempt+" ." != notes["veltui.io/finalized-attempt"] {
 			t.Errorf("log entry %+v", e)
@@ -105,12 +104,12 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 	if strings.Join(got, " ") != "begin check send landed end" {
 		t.Errorf("log has %v", got)
 	}
-	for _, path := range []string{out.Log, out.Copy} {
+	for _, path := range []string{out.AuditLogPath, out.CopyPath} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, mode %v", path, err, info.Mode())
 		}
 	}
-	data, err := os.ReadFile(out.Copy)
+	data, err := os.ReadFile(out.CopyPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,18 +131,18 @@ func TestOrphanIsFailed(t *testing.T) {
 	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "orphan", Request{Reason: "the node died"})
-	if p.To != "Failed" {
-		t.Fatalf("to %q, %s", p.To, p.Refusal)
+	if p.ToPhase != "Failed" {
+		t.Fatalf("to %q, %s", p.ToPhase, p.Refusal)
 	}
-	dry, err := f.Apply(t.Context(), p, true, nil)
-	if err != nil || dry.State != Checked || dry.Sent != NotSent || in.requests.patches() != 0 {
+	dry, err := f.ApplyPlan(t.Context(), p, true, nil)
+	if err != nil || dry.State != StateChecked || dry.Sent != NotSent || in.requests.patches() != 0 {
 		t.Fatalf("dry run: %v, %+v", err, dry)
 	}
-	out, err := f.Apply(t.Context(), p, false, nil)
-	if err != nil || out.State != Settled || out.Phase != "Failed" {
+	out, err := f.ApplyPlan(t.Context(), p, false, nil)
+	if err != nil || out.State != StateSettled || out.Phase != "Failed" {
 		t.Fatalf("%v, %+v", err, out)
 	}
-	var r velerov1.Restore
+	var r veleroapi.Restore
 	if err := in.Get(t.Context(), client.ObjectKey{Namespace: in.namespace, Name: "orphan"}, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -155,10 +154,10 @@ func TestOrphanIsFailed(t *testing.T) {
 		t.Errorf("progress or start were changed: %+v", r.Status)
 	}
 	// It has ended now: once more is refused, and the old plan is of no use.
-	if again := in.plan(f, job.Restore, "orphan", Request{}); again.Effect() != Refuse {
+	if again := in.plan(f, job.Restore, "orphan", Request{}); again.Effect() != EffectRefuse {
 		t.Error("an ended restore can be finalized again")
 	}
-	if out, err := f.Apply(t.Context(), p, false, nil); err != nil || out.State != Changed {
+	if out, err := f.ApplyPlan(t.Context(), p, false, nil); err != nil || out.State != StateChanged {
 		t.Errorf("the old plan: %v, %+v", err, out)
 	}
 }
@@ -167,12 +166,12 @@ func TestOrphanIsFailed(t *testing.T) {
 func TestJobWithoutStatusIsGivenUp(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	o := bare(jobKind(job.Backup), in.namespace, "fresh")
+	o := newObject(jobGVK(job.Backup), in.namespace, "fresh")
 	o.Object["spec"] = map[string]any{}
 	in.create(o)
 	f := in.finalizer()
-	out, err := f.Apply(t.Context(), in.plan(f, job.Backup, "fresh", Request{Phase: "Failed"}), false, nil)
-	if err != nil || out.State != Settled || phaseOf(in.read(job.Backup, "fresh")) != "Failed" {
+	out, err := f.ApplyPlan(t.Context(), in.plan(f, job.Backup, "fresh", Request{Phase: "Failed"}), false, nil)
+	if err != nil || out.State != StateSettled || phaseOf(in.read(job.Backup, "fresh")) != "Failed" {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
@@ -184,8 +183,8 @@ func TestReadOnlySendsNothing(t *testing.T) {
 	f := in.finalizer(func(o *Options) { o.ReadOnly = true })
 	p := in.plan(f, job.Restore, "r", Request{})
 	for _, dryRun := range []bool{false, true} {
-		out, err := f.Apply(t.Context(), p, dryRun, nil)
-		if !errors.Is(err, ErrReadOnly) || out.State != Refused || out.Sent != NotSent {
+		out, err := f.ApplyPlan(t.Context(), p, dryRun, nil)
+		if !errors.Is(err, ErrReadOnly) || out.State != StateRefused || out.Sent != NotSent {
 			t.Errorf("%v, %+v", err, out)
 		}
 	}
@@ -202,18 +201,18 @@ func TestRights(t *testing.T) {
 
 	f := as(in.user("viewer-"+in.namespace, viewer...))
 	p := in.plan(f, job.Restore, "r", Request{})
-	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "you may not patch restores.velero.io") {
+	if p.Effect() != EffectRefuse || !strings.Contains(p.Refusal, "you may not patch restores.velero.io") {
 		t.Errorf("viewer: %s, %q", p.Action, p.Refusal)
 	}
 	// Even with somebody else's plan nothing is sent.
-	out, err := f.Apply(t.Context(), in.plan(in.finalizer(), job.Restore, "r", Request{}), false, nil)
-	if err != nil || out.State != Changed || in.requests.patches() != 0 ||
+	out, err := f.ApplyPlan(t.Context(), in.plan(in.finalizer(), job.Restore, "r", Request{}), false, nil)
+	if err != nil || out.State != StateChanged || in.requests.patches() != 0 ||
 		!strings.Contains(out.Message, "and the plan was shown to admin") {
 		t.Errorf("viewer with a plan: %v, %+v", err, out)
 	}
 
 	f = as(in.user("blind-"+in.namespace, operator[0], viewer[0]))
-	if p := in.plan(f, job.Restore, "r", Request{}); p.Effect() != Refuse || !strings.Contains(p.Refusal, "pods") {
+	if p := in.plan(f, job.Restore, "r", Request{}); p.Effect() != EffectRefuse || !strings.Contains(p.Refusal, "pods") {
 		t.Errorf("without pods: %s, %q", p.Action, p.Refusal)
 	}
 
@@ -221,13 +220,13 @@ func TestRights(t *testing.T) {
 	name := "operator-" + in.namespace
 	f = as(in.user(name, operator...))
 	p = in.plan(f, job.Restore, "r", Request{})
-	if p.evidence.Phases != nil || p.evidence.By != name {
-		t.Errorf("phases %v, by %q", p.evidence.Phases, p.evidence.By)
+	if p.evidence.AllowedPhases != nil || p.evidence.Username != name {
+		t.Errorf("phases %v, by %q", p.evidence.AllowedPhases, p.evidence.Username)
 	}
 	if now := in.read(job.Restore, "r"); now.GetResourceVersion() != before.ResourceVersion {
 		t.Error("somebody without the right changed it")
 	}
-	if out, err := f.Apply(t.Context(), p, false, nil); err != nil || out.State != Settled || len(out.Warnings) > 0 {
+	if out, err := f.ApplyPlan(t.Context(), p, false, nil); err != nil || out.State != StateSettled || len(out.Warnings) > 0 {
 		t.Errorf("operator: %v, %+v", err, out)
 	}
 }
@@ -236,27 +235,27 @@ func TestRights(t *testing.T) {
 func TestConcurrentChange(t *testing.T) {
 	for _, c := range []struct {
 		at   Step
-		want State
-	}{{StepLook, Changed}, {StepDryRun, Changed}, {StepPatch, Changed}, {StepObserve, Reverted}} {
+		want OutcomeState
+	}{{StepGather, StateChanged}, {StepDryRun, StateChanged}, {StepSend, StateChanged}, {StepObserve, StateReverted}} {
 		for _, deleted := range []bool{false, true} {
 			in := install(t)
 			in.restore("r")
 			in.server(time.Now().Add(10 * time.Minute))
 			f := in.finalizer()
 			p := in.plan(f, job.Restore, "r", Request{})
-			out, err := f.Apply(t.Context(), p, false, func(now Progress) {
+			out, err := f.ApplyPlan(t.Context(), p, false, func(now Progress) {
 				if now.Step != c.at || now.Attempt != nil || now.Phase != "" {
 					return
 				}
 				if !deleted {
 					in.veleroWrites(job.Restore, "r", "Completed")
-				} else if err := in.Delete(t.Context(), bare(jobKind(job.Restore), in.namespace, "r")); err != nil {
+				} else if err := in.Delete(t.Context(), newObject(jobGVK(job.Restore), in.namespace, "r")); err != nil {
 					t.Error(err)
 				}
 			})
 			want := c.want
 			if deleted && c.at == StepObserve {
-				want = Deleted
+				want = StateDeleted
 			}
 			if err != nil || out.State != want {
 				t.Errorf("at %s, deleted %v: %v, %+v", c.at, deleted, err, out)
@@ -267,7 +266,7 @@ func TestConcurrentChange(t *testing.T) {
 			if phase := phaseOf(in.read(job.Restore, "r")); phase != "Completed" {
 				t.Errorf("at %s: Velero's Completed was overwritten with %s", c.at, phase)
 			}
-			if c.want == Changed &&
+			if c.want == StateChanged &&
 				(out.Sent != NotSent || !strings.Contains(out.Message, "from InProgress to Completed")) {
 				t.Errorf("at %s: %s, %q", c.at, out.Sent, out.Message)
 			}
@@ -278,12 +277,12 @@ func TestConcurrentChange(t *testing.T) {
 // A change that leaves the phase as it is counts as well: a restore that still
 // makes progress is not one that nobody works on.
 func TestConcurrentProgress(t *testing.T) {
-	for step, want := range map[Step]State{StepLook: Changed, StepDryRun: Changed, StepPatch: Changed, StepObserve: Settled} {
+	for step, want := range map[Step]OutcomeState{StepGather: StateChanged, StepDryRun: StateChanged, StepSend: StateChanged, StepObserve: StateSettled} {
 		in := install(t)
 		in.restore("r")
 		in.server(time.Now().Add(10 * time.Minute))
 		f := in.finalizer()
-		out, err := f.Apply(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, func(now Progress) {
+		out, err := f.ApplyPlan(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, func(now Progress) {
 			if now.Step != step || now.Attempt != nil || now.Phase != "" {
 				return
 			}
@@ -293,17 +292,17 @@ func TestConcurrentProgress(t *testing.T) {
 			)
 			if err := in.Patch(
 				t.Context(),
-				bare(jobKind(job.Restore), in.namespace, "r"),
+				newObject(jobGVK(job.Restore), in.namespace, "r"),
 				progress,
 				client.FieldOwner("velero-server"),
 			); err != nil {
 				t.Error(err)
 			}
 		})
-		if err != nil || out.State != want || (want == Changed) != (out.Sent == NotSent) {
+		if err != nil || out.State != want || (want == StateChanged) != (out.Sent == NotSent) {
 			t.Errorf("at %s: %v, %+v", step, err, out)
 		}
-		if phase := phaseOf(in.read(job.Restore, "r")); (phase == "InProgress") != (want == Changed) {
+		if phase := phaseOf(in.read(job.Restore, "r")); (phase == "InProgress") != (want == StateChanged) {
 			t.Errorf("at %s: phase %s", step, phase)
 		}
 	}
@@ -322,8 +321,8 @@ func TestTwoOperators(t *testing.T) {
 		f := in.finalizer(func(o *Options) { o.Session = in.session(in.user(name, operator...)) })
 		p := in.plan(f, job.Restore, "r", Request{})
 		both.Go(func() {
-			outs[i], errs[i] = f.Apply(t.Context(), p, false, func(now Progress) {
-				if now.Step == StepPatch && now.Attempt == nil {
+			outs[i], errs[i] = f.ApplyPlan(t.Context(), p, false, func(now Progress) {
+				if now.Step == StepSend && now.Attempt == nil {
 					ready <- struct{}{}
 					<-start
 				}
@@ -338,11 +337,11 @@ func TestTwoOperators(t *testing.T) {
 		t.Fatal(errs)
 	}
 	winner := 0
-	if outs[1].State == Settled {
+	if outs[1].State == StateSettled {
 		winner = 1
 	}
 	loser := outs[1-winner]
-	if outs[winner].State != Settled || loser.State != Changed || loser.Sent != NotSent ||
+	if outs[winner].State != StateSettled || loser.State != StateChanged || loser.Sent != NotSent ||
 		!strings.Contains(loser.Message, names[winner]+" set it to Failed") {
 		t.Errorf("%+v\n%+v", outs[0], outs[1])
 	}
@@ -365,8 +364,8 @@ func TestAnswerLost(t *testing.T) {
 		}
 		return nil, io.ErrUnexpectedEOF
 	})
-	out, err := f.Apply(t.Context(), p, false, nil)
-	if err != nil || out.State != Settled || out.Sent != Landed || in.requests.patches() != 1 {
+	out, err := f.ApplyPlan(t.Context(), p, false, nil)
+	if err != nil || out.State != StateSettled || out.Sent != Landed || in.requests.patches() != 1 {
 		t.Errorf("%v, %+v, %d patches", err, out, in.requests.patches())
 	}
 }
@@ -390,8 +389,8 @@ func TestPatchLostAndChanged(t *testing.T) {
 			}
 			return nil, err
 		})
-		out, err := f.Apply(t.Context(), p, false, nil)
-		if err != nil || out.State != Changed || out.Sent != NotSent || in.requests.landed != 0 {
+		out, err := f.ApplyPlan(t.Context(), p, false, nil)
+		if err != nil || out.State != StateChanged || out.Sent != NotSent || in.requests.landed != 0 {
 			t.Errorf("%v: %v, %+v, %d patches landed", lost, err, out, in.requests.landed)
 		}
 		if phase := phaseOf(in.read(job.Restore, "r")); phase != "Finalizing" {
@@ -407,7 +406,7 @@ func TestCancelledInMidRetry(t *testing.T) {
 		name string
 		// whether the patch reaches the server, and whether reads still do.
 		reaches, readable bool
-		sent              Sent
+		sent              SentState
 	}{
 		{"never sent", false, true, NotSent},
 		{"landed unseen", true, true, Landed},
@@ -438,20 +437,20 @@ func TestCancelledInMidRetry(t *testing.T) {
 				}
 				return nil, nil
 			})
-			out, err := f.Apply(ctx, p, false, func(now Progress) {
-				if now.Step == StepPatch && now.Attempt != nil && now.Attempt.Number == 3 {
+			out, err := f.ApplyPlan(ctx, p, false, func(now Progress) {
+				if now.Step == StepSend && now.Attempt != nil && now.Attempt.Number == 3 {
 					cancel(stop)
 				}
 			})
-			if !errors.Is(err, stop) || out.State != Unfinished || out.Sent != c.sent ||
-				!strings.Contains(out.Message, sentWords[c.sent]) {
+			if !errors.Is(err, stop) || out.State != StateUnfinished || out.Sent != c.sent ||
+				!strings.Contains(out.Message, sentTexts[c.sent]) {
 				t.Errorf("%v, %+v", err, out)
 			}
 			landed := phaseOf(in.read(job.Restore, "r")) == "Failed"
 			if landed != c.reaches {
 				t.Errorf("landed %v, want %v", landed, c.reaches)
 			}
-			log := entries(t, out.Log)
+			log := entries(t, out.AuditLogPath)
 			if last := log[len(log)-1]; last.Event != "end" || last.Sent != c.sent || last.Error == "" {
 				t.Errorf("log ends with %+v", last)
 			}
@@ -471,32 +470,32 @@ func TestDeadlineIsOver(t *testing.T) {
 	in.server(time.Now().Add(10 * time.Minute))
 	f := in.finalizer()
 	p := in.plan(f, job.Restore, "r", Request{})
-	f.o.Deadline = time.Second
+	f.options.TotalTimeout = time.Second
 	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
 		if isPatch(r) {
 			return nil, &lostConnection{}
 		}
 		return nil, nil
 	})
-	out, err := f.Apply(t.Context(), p, false, nil)
+	out, err := f.ApplyPlan(t.Context(), p, false, nil)
 	var over *retry.DeadlineError
-	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != NotSent {
+	if !errors.As(err, &over) || out.State != StateUnfinished || out.Sent != NotSent {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
 
 // Who says how long to watch waits no longer.
 func TestObserveBoundsTheWatch(t *testing.T) {
-	for given, want := range map[time.Duration]time.Duration{0: DefaultObserve + untilEnded, 3 * time.Second: 3 * time.Second} {
+	for given, want := range map[time.Duration]time.Duration{0: DefaultObservePeriod + extraVeleroWait, 3 * time.Second: 3 * time.Second} {
 		f, err := New(
-			Options{Session: (&installation{t: t, requests: &requests{}}).session(&rest.Config{}), Observe: given},
+			Options{Session: (&installation{t: t, requests: &requests{}}).session(&rest.Config{}), ObserveFor: given},
 		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range []applicable{finalizeAction{}, cancelVolumesAction{}} {
-			if x := (&execution{f: f, action: a}); x.limit() != want {
-				t.Errorf("%s with %s: watched for %s, want %s", a.name(), given, x.limit(), want)
+			if x := (&execution{engine: f, action: a}); x.observeTimeout() != want {
+				t.Errorf("%s with %s: watched for %s, want %s", a.actionKind(), given, x.observeTimeout(), want)
 			}
 		}
 	}
@@ -512,8 +511,8 @@ func TestNothingIsSentWithoutAnAuditLog(t *testing.T) {
 	}
 	for _, dir := range []string{"", filepath.Join(file, "under")} {
 		f := in.finalizer(func(o *Options) { o.AuditDir = dir })
-		out, err := f.Apply(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, nil)
-		if err == nil && out.State != Refused || out.Sent != NotSent || in.requests.patches() != 0 {
+		out, err := f.ApplyPlan(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, nil)
+		if err == nil && out.State != StateRefused || out.Sent != NotSent || in.requests.patches() != 0 {
 			t.Errorf("%q: %v, %+v", dir, err, out)
 		}
 	}
@@ -525,11 +524,11 @@ func TestExpiredCredentialsAreRenewed(t *testing.T) {
 	in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
 	p := in.plan(in.finalizer(), job.Restore, "r", Request{})
-	expired := rest.AnonymousClientConfig(in.Config())
+	expired := rest.AnonymousClientConfig(in.RESTConfig())
 	expired.BearerToken = "expired"
-	f := in.finalizer(func(o *Options) { o.Session = in.session(expired, in.Config()) })
-	out, err := f.Apply(t.Context(), p, false, nil)
-	if err != nil || out.State != Settled {
+	f := in.finalizer(func(o *Options) { o.Session = in.session(expired, in.RESTConfig()) })
+	out, err := f.ApplyPlan(t.Context(), p, false, nil)
+	if err != nil || out.State != StateSettled {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
@@ -539,7 +538,7 @@ func TestExpiredCredentialsAreRenewed(t *testing.T) {
 func TestEvidenceWithoutRights(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	b := in.backup("b", velerov1.BackupPhaseInProgress)
+	b := in.backup("b", veleroapi.BackupPhaseInProgress)
 	in.uploads(b, "du")
 	in.uploadMoves("du", `{"phase":"New"}`)
 	in.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "agents"},
@@ -563,23 +562,23 @@ func TestEvidenceWithoutRights(t *testing.T) {
 	}
 	gather := func(cfg *rest.Config) Evidence {
 		t.Helper()
-		e, err := in.finalizer(func(o *Options) { o.Session = in.session(cfg) }).Gather(t.Context(), job.Backup, "b")
+		e, err := in.finalizer(func(o *Options) { o.Session = in.session(cfg) }).GatherEvidence(t.Context(), job.Backup, "b")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	all := gather(in.Config())
-	if all.Slots.Why != "" || !strings.Contains(all.Slots.Source, "agents") {
+	all := gather(in.RESTConfig())
+	if all.Slots.Unchecked != "" || !strings.Contains(all.Slots.Source, "agents") {
 		t.Errorf("with all rights: %+v", all.Slots)
 	}
 	some := gather(in.user("viewer-"+in.namespace, viewer...))
-	for what, why := range map[string]string{"configmaps": some.Slots.Why, "volumesnapshots": some.SnapshotsWhy, "pods/log": some.LogWhy} {
+	for what, why := range map[string]string{"configmaps": some.Slots.Unchecked, "volumesnapshots": some.SnapshotsUnchecked, "pods/log": some.LogUnchecked} {
 		if !strings.Contains(why, what) {
 			t.Errorf("without %s it says %q", what, why)
 		}
 	}
-	if some.Volumes != Yes || !some.Server.Visible {
+	if some.VolumesListed != Yes || !some.Server.Visible {
 		t.Errorf("what may be seen is not: %+v", some)
 	}
 }

@@ -15,171 +15,183 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// execution is one run of Apply: one deadline, one local record, and patches that land once or not at all.
+// execution is one run of ApplyPlan: one deadline, one local record, and patches that land once or not at all.
 type execution struct {
-	action   applicable
-	f        *Engine
-	dryRun   bool
-	report   func(Progress)
-	plan     Plan
-	evidence *Evidence // as last gathered
-	stamp    stamp
-	step     Step
-	until    time.Time // the one deadline
-	away     time.Time // when an attempt last met no API server, or one that could not answer
-	looked   time.Time // when the evidence was last gathered
-	audit    *audit
-	record   Entry // what all entries of the audit log have in common
-	writes   []write
-	// deliveries are what is known of the writes, in their order.
-	deliveries []*delivery
-	sent       int    // how many of them have landed
-	host       string // where the last request was sent
-	out        Outcome
-	subject    *unstructured.Unstructured // what is observed: what the plan is about, or what was created
-	policy     *unstructured.Unstructured // the ConfigMap that was created for it, nil for none
+	action         applicable
+	engine         *Engine
+	dryRunOnly     bool
+	reportProgress func(Progress)
+	plan           Plan
+	evidence       *Evidence // as last gathered
+	stamp          attemptStamp
+	step           Step
+	deadline       time.Time // of the whole execution
+	// lastOutage is when an attempt last found no API server, or one that could not answer.
+	lastOutage   time.Time
+	lastGathered time.Time // when the evidence was last gathered
+	auditLog     *auditLog
+	baseEntry    AuditEntry // the fields that all entries of the audit log share
+	writes       []write
+	// deliveries are the states of the writes, in the order of the writes.
+	deliveries      []*delivery
+	landedCount     int    // number of deliveries that have landed
+	lastHost        string // where the last request was sent
+	outcome         Outcome
+	observedObject  *unstructured.Unstructured // the object of the plan, or the created one
+	policyConfigMap *unstructured.Unstructured // the ConfigMap that was created for the plan, nil for none
 
 	observeUntil time.Time
 }
 
-func newID() string { return strings.ToLower(rand.Text()) }
+func newAttemptID() string { return strings.ToLower(rand.Text()) }
 
-// Apply applies a plan that a person has agreed to. It gathers all evidence again, which must lead to the same plan
-// over the same resources; has the API server check every patch in a dry run, after which it stops with dryRun; sends
-// each patch until it lands or the one deadline is over, never twice; and observes what follows. Report may be nil.
+// ApplyPlan applies a plan that a person has agreed to. It gathers all evidence again, which must lead to the same
+// plan over the same resources; has the API server check every request (a patch, a creation or a deletion) in a dry
+// run, after which it stops if dryRunOnly is set; sends each request until it lands or the one deadline has passed, so
+// that it never lands twice; and observes what follows. report may be nil.
 //
-// An error means that it did not come to its end: the deadline is over ([retry.DeadlineError]), the context ended, or
-// the API server gave an answer that time does not mend. The outcome still says what was sent.
-func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func(Progress)) (Outcome, error) {
-	out := Outcome{State: Refused, Sent: NotSent, Plan: shown, Phase: shown.From, Message: shown.Refusal}
+// An error means that the execution did not finish: the deadline has passed ([retry.DeadlineError]), the context
+// ended, or the API server gave an answer that retrying does not change. The outcome still says what was sent.
+func (f *Engine) ApplyPlan(ctx context.Context, shown Plan, dryRun bool, report func(Progress)) (Outcome, error) {
+	out := Outcome{State: StateRefused, Sent: NotSent, Plan: shown, Phase: shown.FromPhase, Message: shown.Refusal}
 	switch {
 	case f.writer == nil:
 		out.Message = ErrReadOnly.Error()
 		return out, ErrReadOnly
-	case !shown.Possible():
+	case !shown.IsPossible():
 		return out, nil
 	}
-	a, err := applicableNamed(shown.Action)
+	a, err := findApplicable(shown.Action)
 	if err != nil {
 		out.Message = err.Error()
 		return out, err
 	}
-	x := f.execution(a, shown, dryRun, report)
-	x.out = out
-	x.out.State, x.out.Message = Unfinished, ""
-	return x.run(ctx)
+	x := f.newExecution(a, shown, dryRun, report)
+	x.outcome = out
+	x.outcome.State, x.outcome.Message = StateUnfinished, ""
+	return x.runSteps(ctx)
 }
 
-func (f *Engine) execution(a applicable, shown Plan, dryRun bool, report func(Progress)) *execution {
+func (f *Engine) newExecution(a applicable, shown Plan, dryRun bool, report func(Progress)) *execution {
 	if report == nil {
 		report = func(Progress) {}
 	}
-	deadline := f.o.Deadline
+	deadline := f.options.TotalTimeout
 	if deadline <= 0 {
 		deadline = velero.ResourceTimeout(shown.evidence.Object, velero.ServerFlags{})
 	}
-	return &execution{action: a, f: f, plan: shown, dryRun: dryRun, report: report, until: f.o.Now().Add(deadline),
-		stamp: stamp{by: shown.evidence.By, attempt: f.o.NewID()}, subject: shown.evidence.Object}
+	return &execution{
+		action:         a,
+		engine:         f,
+		plan:           shown,
+		dryRunOnly:     dryRun,
+		reportProgress: report,
+		deadline:       f.options.Now().Add(deadline),
+		stamp:          attemptStamp{by: shown.evidence.Username, attempt: f.options.NewAttemptID()},
+		observedObject: shown.evidence.Object,
+	}
 }
 
-// run takes the steps until one ends the execution.
-func (x *execution) run(ctx context.Context) (Outcome, error) {
-	for _, step := range []func(context.Context) error{x.look, x.prepare, x.check, x.send, x.watch} {
+// runSteps runs the steps until one ends the execution.
+func (x *execution) runSteps(ctx context.Context) (Outcome, error) {
+	steps := []func(context.Context) error{x.recheckPlan, x.prepareWrites, x.runDryRuns, x.sendWrites, x.observeResult}
+	for _, step := range steps {
 		err := step(ctx)
-		if isElsewhere(err) {
-			x.out.Plan = Plan{}
-			err = x.stop(Changed, "%v; %s", err, x.nothing())
+		if isOtherClusterOrUser(err) {
+			x.outcome.Plan = Plan{}
+			err = x.endExecution(StateChanged, "%v; %s", err, x.writtenText())
 		}
-		if errors.Is(err, errStop) {
+		if errors.Is(err, errExecutionEnded) {
 			break
 		}
 		if err != nil {
-			x.out.Message = fmt.Sprintf("%s: %v; %s", x.step, err, x.sentSoFar())
-			return x.finish(err), err
+			x.outcome.Message = fmt.Sprintf("%s: %v; %s", x.step, err, x.appliedText())
+			return x.finishExecution(err), err
 		}
 	}
-	return x.finish(nil), nil
+	return x.finishExecution(nil), nil
 }
 
-// look gathers all evidence again: what was shown may be minutes old.
-func (x *execution) look(ctx context.Context) error {
-	x.enter(StepLook)
-	now, e, err := x.replan(ctx)
-	if isGone(err) {
-		return x.stop(Changed, "%s %s no longer exists; %s", x.plan.Kind.Word(), x.plan.Name, x.nothing())
+// recheckPlan gathers all evidence again: the plan that was shown may be minutes old.
+func (x *execution) recheckPlan(ctx context.Context) error {
+	x.enterStep(StepGather)
+	now, e, err := x.rebuildPlan(ctx)
+	if isServerNotFound(err) {
+		return x.endExecution(StateChanged, "%s %s no longer exists; %s", x.plan.Kind.Noun(), x.plan.Name, x.writtenText())
 	}
 	if err != nil {
 		return err
 	}
-	x.out.Phase = phaseOf(e.Object)
-	if !now.Same(&x.plan) {
-		return x.changed(e.Object, now)
+	x.outcome.Phase = phaseOf(e.Object)
+	if !now.Equivalent(&x.plan) {
+		return x.endChanged(e.Object, now)
 	}
-	x.plan, x.stamp.by = now, e.By
+	x.plan, x.stamp.by = now, e.Username
 	return nil
 }
 
-// replan makes the present plan; Action is empty if the evidence calls for none.
-func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
-	e, err := x.gather(ctx)
+// rebuildPlan builds the plan from present evidence; its Action is empty if the evidence calls for none.
+func (x *execution) rebuildPlan(ctx context.Context) (Plan, *Evidence, error) {
+	e, err := x.gatherWithRetries(ctx)
 	if err != nil {
 		return Plan{}, nil, err
 	}
-	return x.planned(ctx, &e), &e, nil
+	return x.buildPlan(ctx, &e), &e, nil
 }
 
-// planned completes evidence with what is stored, and makes the plan.
-func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
+// buildPlan adds what is stored to the evidence, and builds the plan.
+func (x *execution) buildPlan(ctx context.Context, e *Evidence) Plan {
 	known := x.evidence
 	if known == nil {
 		known = &x.plan.evidence
 	}
-	x.looked = x.f.o.Now() // the object store may take its time
+	x.lastGathered = x.engine.options.Now() // reading the object store may take long
 	if e.proposal == nil {
-		x.f.GatherStored(ctx, e, known)
+		x.engine.GatherStored(ctx, e, known)
 	}
 	x.evidence = e
 	now, _ := newPlan(x.action, e, x.plan.request)
 	return now
 }
 
-// lookOnce gathers the evidence before a late send: it must still lead to what is left of the plan that was shown.
-func (x *execution) lookOnce(ctx context.Context) error {
+// recheckPlanOnce gathers the evidence again before a late request: it must still lead to the remaining part of the
+// plan that was shown.
+func (x *execution) recheckPlanOnce(ctx context.Context) error {
 	e, err := x.gatherOnce(ctx)
-	if isGone(err) {
+	if isServerNotFound(err) {
 		return errChanged
 	}
 	if err != nil {
 		return err
 	}
-	now := x.planned(ctx, &e)
-	if now.covers(&x.plan, x.plan.targets[x.sent:]) {
+	now := x.buildPlan(ctx, &e)
+	if now.stillImplies(&x.plan, x.plan.targets[x.landedCount:]) {
 		return nil
 	}
 	return errChanged
 }
 
-func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
-	x.out.Plan, x.out.Phase = now, phaseOf(o)
+func (x *execution) endChanged(o *unstructured.Unstructured, now Plan) error {
+	x.outcome.Plan, x.outcome.Phase = now, phaseOf(o)
 	seen, what := x.plan.evidence.Object, "it changed after the plan was shown"
-	by, at := x.action.marks().others(seen, o)
-	if x.out.Sent == Doubtful && by == x.stamp.by {
+	by, at := x.action.annotationPrefix().findOtherWriter(seen, o)
+	if x.outcome.Sent == Doubtful && by == x.stamp.by {
 		by, what = "", "it was changed, perhaps by what was sent"
 	}
 	switch {
-	case now.evidence.By != "" && now.evidence.By != x.plan.evidence.By:
-		what = fmt.Sprintf("you are %s now, and the plan was shown to %s", now.evidence.By, x.plan.evidence.By)
+	case now.evidence.Username != "" && now.evidence.Username != x.plan.evidence.Username:
+		what = fmt.Sprintf("you are %s now, and the plan was shown to %s", now.evidence.Username, x.plan.evidence.Username)
 	case x.plan.UID == "" && o.GetUID() != "":
-		what = x.otherCreator(o)
+		what = x.otherCreatorText(o)
 	case o.GetUID() == "" && x.plan.UID != "":
 		what = "it was deleted"
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"
 	case by != "":
-		did := cmp.Or(x.action.othersDid(o), x.action.did(&x.plan))
-		what = fmt.Sprintf("%s %s at %s", by, did, x.moment(at))
-	case phaseOf(o) != x.plan.From:
-		what = fmt.Sprintf("its phase went from %s to %s", orNone(x.plan.From), phaseOf(o))
+		did := cmp.Or(x.action.doneByOtherText(o), x.action.doneText(&x.plan))
+		what = fmt.Sprintf("%s %s at %s", by, did, x.formatAnnotationTime(at))
+	case phaseOf(o) != x.plan.FromPhase:
+		what = fmt.Sprintf("its phase went from %s to %s", phaseOrNone(x.plan.FromPhase), phaseOf(o))
 	case now.Action == "":
 		what = "the evidence no longer calls for it"
 	case now.Refusal != "":
@@ -189,17 +201,17 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	case o.GetResourceVersion() == seen.GetResourceVersion():
 		what = "what it would lead to is no longer what was shown"
 	}
-	return x.stop(Changed, "%s; %s", what, x.nothing())
+	return x.endExecution(StateChanged, "%s; %s", what, x.writtenText())
 }
 
-func (x *execution) prepare(context.Context) error {
+func (x *execution) prepareWrites(context.Context) error {
 	p := &x.plan
-	x.record = Entry{Action: string(p.Action), Kind: string(p.Kind), Namespace: p.Namespace, Name: p.Name,
-		UID: string(p.UID), From: p.From, To: p.To, Reason: p.Reason}
-	if p.To == "" {
-		x.record.To = p.From
+	x.baseEntry = AuditEntry{Action: string(p.Action), Kind: string(p.Kind), Namespace: p.Namespace, Name: p.Name,
+		UID: string(p.UID), From: p.FromPhase, To: p.ToPhase, Reason: p.Reason}
+	if p.ToPhase == "" {
+		x.baseEntry.To = p.FromPhase
 	}
-	if err := x.begin(); err != nil {
+	if err := x.openAuditLog(); err != nil {
 		return err
 	}
 	for _, o := range p.targets {
@@ -213,144 +225,147 @@ func (x *execution) prepare(context.Context) error {
 	return nil
 }
 
-// lookAgain reads a target after a failed precondition: nil means that the write landed. None is made over a change.
-func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) error {
-	seen := d.object()
+// recheckTarget reads a target after a failed precondition: a nil error means that the write landed. Nothing is
+// written over a change.
+func (x *execution) recheckTarget(ctx context.Context, d *delivery, cause error) error {
+	seen := d.targetObject()
 	var o *unstructured.Unstructured
-	err := retry.RetryOnErrorMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
-		o, err = x.read(ctx, seen)
+	err := retry.RetryOnErrorMaxBackOff(ctx, x.retryOptions(), func(ctx context.Context) (err error) {
+		o, err = x.readObject(ctx, seen)
 		return err
 	})
-	what := "the " + x.plan.Kind.Word()
+	what := "the " + x.plan.Kind.Noun()
 	if !x.isJob(seen) {
 		what = seen.GetKind() + " " + seen.GetName()
 	}
-	var found finding
+	var found writeFate
 	if err == nil {
-		found = d.settleUnseen(o)
-		x.update()
+		found = d.settleUnread(o)
+		x.updateSent()
 	}
 	switch {
 	case err != nil:
 		return errors.Join(cause, err)
-	case found == landed && d.altered == "":
-		d.land(o)
+	case found == fateLanded && d.alteration == "":
+		d.markLanded(o)
 		return nil
-	case found == pending && !errors.Is(cause, errChanged):
-		return x.stop(Refused, "the API server refused it: %s; %s", refusalText(cause), x.nothing())
-	case o == nil && found != pending:
-		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
+	case found == fatePending && !errors.Is(cause, errChanged):
+		return x.endExecution(StateRefused, "the API server refused it: %s; %s", refusalText(cause), x.writtenText())
+	case o == nil && found != fatePending:
+		return x.endExecution(StateChanged, "%s is gone; %s", what, x.writtenText())
 	}
-	now, evidence, err := x.replan(ctx)
+	now, evidence, err := x.rebuildPlan(ctx)
 	switch {
-	case isGone(err):
-		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
+	case isServerNotFound(err):
+		return x.endExecution(StateChanged, "%s is gone; %s", what, x.writtenText())
 	case err != nil:
 		return errors.Join(cause, err)
-	case x.isJob(seen) || found == pending:
-		return x.changed(evidence.Object, now)
+	case x.isJob(seen) || found == fatePending:
+		return x.endChanged(evidence.Object, now)
 	}
-	x.out.Plan = now
+	x.outcome.Plan = now
 	if seen.GetUID() == "" {
-		return x.stop(Changed, "%s; %s", x.otherCreator(o), x.nothing())
+		return x.endExecution(StateChanged, "%s; %s", x.otherCreatorText(o), x.writtenText())
 	}
 	did := "changed"
-	if by, _ := x.action.marks().others(seen, o); by != "" && by != x.stamp.by {
+	if by, _ := x.action.annotationPrefix().findOtherWriter(seen, o); by != "" && by != x.stamp.by {
 		did = "was patched by " + by
 	}
-	return x.stop(Changed, "%s %s after it was shown; %s", what, did, x.nothing())
+	return x.endExecution(StateChanged, "%s %s after it was shown; %s", what, did, x.writtenText())
 }
 
 func (x *execution) isJob(o *unstructured.Unstructured) bool {
 	return o.GetUID() == x.plan.UID && o.GetKind() == string(x.plan.Kind)
 }
 
-// send sends every write until it lands; the first that does not ends the execution.
-func (x *execution) send(ctx context.Context) error {
-	x.enter(StepPatch)
+// sendWrites sends every write until it lands; the first that does not ends the execution.
+func (x *execution) sendWrites(ctx context.Context) error {
+	x.enterStep(StepSend)
 	for i, d := range x.deliveries {
-		err := x.deliver(ctx, d)
-		if d.landed && !d.forGood { // by a dry run that had no answer
-			return x.carriedOut(d)
+		err := x.deliverWrite(ctx, d)
+		if d.hasLanded && !d.realRequestSent { // by an unanswered dry run
+			return x.endDryRunCarriedOut(d)
 		}
-		if errors.Is(err, errAltered) && !d.landed {
-			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
+		if errors.Is(err, errAltered) && !d.hasLanded {
+			return x.endExecution(StateAltered, "%v: it would %s; %s", err, d.alteration, x.writtenText())
 		}
-		if err != nil && !d.landed {
-			err = x.sortAnswer(ctx, d, err)
+		if err != nil && !d.hasLanded {
+			err = x.classifyAnswer(ctx, d, err)
 		}
-		if !d.landed {
+		if !d.hasLanded {
 			return err
 		}
-		x.update()
-		x.sent = i + 1
-		if err := x.note("landed", d.write); err != nil {
-			x.warn("cannot write the local log: %v", err)
+		x.updateSent()
+		x.landedCount = i + 1
+		if err := x.recordEvent("landed", d.write); err != nil {
+			x.addWarning("cannot write the local log: %v", err)
 		}
-		if x.isJob(d.object()) {
-			x.out.Phase, x.subject = phaseOf(d.after), d.after
-		} else if isPolicy(targetOf(d.object())) {
-			x.policy = d.after
+		if x.isJob(d.targetObject()) {
+			x.outcome.Phase, x.observedObject = phaseOf(d.landedObject), d.landedObject
+		} else if isPolicyTarget(targetText(d.targetObject())) {
+			x.policyConfigMap = d.landedObject
 		}
 	}
-	return x.announce(ctx)
+	return x.writeEvent(ctx)
 }
 
-// watch observes until that ends the execution. A look that fails with an error that time may mend is repeated for
-// another [startUp] within the deadline: the patch has landed, and one answer tells what became of it.
-func (x *execution) watch(ctx context.Context) error {
-	x.enter(StepObserve)
-	x.observeUntil = x.f.o.Now().Add(x.f.o.Observe)
-	end := x.f.o.Now().Add(x.limit())
-	last := end.Add(startUp)
-	if x.until.Before(last) {
-		last = x.until
+// observeResult observes until the action ends the execution. If a read fails with an error that may pass, it is
+// repeated for another [apiServerStartGrace] within the deadline: the patch has landed, and one answer tells what
+// became of it.
+func (x *execution) observeResult(ctx context.Context) error {
+	x.enterStep(StepObserve)
+	x.observeUntil = x.engine.options.Now().Add(x.engine.options.ObserveFor)
+	end := x.engine.options.Now().Add(x.observeTimeout())
+	last := end.Add(apiServerStartGrace)
+	if x.deadline.Before(last) {
+		last = x.deadline
 	}
 	for {
-		late := x.f.o.Now().After(end)
-		err := x.action.observe(ctx, x, late)
+		late := x.engine.options.Now().After(end)
+		err := x.action.observeEffect(ctx, x, late)
 		switch {
-		case errors.Is(err, errStop):
+		case errors.Is(err, errExecutionEnded):
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && (!x.retriable(err) || late && x.f.o.Now().After(last)):
+		case err != nil && (!x.isRetriable(err) || late && x.engine.options.Now().After(last)):
 			return err
 		}
-		if !retry.Sleep(ctx, x.f.o.Poll) {
+		if !retry.SleepContext(ctx, x.engine.options.PollInterval) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-func (x *execution) limit() time.Duration {
-	if x.action.endedByVelero() {
-		return x.f.o.Observe + x.f.untilEnded
+func (x *execution) observeTimeout() time.Duration {
+	if x.action.waitsForVelero() {
+		return x.engine.options.ObserveFor + x.engine.extraObservePeriod
 	}
-	return x.f.o.Observe
+	return x.engine.options.ObserveFor
 }
 
-func (x *execution) observed() bool { return !x.f.o.Now().Before(x.observeUntil) }
+func (x *execution) hasObservedEnough() bool { return !x.engine.options.Now().Before(x.observeUntil) }
 
-// readSubject reads what the plan is about, or what was created. It ends the execution if that is gone.
+// readSubject reads the object of the plan, or the created object. It ends the execution if the object no longer
+// exists.
 func (x *execution) readSubject(ctx context.Context) (*unstructured.Unstructured, error) {
-	o, err := x.once(ctx, x.subject)
-	what := x.plan.Kind.Word()
+	o, err := x.readOnce(ctx, x.observedObject)
+	what := x.plan.Kind.Noun()
 	switch {
-	case isGone(err):
-		return nil, x.stop(Deleted, "the %s is gone", what)
+	case isServerNotFound(err):
+		return nil, x.endExecution(StateDeleted, "the %s is gone", what)
 	case err != nil:
 		return nil, err
 	}
-	x.showPhase(o)
-	if o.GetUID() != x.subject.GetUID() {
-		return nil, x.stop(Deleted, "the %s is gone; another one has its name", what)
+	x.reportPhase(o)
+	if o.GetUID() != x.observedObject.GetUID() {
+		return nil, x.endExecution(StateDeleted, "the %s is gone; another one has its name", what)
 	}
 	return o, nil
 }
 
-// showPhase notes and reports the phase of what is observed.
-func (x *execution) showPhase(o *unstructured.Unstructured) {
-	x.out.Phase = phaseOf(o)
-	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
+// reportPhase notes and reports the phase of the observed object.
+func (x *execution) reportPhase(o *unstructured.Unstructured) {
+	x.outcome.Phase = phaseOf(o)
+	x.reportProgress(Progress{Step: StepObserve, Phase: x.outcome.Phase})
 }

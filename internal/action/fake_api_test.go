@@ -36,7 +36,7 @@ type fakeAPI struct {
 	// date is what answers say of the time, and wrote what they note of a write.
 	date, wrote func() time.Time
 	tamper      func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error)
-	// strip: something before the server drops dryRun from the request that is served.
+	// strip: something before the server drops dryRunOnly from the request that is served.
 	strip func(step string) bool
 	log   []string
 }
@@ -148,7 +148,7 @@ func (f *fakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// withoutDryRun is a request as it is after something has dropped its dryRun.
+// withoutDryRun is a request as it is after something has dropped its dryRunOnly.
 func withoutDryRun(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	q := r.URL.Query()
@@ -299,7 +299,7 @@ func (f *fakeAPI) list(path, selector string) (items []any, kind string) {
 
 // patch carries out a JSON patch with the operations test and add.
 func (f *fakeAPI) patch(r *http.Request, path string, body []byte, dryRun bool) *http.Response {
-	var operations []operation
+	var operations []patchOperation
 	if json.Unmarshal(body, &operations) != nil {
 		return statusAnswer(r, 400, "BadRequest")
 	}

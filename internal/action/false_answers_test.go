@@ -26,8 +26,8 @@ func TestFalseAnswerToDryRun(t *testing.T) {
 						connected(r)
 						return serve(), nil
 					}
-					out, err := engine.Apply(t.Context(), p, dryRun, nil)
-					if err != nil || out.State != CarriedOut || out.Sent == NotSent ||
+					out, err := engine.ApplyPlan(t.Context(), p, dryRun, nil)
+					if err != nil || out.State != StateCarriedOut || out.Sent == NotSent ||
 						strings.Contains(out.Message, "nothing was written") {
 						t.Errorf("%s, %s: %s, %s: %s, %v", name, answer, out.State, out.Sent, out.Message, err)
 					}

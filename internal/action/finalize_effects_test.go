@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func named(location string) change {
@@ -20,8 +19,8 @@ func named(location string) change {
 }
 
 func hooksAsked(e *Evidence) {
-	r := e.Job.Object.(*velerov1.Restore).DeepCopy()
-	r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "reindex"}}
+	r := e.Job.Object.(*veleroapi.Restore).DeepCopy()
+	r.Spec.Hooks.Resources = []veleroapi.RestoreResourceHookSpec{{Name: "reindex"}}
 	j := *e.Job
 	j.Object = r
 	e.Job = &j
@@ -45,14 +44,14 @@ func TestConsequences(t *testing.T) {
 		{"a backup whose name is taken", b, "InProgress", []change{restarted, named("s3"), stored, olderFiles}, "", "deletes the older one's files", ""},
 		{"a restore whose name was used", r, "InProgress", []change{restarted, stored, olderFiles}, "", "results of an older restore of this name", "cannot restore from it"},
 		{"a restore that is nudged after a restart", r, "InProgress", []change{restarted, stored, hooksAsked}, "", "run hooks that have not run", ""},
-		{"the same, whether it has hooks is not known", r, "InProgress", []change{restarted, stored, func(e *Evidence) { e.HooksSeen = false }}, "", "run hooks that have not run", ""},
+		{"the same, whether it has hooks is not known", r, "InProgress", []change{restarted, stored, func(e *Evidence) { e.HooksChecked = false }}, "", "run hooks that have not run", ""},
 		{"the same, without hooks", r, "InProgress", []change{restarted, stored}, "", "item and hook counts", "run hooks"},
 		{"a restore that is nudged on its own server", r, "InProgress", []change{alive, stored, hooksAsked}, "", "item and hook counts", "run hooks"},
 		{"a restore that is ended", r, "Finalizing", []change{down, hooksAsked}, "PartiallyFailed", "run hooks that have not run", ""},
 	} {
 		p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{Phase: c.ask})
-		said := strings.Join(append(p.WillNot, p.Then...), "\n")
-		if p.Effect() == Refuse || !strings.Contains(said, c.says) ||
+		said := strings.Join(append(p.WillNot, p.Afterwards...), "\n")
+		if p.Effect() == EffectRefuse || !strings.Contains(said, c.says) ||
 			c.silent != "" && strings.Contains(said, c.silent) {
 			t.Errorf("%s: %s %q, says\n%s", c.name, p.Action, p.Refusal, said)
 		}
@@ -76,12 +75,12 @@ func TestAdvice(t *testing.T) {
 		{"blind", b, "InProgress", []change{alive, stored, malformedSpec}, "Restarting the server does not help"},
 		{"finalizing, 1.18.3", r, "Finalizing", []change{alive, veleroVersion("v1.18.3"), hooksAsked}, "until the server's --resource-timeout"},
 		{"finalizing, 1.18.1", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hooksAsked}, "then the hooks never run"},
-		{"finalizing, its hook hangs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "Get pod "},
+		{"finalizing, its hook hangs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNeverRuns, BlockedReason: "ImagePullBackOff"})}, "Get pod "},
 		{"finalizing, no hooks", r, "Finalizing", []change{alive}, "waits for volume claims"},
 		{"the server panics", r, "Finalizing", []change{crashing}, "this restore crashes the server at every start"},
 	} {
 		p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{})
-		if p.Effect() != Refuse || !strings.Contains(p.Advice, c.says) {
+		if p.Effect() != EffectRefuse || !strings.Contains(p.Advice, c.says) {
 			t.Errorf("%s: %s, advises %q", c.name, p.Action, p.Advice)
 		}
 	}
@@ -99,8 +98,8 @@ func TestCancelTiming(t *testing.T) {
 			append(
 				[]change{alive, veleroVersion("v1.18.3"), mover(velero.DataUpload, "du", "InProgress", time.Hour)},
 				changes...)...)
-		if w := planOf(CancelVolumes, remedies(e, Request{})); !strings.Contains(strings.Join(w.Then, "\n"), says) {
-			t.Errorf("%q, want %q", w.Then, says)
+		if w := planOf(CancelVolumes, remedies(e, Request{})); !strings.Contains(strings.Join(w.Afterwards, "\n"), says) {
+			t.Errorf("%q, want %q", w.Afterwards, says)
 		}
 	}
 }

@@ -5,37 +5,36 @@ import (
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // spoiled is what is read of a backup with such a spec.
-func spoiled(t *testing.T, spec string) []decode.Malformed {
+func spoiled(t *testing.T, spec string) []decode.MalformedField {
 	t.Helper()
-	found, err := decode.Object([]byte(fmt.Sprintf(`{"metadata":{"name":"x"},"spec":%s}`, spec)), &velerov1.Backup{})
+	found, err := decode.Object([]byte(fmt.Sprintf(`{"metadata":{"name":"x"},"spec":%s}`, spec)), &veleroapi.Backup{})
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%v, %v", found, err)
 	}
 	return found
 }
 
-func spoiledJob(fields []decode.Malformed) change {
+func spoiledJob(fields []decode.MalformedField) change {
 	return func(e *Evidence) {
 		j := *e.Job
-		j.Malformed = fields
+		j.MalformedFields = fields
 		e.Job = &j
 	}
 }
 
-func spoiledVolume(field decode.Malformed) change {
+func spoiledVolume(field decode.MalformedField) change {
 	return func(e *Evidence) {
 		j := *e.Job
 		j.Volumes = append(
 			j.Volumes,
-			job.Volume{Kind: velero.DataUpload, Name: "v", Phase: "Completed", Malformed: field},
+			job.Volume{Kind: velero.DataUpload, Name: "v", Phase: "Completed", MalformedField: field},
 		)
 		e.Job = &j
 	}
@@ -62,7 +61,7 @@ func TestMalformedIsRefused(t *testing.T) {
 					e := evidence(t, job.Backup, phase, server, stored, c.spoil)
 					r := Request{Phase: asked, Context: "prod"}
 					p := draft(e, r)
-					if p.Effect() != Refuse || !strings.Contains(p.Refusal, c.refusal) ||
+					if p.Effect() != EffectRefuse || !strings.Contains(p.Refusal, c.refusal) ||
 						!strings.Contains(p.Refusal, decode.ServerWarning) ||
 						!strings.Contains(p.Advice, c.command) ||
 						!strings.Contains(p.Advice, "Restarting the Velero server does not help") {

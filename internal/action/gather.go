@@ -5,16 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/diagnosis"
@@ -22,48 +20,54 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
-// gathering asks one question after the other. A refused one stays open; one without an answer sets err and fails all.
-type gathering struct {
+// gatherer asks one question after the other. A refused question stays open; a question without an answer sets err
+// and ends the gathering.
+type gatherer struct {
 	*Engine
-	ctx    context.Context
-	client *client.Client
-	e      *Evidence
-	err    error
-	backup *velerov1.Backup // a restore's backup, nil if it could not be read
+	ctx      context.Context
+	client   *client.Client
+	evidence *Evidence
+	err      error
+	backup   *veleroapi.Backup // a restore's backup, nil if it could not be read
 }
 
-// gatherDeadline limits how long Gather retries while the API server is busy or away.
-const gatherDeadline = 30 * time.Second
+// gatherTimeout limits how long GatherEvidence retries while the API server is busy or unreachable.
+const gatherTimeout = 30 * time.Second
 
-// gatherAttempt bounds one look, a dozen requests: an API server that takes a second for each still answers.
-func gatherAttempt(o Options) time.Duration { return 4 * attemptTimeout(o) }
+// gatherAttemptTimeout returns the time limit of one attempt, a dozen requests: an API server that needs a second for
+// each still answers.
+func gatherAttemptTimeout(o Options) time.Duration { return 4 * attemptTimeout(o) }
 
 func attemptTimeout(o Options) time.Duration {
 	if o.AttemptTimeout <= 0 {
-		return retry.DefaultAttempt
+		return retry.DefaultAttemptTimeout
 	}
 	return o.AttemptTimeout
 }
 
-// Gather reads all that a plan for one job stands on.
-func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
-	e, err = f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gather(ctx, kind, name) })
+// GatherEvidence reads everything that a plan for one job rests on.
+func (f *Engine) GatherEvidence(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
+	e, err = f.withDeadline(ctx, func(ctx context.Context) (Evidence, error) { return f.gatherJob(ctx, kind, name) })
 	if err == nil {
 		f.GatherStored(ctx, &e, nil)
 	}
 	return e, err
 }
 
-// patiently asks again while the API server is busy or away.
-func (f *Engine) patiently(ctx context.Context, ask func(context.Context) (Evidence, error)) (e Evidence, err error) {
+// withDeadline calls ask again while the API server is busy or unreachable.
+func (f *Engine) withDeadline(
+	ctx context.Context,
+	ask func(context.Context) (Evidence, error),
+) (e Evidence, err error) {
 	o := retry.Options{
-		Backoff:        f.o.Backoff,
-		Deadline:       gatherDeadline,
-		AttemptTimeout: gatherAttempt(f.o),
-		Refresh:        f.access.refresh,
+		Backoff:        f.options.Backoff,
+		Deadline:       gatherTimeout,
+		AttemptTimeout: gatherAttemptTimeout(f.options),
+		Refresh:        f.connection.refreshCredentials,
 	}
 	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
 		e, err = ask(ctx)
@@ -72,54 +76,55 @@ func (f *Engine) patiently(ctx context.Context, ask func(context.Context) (Evide
 	return e, err
 }
 
-func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
-	e := Evidence{engine: f, Object: bare(jobKind(kind), f.o.Namespace, name)}
-	g := gathering{Engine: f, ctx: ctx, client: f.access.get(), e: &e}
+func (f *Engine) gatherJob(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
+	e := Evidence{engine: f, Object: newObject(jobGVK(kind), f.options.Namespace, name)}
+	g := gatherer{Engine: f, ctx: ctx, client: f.connection.currentClient(), evidence: &e}
 	var err error
-	if e.Cluster, err = f.access.Identify(ctx); err != nil {
+	if e.Cluster, err = f.connection.Identify(ctx); err != nil {
 		return e, err
 	}
 	if err := g.client.Get(ctx, e.Object); err != nil {
-		return e, fmt.Errorf("reading %s %s: %w", kind.Word(), name, err)
+		return e, fmt.Errorf("reading %s %s: %w", kind.Noun(), name, err)
 	}
-	in, err := typed(kind, e.Object, convert)
+	in, err := buildObservation(kind, e.Object, convertObject)
 	if err != nil {
 		return e, err
 	}
-	if in.Volumes = g.volumes(kind); g.err != nil {
+	if in.Volumes = g.fetchVolumes(kind); g.err != nil {
 		return e, g.err
 	}
-	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
-	in.At = e.At
-	e.Job = job.Next(nil, in)
-	e.VeleroWrote = veleroWrote(e.Object)
-	g.ask(
-		g.server,
-		g.slots,
-		g.log,
-		g.location,
-		g.locations,
-		g.hooks,
-		g.snapshots,
-		g.targets,
-		g.permissions,
-		g.phases,
-		g.subresource,
-		g.others,
-		g.identity,
+	e.Now, e.clockSkew = f.connection.compareClocks(f.options.Now(), e.Object)
+	in.ObservedAt = e.Now
+	e.Job = job.Fold(nil, in)
+	e.LastVeleroWrite = lastVeleroWrite(e.Object)
+	g.runQueries(
+		g.fetchServer,
+		g.fetchSlots,
+		g.fetchServerLogs,
+		g.fetchLocation,
+		g.fetchLocations,
+		g.fetchHooks,
+		g.fetchSnapshots,
+		g.fetchTerminatingNamespaces,
+		g.checkPermissions,
+		g.fetchSchema,
+		g.checkStatusSubresource,
+		g.fetchOtherJobs,
+		g.fetchUser,
 	)
 	return e, g.err
 }
 
-// ask asks one question after the other until one fails.
-func (g *gathering) ask(questions ...func()) {
+// runQueries asks one question after the other until one fails.
+func (g *gatherer) runQueries(questions ...func()) {
 	for i := 0; i < len(questions) && g.err == nil; i++ {
 		questions[i]()
 	}
 }
 
-// seen reports whether the API server answered. A refusal goes into why; an error that time may mend fails all.
-func (g *gathering) seen(what string, err error, why *string) bool {
+// checkAnswer reports whether the API server answered. A refusal is written to why; an error that may pass ends the
+// gathering.
+func (g *gatherer) checkAnswer(what string, err error, why *string) bool {
 	switch {
 	case err == nil:
 		return true
@@ -131,40 +136,40 @@ func (g *gathering) seen(what string, err error, why *string) bool {
 	return false
 }
 
-func typed(
+func buildObservation(
 	kind job.Kind,
 	o *unstructured.Unstructured,
-	read func(*unstructured.Unstructured, any) ([]decode.Malformed, error),
-) (in job.Input, err error) {
+	read func(*unstructured.Unstructured, any) ([]decode.MalformedField, error),
+) (in job.Observation, err error) {
 	if kind == job.Restore {
-		in.Restore = &velerov1.Restore{}
-		in.Malformed, err = read(o, in.Restore)
+		in.Restore = &veleroapi.Restore{}
+		in.MalformedFields, err = read(o, in.Restore)
 		return in, err
 	}
-	in.Backup = &velerov1.Backup{}
-	in.Malformed, err = read(o, in.Backup)
+	in.Backup = &veleroapi.Backup{}
+	in.MalformedFields, err = read(o, in.Backup)
 	return in, err
 }
 
-func (g *gathering) permissions() {
-	right := rightTo("patch", velerov1.SchemeGroupVersion, g.e.Job.Kind.Resource(), g.o.Namespace)
-	right.Name = g.e.Job.Name
-	g.e.MayPatch, g.e.MayPatchWhy = g.allowed(right)
-	g.e.MayCancel = map[velero.VolumeKind]Answer{}
-	for _, v := range g.e.moving() {
-		if _, asked := g.e.MayCancel[v.Kind]; !asked && g.err == nil {
-			g.e.MayCancel[v.Kind], _ = g.allowed(
-				rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), g.o.Namespace),
+func (g *gatherer) checkPermissions() {
+	right := newAccessRight("patch", veleroapi.GroupVersion, g.evidence.Job.Kind.Resource(), g.options.Namespace)
+	right.Name = g.evidence.Job.Name
+	g.evidence.MayPatch, g.evidence.MayPatchReason = g.checkAccess(right)
+	g.evidence.MayCancel = map[velero.VolumeKind]TriState{}
+	for _, v := range g.evidence.unendedVolumes() {
+		if _, asked := g.evidence.MayCancel[v.Kind]; !asked && g.err == nil {
+			g.evidence.MayCancel[v.Kind], _ = g.checkAccess(
+				newAccessRight("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), g.options.Namespace),
 			)
 		}
 	}
 }
 
-// allowed asks about one object, or about all of a resource if the right has no name.
-func (g *gathering) allowed(right authorizationv1.ResourceAttributes) (_ Answer, why string) {
-	may, err := g.client.May(g.ctx, right)
+// checkAccess checks the right to one object, or to all objects of a resource if the right has no name.
+func (g *gatherer) checkAccess(right authorizationv1.ResourceAttributes) (_ TriState, why string) {
+	may, err := g.client.CheckAccess(g.ctx, right)
 	switch {
-	case !g.seen("asking for permission", err, &why):
+	case !g.checkAnswer("asking for permission", err, &why):
 		return Unknown, why
 	case may.Allowed:
 		return Yes, ""
@@ -172,20 +177,20 @@ func (g *gathering) allowed(right authorizationv1.ResourceAttributes) (_ Answer,
 	return No, sanitize.String(may.Reason)
 }
 
-// phases reads from the CRD which phases it allows and which versions it is of.
-func (g *gathering) phases() {
-	crd := bare(velero.CustomResourceDefinition, "", qualified(g.e.Job.Kind))
-	if !g.seen("reading the CRD", g.client.Get(g.ctx, crd), &g.e.PhasesWhy) {
+// fetchSchema reads from the CRD the phases it allows and the versions that its schema fits.
+func (g *gatherer) fetchSchema() {
+	crd := newObject(velero.CRDGroupVersionKind, "", qualifiedResource(g.evidence.Job.Kind))
+	if !g.checkAnswer("reading the CRD", g.client.Get(g.ctx, crd), &g.evidence.PhasesUnchecked) {
 		return
 	}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
 		version, _ := v.(map[string]any)
-		if version["name"] != velerov1.SchemeGroupVersion.Version {
+		if version["name"] != veleroapi.GroupVersion.Version {
 			continue
 		}
 		if _, split, _ := unstructured.NestedMap(version, "subresources", "status"); split {
-			g.e.StatusSubresource = true
+			g.evidence.HasStatusSubresource = true
 		}
 		spec, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
 		status, _, _ := unstructured.NestedMap(
@@ -196,41 +201,42 @@ func (g *gathering) phases() {
 			"status",
 			"properties",
 		)
-		g.e.Schema, _ = velero.SchemaVersionsOf(string(g.e.Job.Kind), spec, status)
+		g.evidence.SchemaVersions, _ = velero.SchemaVersionsOf(string(g.evidence.Job.Kind), spec, status)
 		enum, _, _ := unstructured.NestedSlice(status, "phase", "enum")
 		for _, value := range enum {
-			g.e.Phases = append(g.e.Phases, sanitize.String(fmt.Sprint(value)))
+			g.evidence.AllowedPhases = append(g.evidence.AllowedPhases, sanitize.String(fmt.Sprint(value)))
 		}
 	}
-	if g.e.Phases == nil {
-		g.e.PhasesWhy = "the CRD lists none"
+	if g.evidence.AllowedPhases == nil {
+		g.evidence.PhasesUnchecked = "the CRD lists none"
 	}
 }
 
-func (g *gathering) subresource() {
-	list, err := g.client.Resources(g.ctx, velerov1.SchemeGroupVersion)
-	if g.seen("asking for Velero's resources", err, nil) &&
+func (g *gatherer) checkStatusSubresource() {
+	list, err := g.client.ServerResources(g.ctx, veleroapi.GroupVersion)
+	if g.checkAnswer("asking for Velero's resources", err, nil) &&
 		slices.ContainsFunc(
 			list.APIResources,
-			func(r metav1.APIResource) bool { return r.Name == g.e.Job.Kind.Resource()+"/status" },
+			func(r metav1.APIResource) bool { return r.Name == g.evidence.Job.Kind.Resource()+"/status" },
 		) {
-		g.e.StatusSubresource = true
+		g.evidence.HasStatusSubresource = true
 	}
 }
 
-func (g *gathering) identity() {
-	user, err := g.client.User(g.ctx)
-	if g.seen("asking who we are", err, nil) {
-		g.e.By = strings.TrimSpace(sanitize.String(user.Username))
+func (g *gatherer) fetchUser() {
+	user, err := g.client.CurrentUser(g.ctx)
+	if g.checkAnswer("asking who we are", err, nil) {
+		g.evidence.Username = strings.TrimSpace(sanitize.String(user.Username))
 	}
-	g.e.By = cmp.Or(g.e.By, g.o.By)
+	g.evidence.Username = cmp.Or(g.evidence.Username, g.options.Username)
 }
 
-// others lists the other jobs that have not ended, or run on after somebody wrote a final phase, and the queue.
-func (g *gathering) others() {
+// fetchOtherJobs lists the queue, and the other jobs that have not ended or that continue after somebody wrote a
+// final phase.
+func (g *gatherer) fetchOtherJobs() {
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
-		raw, err := g.list(jobKind(kind), g.o.Namespace)
-		if g.seen("listing "+kind.Resource(), err, &g.e.OthersWhy); g.err != nil {
+		raw, err := g.listObjects(jobGVK(kind), g.options.Namespace)
+		if g.checkAnswer("listing "+kind.Resource(), err, &g.evidence.OtherJobsUnchecked); g.err != nil {
 			return
 		}
 		slices.SortStableFunc(
@@ -238,7 +244,7 @@ func (g *gathering) others() {
 			func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) },
 		)
 		for i := range raw {
-			g.other(kind, &raw[i])
+			g.addOtherJob(kind, &raw[i])
 		}
 	}
 }
@@ -248,57 +254,64 @@ func queuePosition(o *unstructured.Unstructured) int64 {
 	return n
 }
 
-func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
+func (g *gatherer) addOtherJob(kind job.Kind, o *unstructured.Unstructured) {
 	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
-	// An object that was read as one is one, so that there is no error.
-	if in, _ := typed(kind, o, decode.Unstructured); len(in.Malformed) > 0 {
-		g.e.Malformed = append(
-			g.e.Malformed,
-			diagnosis.Malformed{Ref: kind.Word() + "/" + name, Field: in.Malformed[0]},
+	// An object that was already read as unstructured converts without an error.
+	if in, _ := buildObservation(kind, o, decode.Unstructured); len(in.MalformedFields) > 0 {
+		g.evidence.MalformedJobs = append(
+			g.evidence.MalformedJobs,
+			diagnosis.MalformedResource{Ref: kind.Noun() + "/" + name, Field: in.MalformedFields[0]},
 		)
 	}
-	if o.GetUID() == g.e.Job.UID {
+	if o.GetUID() == g.evidence.Job.UID {
 		return
 	}
-	running := runsOn(o, g.e.At)
-	if running || !velero.TerminalPhase(phase) {
-		g.e.Others = append(g.e.Others, Other{Kind: kind, Name: name, Phase: phase, Running: running})
+	running := isStillRunning(o, g.evidence.Now)
+	if running || !velero.IsTerminalPhase(phase) {
+		g.evidence.OtherJobs = append(
+			g.evidence.OtherJobs,
+			OtherJob{Kind: kind, Name: name, Phase: phase, IsRunning: running},
+		)
 	}
-	if phase == velero.PhaseQueued && kind == job.Backup && g.e.Job.Kind == job.Backup {
-		g.e.Queued = append(g.e.Queued, name)
+	if phase == velero.PhaseQueued && kind == job.Backup && g.evidence.Job.Kind == job.Backup {
+		g.evidence.QueuedBackups = append(g.evidence.QueuedBackups, name)
 	}
 }
 
-// targets finds namespaces to restore into that are being deleted (issues 5697, 7516, 8234).
-func (g *gathering) targets() {
-	restore, ok := g.e.Job.Object.(*velerov1.Restore)
-	if !ok || g.e.Job.Terminal() {
+// fetchTerminatingNamespaces finds target namespaces of the restore that are being deleted (issues 5697, 7516, 8234).
+func (g *gatherer) fetchTerminatingNamespaces() {
+	restore, ok := g.evidence.Job.Object.(*veleroapi.Restore)
+	if !ok || g.evidence.Job.IsTerminal() {
 		return
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 	err := g.client.List(g.ctx, list, "", metav1.ListOptions{})
-	if g.e.NamespacesSeen = g.seen("listing namespaces", err, &g.e.NamespacesWhy); !g.e.NamespacesSeen {
+	if g.evidence.NamespacesChecked = g.checkAnswer(
+		"listing namespaces",
+		err,
+		&g.evidence.NamespacesUnchecked,
+	); !g.evidence.NamespacesChecked {
 		return
 	}
 	for i := range list.Items {
-		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.RestoresInto(restore, g.backup, n.Name) {
-			g.e.Terminating = append(g.e.Terminating, n.Name)
+		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.MayRestoreInto(restore, g.backup, n.Name) {
+			g.evidence.TerminatingNamespaces = append(g.evidence.TerminatingNamespaces, n.Name)
 		}
 	}
 }
 
-func (g *gathering) get(kind schema.GroupVersionKind, name string, into client.Object) error {
-	o := bare(kind, g.o.Namespace, name)
+func (g *gatherer) readTyped(kind schema.GroupVersionKind, name string, into client.Object) error {
+	o := newObject(kind, g.options.Namespace, name)
 	if err := g.client.Get(g.ctx, o); err != nil {
 		return err
 	}
-	_, err := convert(o, into)
+	_, err := convertObject(o, into)
 	return err
 }
 
-// list lists resources of a namespace, or of all, as the API server sends them.
-func (g *gathering) list(
+// listObjects lists resources of a namespace, or of all namespaces, as the API server sends them.
+func (g *gatherer) listObjects(
 	kind schema.GroupVersionKind,
 	namespace string,
 	labels ...string,
@@ -309,15 +322,16 @@ func (g *gathering) list(
 	return list.Items, err
 }
 
-// all lists a kind of Velero's in its namespace; why says why that is refused.
-func (g *gathering) all(kind job.Kind, labels ...string) (found []unstructured.Unstructured, why string) {
-	found, err := g.list(jobKind(kind), g.o.Namespace, labels...)
-	g.seen("listing "+kind.Resource(), err, &why)
+// listVeleroKind lists one of Velero's kinds in its namespace; why says why that is refused.
+func (g *gatherer) listVeleroKind(kind job.Kind, labels ...string) (found []unstructured.Unstructured, why string) {
+	found, err := g.listObjects(jobGVK(kind), g.options.Namespace, labels...)
+	g.checkAnswer("listing "+kind.Resource(), err, &why)
 	return found, why
 }
 
-// convert reads a typed resource with harmless texts, and what its type could not hold.
-func convert(o *unstructured.Unstructured, into any) ([]decode.Malformed, error) {
+// convertObject converts a resource to a typed one with sanitized texts, and returns the fields that the type could
+// not hold.
+func convertObject(o *unstructured.Unstructured, into any) ([]decode.MalformedField, error) {
 	malformed, err := decode.Unstructured(o, into)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", o.GetKind(), o.GetName(), err)

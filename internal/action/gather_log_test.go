@@ -18,8 +18,8 @@ import (
 
 func gaveUpOn(phase string, after time.Duration) change {
 	return func(e *Evidence) {
-		e.LogSeen = true
-		e.Log = velero.JobLog{
+		e.LogChecked = true
+		e.ServerLog = velero.JobLog{
 			GaveUp:    velero.LogLine{At: began.Add(after), Text: "Error updating restore's status", Error: "refused"},
 			LostPhase: phase,
 		}
@@ -28,7 +28,7 @@ func gaveUpOn(phase string, after time.Duration) change {
 
 func loggedAgo(ago time.Duration) change {
 	return func(e *Evidence) {
-		e.LogSeen, e.Log.Last = true, velero.LogLine{At: e.At.Add(-ago), Text: "Restored 8 items"}
+		e.LogChecked, e.ServerLog.Last = true, velero.LogLine{At: e.Now.Add(-ago), Text: "Restored 8 items"}
 	}
 }
 
@@ -60,8 +60,8 @@ func TestServersLogDecides(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := draft(evidence(t, job.Restore, "InProgress", c.changes...), Request{})
-			if p.To != c.want || !strings.Contains(p.Refusal, c.refusal) {
-				t.Errorf("it would write %q (%s), want %q (%s)", p.To, p.Refusal, c.want, c.refusal)
+			if p.ToPhase != c.want || !strings.Contains(p.Refusal, c.refusal) {
+				t.Errorf("it would write %q (%s), want %q (%s)", p.ToPhase, p.Refusal, c.want, c.refusal)
 			}
 			checkPlan(t, &p)
 		})
@@ -94,7 +94,7 @@ func TestLogIsRead(t *testing.T) {
 	gaveUp := line(
 		`msg="Error updating restore's status from InProgress to Finalizing" error="bad \x1b[2J\u202e thing" Restore=` + ref,
 	)
-	others := strings.Repeat(line(`msg="Restored 1 items" restore=`+ref+`9`), logNewest)
+	others := strings.Repeat(line(`msg="Restored 1 items" restore=`+ref+`9`), logTailLines)
 	asked := 0
 	in.logOf(func(q *http.Request) string {
 		asked++
@@ -107,18 +107,18 @@ func TestLogIsRead(t *testing.T) {
 		return line(`msg="`+strings.Repeat("x", 100_000)+`" restore=`+ref) + gaveUp + others
 	})
 	f := in.finalizer()
-	e, err := f.Gather(t.Context(), job.Restore, r.Name)
+	e, err := f.GatherEvidence(t.Context(), job.Restore, r.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !e.LogSeen || e.Log.LostPhase != "Finalizing" || len(e.Log.Last.Text) > 5000 ||
-		strings.ContainsAny(e.Log.GaveUp.Error, "\x1b\u202e") {
-		t.Errorf("the log tells %v %q, %.80q, %q", e.LogSeen, e.Log.LostPhase, e.Log.Last.Text, e.Log.GaveUp.Error)
+	if !e.LogChecked || e.ServerLog.LostPhase != "Finalizing" || len(e.ServerLog.Last.Text) > 5000 ||
+		strings.ContainsAny(e.ServerLog.GaveUp.Error, "\x1b\u202e") {
+		t.Errorf("the log tells %v %q, %.80q, %q", e.LogChecked, e.ServerLog.LostPhase, e.ServerLog.Last.Text, e.ServerLog.GaveUp.Error)
 	}
-	if seen := e.ForVerdict(); !seen.LogSeen || seen.Log.LostPhase != "Finalizing" {
+	if seen := e.VerdictEvidence(); !seen.LogChecked || seen.ServerLog.LostPhase != "Finalizing" {
 		t.Errorf("a verdict sees %+v", seen)
 	}
-	if _, err := f.Gather(t.Context(), job.Restore, r.Name); err != nil || asked != 2 {
+	if _, err := f.GatherEvidence(t.Context(), job.Restore, r.Name); err != nil || asked != 2 {
 		t.Errorf("a second look asked again: %d requests, %v", asked, err)
 	}
 }
@@ -144,9 +144,9 @@ func TestLogOfANewerServer(t *testing.T) {
 			in.namespace,
 		)
 	})
-	e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
-	if err != nil || !e.LogSeen || !e.Log.GaveUp.At.IsZero() {
-		t.Errorf("the log of a 1.19 says that it gave up: %+v, %v", e.Log, err)
+	e, err := in.finalizer().GatherEvidence(t.Context(), job.Restore, r.Name)
+	if err != nil || !e.LogChecked || !e.ServerLog.GaveUp.At.IsZero() {
+		t.Errorf("the log of a 1.19 says that it gave up: %+v, %v", e.ServerLog, err)
 	}
 }
 
@@ -190,11 +190,11 @@ func TestLogWithoutEnd(t *testing.T) {
 			}, nil
 		})
 		start := time.Now()
-		e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
-		if err != nil || e.LogSeen || !strings.Contains(e.LogWhy, "velero-0") || strings.Contains(e.LogWhy, "\x1b") {
-			t.Errorf("a log %s: %v %q, %v", name, e.LogSeen, e.LogWhy, err)
+		e, err := in.finalizer().GatherEvidence(t.Context(), job.Restore, r.Name)
+		if err != nil || e.LogChecked || !strings.Contains(e.LogUnchecked, "velero-0") || strings.Contains(e.LogUnchecked, "\x1b") {
+			t.Errorf("a log %s: %v %q, %v", name, e.LogChecked, e.LogUnchecked, err)
 		}
-		if took := time.Since(start); asked > 2 || body.read > 2*logBytes || took > 4*logTimeout {
+		if took := time.Since(start); asked > 2 || body.read > 2*maxLogBytes || took > 4*logTimeout {
 			t.Errorf("a log %s: %d requests, %d bytes, %v", name, asked, body.read, took)
 		}
 	}
@@ -222,9 +222,9 @@ func TestLogThatCannotBeRead(t *testing.T) {
 			return &http.Response{StatusCode: c.code, Proto: "HTTP/1.1", Header: http.Header{"Retry-After": {"1000"}},
 				Body: io.NopCloser(strings.NewReader("<html>")), Request: q}, nil
 		})
-		e, err := in.finalizer(c.options).Gather(t.Context(), job.Restore, r.Name)
-		if err != nil || e.LogSeen || !strings.Contains(e.LogWhy, c.why) {
-			t.Errorf("%s: %v %q, %v", name, e.LogSeen, e.LogWhy, err)
+		e, err := in.finalizer(c.options).GatherEvidence(t.Context(), job.Restore, r.Name)
+		if err != nil || e.LogChecked || !strings.Contains(e.LogUnchecked, c.why) {
+			t.Errorf("%s: %v %q, %v", name, e.LogChecked, e.LogUnchecked, err)
 		}
 	}
 }

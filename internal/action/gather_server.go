@@ -22,123 +22,129 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// How much is read of a server's log. Only its beginning and its end matter: the server
-// gives up soon after it last wrote to the job, and the newest lines show whether it lives.
+// These constants limit how much of a server's log is read. Only its beginning and its end matter: the server gives
+// up soon after it last wrote to the job, and the newest lines show whether it is alive.
 const (
-	logNewest  = 2000    // lines
-	logBytes   = 4 << 20 // of one request
-	logTimeout = 5 * time.Second
-	logMost    = 3               // servers; more than one runs only during a roll-out
-	logKept    = 5 * time.Second // for a second look
+	logTailLines  = 2000    // lines
+	maxLogBytes   = 4 << 20 // of one request
+	logTimeout    = 5 * time.Second
+	maxLogServers = 3               // servers; more than one run only during a rollout
+	logCacheAge   = 5 * time.Second // how long a log is reused
 )
 
 type logCache struct {
-	mu       sync.Mutex
-	uid      types.UID
-	from, at time.Time
-	log      velero.JobLog
+	mu            sync.Mutex
+	uid           types.UID
+	since, readAt time.Time
+	log           velero.JobLog
 }
 
-// log reads what the servers' logs tell of a job that has not ended. A log that cannot be read fails nothing.
-func (g *gathering) log() {
-	j := g.e.Job
-	if j.Terminal() {
+// fetchServerLogs reads what the servers' logs say about a job that has not ended. A log that cannot be read is not
+// an error.
+func (g *gatherer) fetchServerLogs() {
+	j := g.evidence.Job
+	if j.IsTerminal() {
 		return
 	}
-	if len(g.e.Server.Pods) == 0 {
-		g.e.LogWhy = "no running server was seen"
+	if len(g.evidence.Server.Pods) == 0 {
+		g.evidence.LogUnchecked = "no running server was seen"
 		return
 	}
 	// The server gives up minutes after it last wrote; clocks differ.
-	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-velero.ClockMargin)
-	if log, ok := g.logs.get(j.UID, since, g.o.Now()); ok {
-		g.e.Log, g.e.LogSeen = log, true
+	since := job.LatestTime(g.evidence.startTime(), g.evidence.LastVeleroWrite).Add(-velero.ClockMargin)
+	if log, ok := g.logCache.findLog(j.UID, since, g.options.Now()); ok {
+		g.evidence.ServerLog, g.evidence.LogChecked = log, true
 		return
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, logTimeout)
 	defer cancel()
 	var all velero.JobLog
-	for i, c := range g.e.Server.Pods[max(0, len(g.e.Server.Pods)-logMost):] {
-		found, err := g.containerLog(ctx, c, since)
+	for i, c := range g.evidence.Server.Pods[max(0, len(g.evidence.Server.Pods)-maxLogServers):] {
+		found, err := g.fetchContainerLog(ctx, c, since)
 		if err != nil {
 			if g.err = g.ctx.Err(); g.err == nil {
-				g.e.LogWhy = sanitize.String(err.Error())
+				g.evidence.LogUnchecked = sanitize.String(err.Error())
 			}
 			return
 		}
 		if i == 0 {
 			all = found
 		} else {
-			all = all.Beside(found)
+			all = all.MergeServer(found)
 		}
 	}
-	if v, known := g.e.version(); known && !v.GivesUpLastStatus() {
+	if v, known := g.evidence.serverVersion(); known && !v.GivesUpLastStatus() {
 		all.GaveUp, all.LostPhase = velero.LogLine{}, ""
 	}
-	g.e.LogSeen, g.e.Log = true, all
-	g.logs.put(j.UID, since, g.o.Now(), all)
+	g.evidence.LogChecked, g.evidence.ServerLog = true, all
+	g.logCache.storeLog(j.UID, since, g.options.Now(), all)
 }
 
-// containerLog reads a container's log, and its predecessor's if the job was there then.
-func (g *gathering) containerLog(
+// fetchContainerLog reads a container's log, and its predecessor's log if the job existed then.
+func (g *gatherer) fetchContainerLog(
 	ctx context.Context,
 	c velero.ServerPod,
 	since time.Time,
 ) (found velero.JobLog, err error) {
 	read := func(o corev1.PodLogOptions) (part velero.JobLog, text string, err error) {
 		o.Container, o.SinceTime = c.Container, &metav1.Time{Time: since}
-		if text, err = readLog(ctx, g.client.Pods(g.o.Namespace), c.Name, &o); err != nil {
+		if text, err = fetchPodLog(ctx, g.client.Pods(g.options.Namespace), c.Name, &o); err != nil {
 			return part, "", fmt.Errorf("reading the log of pod %s: %w", c.Name, err)
 		}
-		j := g.e.Job
-		return cleanLog(velero.ReadJobLog(text, string(j.Kind), j.Namespace, j.Name, g.e.began())), text, nil
+		j := g.evidence.Job
+		return sanitizeLog(velero.ReadJobLog(text, string(j.Kind), j.Namespace, j.Name, g.evidence.startTime())), text, nil
 	}
 	if c.Restarts > 0 && c.StartedAt.After(since) {
 		found, _, err = read(corev1.PodLogOptions{Previous: true})
 		found.ByPredecessor = !found.First.IsZero()
 		if errors.Is(err, context.DeadlineExceeded) {
-			return found, err // others mean that its log is gone
+			return found, err // any other error means that its log no longer exists
 		}
 	}
-	newest := int64(logNewest)
+	newest := int64(logTailLines)
 	tail, text, err := read(corev1.PodLogOptions{TailLines: &newest})
 	tail.NoteStart(c.StartedAt)
 	switch {
 	case err != nil:
 		return found, err
-	case len(text) == logBytes:
+	case len(text) == maxLogBytes:
 		return found, fmt.Errorf(
 			"the newest %d lines of the log of pod %s are more than %s",
-			logNewest,
+			logTailLines,
 			c.Name,
-			human.Bytes(logBytes),
+			human.Bytes(maxLogBytes),
 		)
-	case strings.Count(text, "\n") < logNewest:
-		return found.Then(tail), nil
+	case strings.Count(text, "\n") < logTailLines:
+		return found.MergeLater(tail), nil
 	}
 	head, _, err := read(corev1.PodLogOptions{})
 	head.NoteStart(c.StartedAt)
-	return found.Then(head).Then(tail), err
+	return found.MergeLater(head).MergeLater(tail), err
 }
 
-func readLog(ctx context.Context, pods *client.Pods, name string, o *corev1.PodLogOptions) (text string, err error) {
-	limit := int64(logBytes)
+func fetchPodLog(
+	ctx context.Context,
+	pods *client.Pods,
+	name string,
+	o *corev1.PodLogOptions,
+) (text string, err error) {
+	limit := int64(maxLogBytes)
 	o.LimitBytes = &limit
-	body, err := pods.Log(ctx, name, *o)
+	body, err := pods.StreamLog(ctx, name, *o)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
-	raw, err := io.ReadAll(io.LimitReader(body, limit)) // not every server heeds the limit
+	raw, err := io.ReadAll(io.LimitReader(body, limit)) // not every server obeys the limit
 	return string(raw), err
 }
 
-func cleanLog(l velero.JobLog) velero.JobLog {
+func sanitizeLog(l velero.JobLog) velero.JobLog {
 	for _, text := range []*string{
 		&l.Last.Level, &l.Last.Text, &l.Last.Error,
 		&l.GaveUp.Level, &l.GaveUp.Text, &l.GaveUp.Error,
-		&l.Refused.Text, &l.Refused.Error,
-		&l.Unlisted.Text, &l.Unlisted.Error,
+		&l.Refusal.Text, &l.Refusal.Error,
+		&l.ListFailure.Text, &l.ListFailure.Error,
 		&l.Failure,
 		&l.Hook.Pod, &l.Hook.Container, &l.Hook.Name, &l.Hook.Phase,
 	} {
@@ -147,34 +153,41 @@ func cleanLog(l velero.JobLog) velero.JobLog {
 	return l
 }
 
-func (c *logCache) get(uid types.UID, from, now time.Time) (velero.JobLog, bool) {
+func (c *logCache) findLog(uid types.UID, from, now time.Time) (velero.JobLog, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.log, c.uid == uid && c.from.Equal(from) && !c.at.IsZero() && now.Sub(c.at) < logKept
+	return c.log, c.uid == uid && c.since.Equal(from) && !c.readAt.IsZero() && now.Sub(c.readAt) < logCacheAge
 }
 
-func (c *logCache) put(uid types.UID, from, now time.Time, log velero.JobLog) {
+func (c *logCache) storeLog(uid types.UID, from, now time.Time, log velero.JobLog) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.uid, c.from, c.at, c.log = uid, from, now, log
+	c.uid, c.since, c.readAt, c.log = uid, from, now, log
 }
 
-func (e *Evidence) logMoves() bool {
-	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < velero.Lifeless
+func (e *Evidence) isLogFresh() bool {
+	return !e.ServerLog.Last.At.IsZero() && e.Now.Sub(e.ServerLog.Last.At) < velero.LifelessAfter
 }
 
-// gaveUp reports whether the server surely gave up writing the job's last status.
-func (e *Evidence) gaveUp() bool { return diagnosis.GaveUp(e.Job, e.world()) }
+// hasServerGivenUp reports whether the server has certainly given up writing the job's last status.
+func (e *Evidence) hasServerGivenUp() bool { return diagnosis.HasServerGivenUp(e.Job, e.buildWorld()) }
 
-func (g *gathering) server() {
+func (g *gatherer) fetchServer() {
 	var pods []*corev1.Pod
-	raw, err := g.list(corev1.SchemeGroupVersion.WithKind("Pod"), g.o.Namespace)
+	raw, err := g.listObjects(corev1.SchemeGroupVersion.WithKind("Pod"), g.options.Namespace)
 	for i := range raw {
 		pods = append(pods, &corev1.Pod{})
-		_, failed := convert(&raw[i], pods[i])
+		_, failed := convertObject(&raw[i], pods[i])
 		err = cmp.Or(err, failed)
 	}
-	if g.seen("listing pods", err, &g.e.PodsWhy) {
-		g.e.Server, g.e.Agents, g.e.Movers = velero.ServerOf(pods, g.e.At), velero.AgentsOf(pods), velero.MoversOf(pods)
+	if g.checkAnswer("listing pods", err, &g.evidence.PodsUnchecked) {
+		g.evidence.Server, g.evidence.Agents, g.evidence.MoverPods = velero.ServerOf(
+			pods,
+			g.evidence.Now,
+		), velero.NodeAgentsOf(
+			pods,
+		), velero.FindMovers(
+			pods,
+		)
 	}
 }

@@ -54,11 +54,11 @@ func TestRefusalsOfAnAPIServerThatHasJustComeBack(t *testing.T) {
 			}
 			return nil, nil
 		})
-		out, err := f.Apply(t.Context(), p, false, nil)
-		if outage && (err != nil || out.State != Settled || out.Sent != Landed || tries != 5) {
+		out, err := f.ApplyPlan(t.Context(), p, false, nil)
+		if outage && (err != nil || out.State != StateSettled || out.Sent != Landed || tries != 5) {
 			t.Errorf("after an outage: %v, %+v, %d tries", err, out, tries)
 		}
-		if !outage && (out.State != Refused || out.Sent != NotSent || tries != 1) {
+		if !outage && (out.State != StateRefused || out.Sent != NotSent || tries != 1) {
 			t.Errorf("without an outage: %v, %+v, %d tries", err, out, tries)
 		}
 	}
@@ -77,9 +77,9 @@ func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 	})
 	p := in.plan(f, job.Restore, "r", Request{})
 	failed := 0
-	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
+	out, err := f.ApplyPlan(t.Context(), p, false, func(now Progress) {
 		switch {
-		case now.Step != StepPatch:
+		case now.Step != StepSend:
 		case now.Attempt == nil:
 			if err := in.KillAPIServer(); err != nil {
 				t.Error(err)
@@ -97,7 +97,7 @@ func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 			}
 		}
 	})
-	if err != nil || out.State != Settled || out.Sent != Landed {
+	if err != nil || out.State != StateSettled || out.Sent != Landed {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	t.Logf("%d attempts failed, %d of them with a refusal of a starting API server", failed, refused)
@@ -111,13 +111,13 @@ func TestDoubtIsNotReportedAsNothing(t *testing.T) {
 		after func(in *installation, f *Engine) func(r *http.Request) *http.Response
 	}{
 		{"gone", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
-			if err := in.Delete(in.t.Context(), bare(jobKind(job.Restore), in.namespace, "r"), &client.DeleteOptions{}); err != nil {
+			if err := in.Delete(in.t.Context(), newObject(jobGVK(job.Restore), in.namespace, "r"), &client.DeleteOptions{}); err != nil {
 				in.t.Error(err)
 			}
 			return nil
 		}},
 		{"another one has its name", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
-			if err := in.Delete(in.t.Context(), bare(jobKind(job.Restore), in.namespace, "r")); err != nil {
+			if err := in.Delete(in.t.Context(), newObject(jobGVK(job.Restore), in.namespace, "r")); err != nil {
 				in.t.Error(err)
 			}
 			in.restore("r")
@@ -129,7 +129,7 @@ func TestDoubtIsNotReportedAsNothing(t *testing.T) {
 			in := install(t)
 			in.restore("r")
 			in.server(time.Now().Add(10 * time.Minute))
-			f := in.finalizer(func(o *Options) { o.Deadline = 3 * time.Second })
+			f := in.finalizer(func(o *Options) { o.TotalTimeout = 3 * time.Second })
 			p := in.plan(f, job.Restore, "r", Request{})
 			var answer func(*http.Request) *http.Response
 			sent := false
@@ -149,7 +149,7 @@ func TestDoubtIsNotReportedAsNothing(t *testing.T) {
 				}
 				return nil, nil
 			})
-			out, _ := f.Apply(t.Context(), p, false, nil)
+			out, _ := f.ApplyPlan(t.Context(), p, false, nil)
 			if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") ||
 				!strings.Contains(out.Message, "unknown whether it was applied") {
 				t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
@@ -167,16 +167,16 @@ func TestStoredFilesAreLookedAtAgain(t *testing.T) {
 	s := holding(job.StoredCounts{})
 	var ahead atomic.Int64
 	f := in.finalizer(func(o *Options) {
-		o.Prober, o.Counter, o.Now = s, s, func() time.Time { return later().Add(time.Duration(ahead.Load())) }
+		o.Prober, o.CountReader, o.Now = s, s, func() time.Time { return later().Add(time.Duration(ahead.Load())) }
 	})
 	p := in.plan(f, job.Restore, "s14-nudge", Request{})
-	if p.Effect() != Nudge {
+	if p.Effect() != EffectNudge {
 		t.Fatalf("%s: %s", p.Action, p.Refusal)
 	}
 	s.presence = job.Presence{State: job.Absent}
-	ahead.Store(int64(storedAgain))
-	out, err := f.Apply(t.Context(), p, false, nil)
-	if err != nil || out.State != Changed || out.Sent != NotSent || in.requests.patches() != 0 {
+	ahead.Store(int64(maxStoredAge))
+	out, err := f.ApplyPlan(t.Context(), p, false, nil)
+	if err != nil || out.State != StateChanged || out.Sent != NotSent || in.requests.patches() != 0 {
 		t.Errorf("%v, %s, %s: %s", err, out.State, out.Sent, out.Message)
 	}
 }
@@ -198,7 +198,7 @@ func TestGatherOnASlowLine(t *testing.T) {
 		}
 	})
 	began := time.Now()
-	if _, err := f.Gather(t.Context(), job.Restore, "r"); err != nil {
+	if _, err := f.GatherEvidence(t.Context(), job.Restore, "r"); err != nil {
 		var over *retry.DeadlineError
 		t.Fatalf("after %s (gave up: %v): %v", time.Since(began), errors.As(err, &over), err)
 	}

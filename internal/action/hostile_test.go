@@ -19,7 +19,7 @@ func TestAnnotatedResourceTimeoutIsBounded(t *testing.T) {
 	for _, value := range []string{"2562047h47m16.854775807s", "2500000h", "9999h", "-1h", "1e3", "∞"} {
 		e := evidence(t, job.Backup, "InProgress", alive, stored, resourceTimeoutOf(value))
 		made := make(chan time.Duration, 1)
-		go func() { made <- patchWindow(&e) }()
+		go func() { made <- statusPatchWindow(&e) }()
 		select {
 		case got := <-made:
 			if got < 5*time.Minute || got > 2*time.Hour {
@@ -66,26 +66,26 @@ func TestServerBesideASidecarRuns(t *testing.T) {
 			t,
 			job.Restore,
 			"InProgress",
-			func(e *Evidence) { e.Server = velero.ServerOf([]*corev1.Pod{&pod}, e.At) },
+			func(e *Evidence) { e.Server = velero.ServerOf([]*corev1.Pod{&pod}, e.Now) },
 		)
 		if len(e.Server.Pods) != c.want {
 			t.Errorf("%s: %d servers run, want %d", c.name, len(e.Server.Pods), c.want)
 		}
-		if p := draft(e, Request{}); p.Effect() != Refuse {
-			t.Errorf("%s: %s to %s: %s", c.name, p.Action, p.To, p.Why)
+		if p := draft(e, Request{}); p.Effect() != EffectRefuse {
+			t.Errorf("%s: %s to %s: %s", c.name, p.Action, p.ToPhase, p.EvidenceText)
 		}
 	}
 }
 
 // A name may have 253 characters, a file's name 255 bytes.
 func TestCopyOfALongName(t *testing.T) {
-	a, err := openAudit(Options{AuditDir: t.TempDir()}, newID())
+	a, err := newAuditLog(Options{AuditDir: t.TempDir()}, newAttemptID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := evidence(t, job.Backup, "InProgress")
-	path, err := a.save(
-		&Entry{Kind: "Backup", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("b", 253)},
+	path, err := a.saveCopies(
+		&AuditEntry{Kind: "Backup", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("b", 253)},
 		e.Object,
 	)
 	if err != nil || !strings.HasSuffix(path, a.attempt+".yaml") || filepath.Dir(filepath.Dir(path)) != a.dir {
@@ -130,7 +130,7 @@ func TestCommandsCarryTheFlagsOfTheConnection(t *testing.T) {
 	r := Request{Context: "prod", Flags: []string{"--kubeconfig=/home/jane doe/prod", "--as=root"}}
 	const want = "kubectl --context prod '--kubeconfig=/home/jane doe/prod' --as=root -n velero "
 	commands := []string{draft(evidence(t, job.Restore, "InProgress", restarted, notStored), r).Commands[0]}
-	for _, c := range [][]change{{alive, stored, nothingBackedUp, others(Other{Kind: job.Restore, Name: "r", Phase: "InProgress"})},
+	for _, c := range [][]change{{alive, stored, nothingBackedUp, others(OtherJob{Kind: job.Restore, Name: "r", Phase: "InProgress"})},
 		{alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.DataUpload, "du", "InProgress", time.Hour)}} {
 		for _, phase := range []string{"InProgress", "Finalizing", "ReadyToStart"} {
 			for _, w := range remedies(evidence(t, job.Backup, phase, c...), r) {

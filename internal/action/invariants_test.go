@@ -2,7 +2,7 @@ package action
 
 import (
 	"fmt"
-	"os"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -12,13 +12,11 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // situation is one point of the decision space. Invariants read it, not the
@@ -174,8 +172,8 @@ func newSpace(t *testing.T) *space {
 					phase,
 					lookedAt(24*time.Hour),
 					func(e *Evidence) {
-						if r, ok := e.Job.Object.(*velerov1.Restore); ok && hooks {
-							r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
+						if r, ok := e.Job.Object.(*veleroapi.Restore); ok && hooks {
+							r.Spec.Hooks.Resources = []veleroapi.RestoreResourceHookSpec{{Name: "h"}}
 						}
 					},
 				)
@@ -225,17 +223,17 @@ func logText(kind job.Kind, log string) string {
 	if then != "" {
 		at = gaveUpEarly
 	}
-	text := line(began.Add(time.Minute), "1 item so far", kind.Word())
+	text := line(began.Add(time.Minute), "1 item so far", kind.Noun())
 	switch {
 	case log == "unread", log == "silent":
 		return ""
 	case phase != "":
-		text += line(at, capital+" updating "+kind.Word()+"'s status from InProgress to "+phase, key)
+		text += line(at, capital+" updating "+kind.Noun()+"'s status from InProgress to "+phase, key)
 	case log == "lost":
-		text += line(at, capital+" updating "+kind.Word()+"'s final status", key)
+		text += line(at, capital+" updating "+kind.Noun()+"'s final status", key)
 	}
 	if log == "fresh line" || then == "a line" {
-		text += line(lookedAgain.Add(-freshAge), "another item", kind.Word())
+		text += line(lookedAgain.Add(-freshAge), "another item", kind.Noun())
 	}
 	return text
 }
@@ -244,19 +242,19 @@ func (sp *space) evidence(s situation) Evidence {
 	e := sp.base[fmt.Sprint(s.kind, s.phase, s.hooks)]
 	j := *e.Job
 	e.Job = &j
-	e.Agents = []velero.Agent{{Node: "n1", Ready: true, StartedAt: began.Add(-time.Hour)}}
+	e.Agents = []velero.NodeAgent{{Node: "n1", Ready: true, StartedAt: began.Add(-time.Hour)}}
 	start := map[string]time.Time{
 		"alive":      began.Add(-time.Hour),
 		"restarted":  began.Add(time.Hour),
-		"restarting": e.At.Add(-time.Minute),
+		"restarting": e.Now.Add(-time.Minute),
 	}
 	switch s.server {
 	case "none":
 		e.Server = serverOf()
 	case "crashing":
 		e.Server = velero.NewServer(
-			[]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff", Restarts: 9}},
-			e.At,
+			[]velero.ServerPod{{Name: "velero-1", WaitingReason: "CrashLoopBackOff", Restarts: 9}},
+			e.Now,
 		)
 	case "alive", "restarted", "restarting":
 		e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: start[s.server], Created: start[s.server]})
@@ -269,20 +267,20 @@ func (sp *space) evidence(s situation) Evidence {
 	sp.around(&e, s)
 	switch s.sign {
 	case "job":
-		e.VeleroWrote = e.At.Add(-freshAge)
+		e.LastVeleroWrite = e.Now.Add(-freshAge)
 	case "future":
-		e.VeleroWrote = e.At.Add(time.Hour)
+		e.LastVeleroWrite = e.Now.Add(time.Hour)
 	case "location":
-		e.LocationsWrote = e.At.Add(-freshAge)
+		e.LastLocationWrite = e.Now.Add(-freshAge)
 	}
 	sp.log(&e, s)
 	switch s.location {
 	case "read-only":
-		e.Location = &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadOnly"}
+		e.Location = &diagnosis.LocationStatus{Name: "s3", Phase: "Available", AccessMode: "ReadOnly"}
 	case "unavailable":
-		e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable", AccessMode: "ReadWrite"}
+		e.Location = &diagnosis.LocationStatus{Name: "s3", Phase: "Unavailable", AccessMode: "ReadWrite"}
 	case "unknown":
-		e.Location, e.LocationWhy = nil, "forbidden"
+		e.Location, e.LocationUnchecked = nil, "forbidden"
 	}
 	switch s.right {
 	case "no":
@@ -290,26 +288,26 @@ func (sp *space) evidence(s situation) Evidence {
 	case "unknown":
 		e.MayPatch = Unknown
 	case "status subresource":
-		e.StatusSubresource = true
+		e.HasStatusSubresource = true
 	case "old CRD":
-		e.Phases = []string{"New", "InProgress", "Completed"}
+		e.AllowedPhases = []string{"New", "InProgress", "Completed"}
 	}
 	return e
 }
 
 func (sp *space) log(e *Evidence, s situation) {
 	if s.log == "unread" {
-		e.LogWhy = "forbidden"
+		e.LogUnchecked = "forbidden"
 		return
 	}
-	e.LogSeen, e.Log = true, sp.logs[fmt.Sprint(s.kind, s.log)]
+	e.LogChecked, e.ServerLog = true, sp.logs[fmt.Sprint(s.kind, s.log)]
 	switch _, then := s.named(); then {
 	case "a write":
-		e.VeleroWrote = job.Latest(e.VeleroWrote, e.At.Add(-freshAge))
+		e.LastVeleroWrite = job.LatestTime(e.LastVeleroWrite, e.Now.Add(-freshAge))
 	case "a file":
 		if s.isStored() {
 			e.Artifacts = slices.Clone(e.Artifacts)
-			e.Artifacts[0].LastModified = e.At.Add(-freshAge)
+			e.Artifacts[0].LastModified = e.Now.Add(-freshAge)
 		}
 	case "a start":
 		if len(e.Server.Pods) > 0 {
@@ -327,25 +325,25 @@ func (sp *space) log(e *Evidence, s situation) {
 func (sp *space) around(e *Evidence, s situation) {
 	switch s.around {
 	case "malformed backup", "malformed restore":
-		e.Malformed = []diagnosis.Malformed{
-			{Ref: strings.TrimPrefix(s.around, "malformed ") + "/other", Field: decode.Malformed{Field: "spec.ttl"}},
+		e.MalformedJobs = []diagnosis.MalformedResource{
+			{Ref: strings.TrimPrefix(s.around, "malformed ") + "/other", Field: decode.MalformedField{Field: "spec.ttl"}},
 		}
 	case "malformed volume":
 		for _, k := range []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore} {
 			e.MalformedVolumes = append(
 				e.MalformedVolumes,
-				diagnosis.Malformed{
+				diagnosis.MalformedResource{
 					Ref:   velero.VolumeRef{Kind: k, Name: "other"}.String(),
-					Field: decode.Malformed{Field: "spec.operationTimeout"},
+					Field: decode.MalformedField{Field: "spec.operationTimeout"},
 				},
 			)
 		}
 	case "no node-agent":
 		e.Agents = nil
 	case "node-agent starts":
-		e.Agents = []velero.Agent{
+		e.Agents = []velero.NodeAgent{
 			{Node: "n2", Ready: true, StartedAt: began.Add(-time.Hour)},
-			{Node: "n1", Created: e.At},
+			{Node: "n1", Created: e.Now},
 		}
 	}
 }
@@ -360,7 +358,7 @@ func (sp *space) proof(e *Evidence, s situation) {
 	case "absent":
 		set(0, job.Presence{State: job.Absent})
 	case "unknown":
-		set(0, job.Presence{Why: "no answer"})
+		set(0, job.Presence{Unchecked: "no answer"})
 	case "older":
 		for i := range e.Artifacts {
 			set(i, job.Presence{State: job.Present, LastModified: began.Add(-time.Hour)})
@@ -372,51 +370,51 @@ func (sp *space) proof(e *Evidence, s situation) {
 		)
 		set(i, job.Presence{State: job.Absent})
 	case "empty list":
-		e.Counts.Items = 0
+		e.StoredCounts.Items = 0
 	case "list unknown":
-		e.Counts.Items, e.Counts.ItemsKnown = 0, false
+		e.StoredCounts.Items, e.StoredCounts.ItemsKnown = 0, false
 	case "no counts":
-		e.Counts = nil
+		e.StoredCounts = nil
 	case "errors":
-		e.Counts.Errors = 3
+		e.StoredCounts.Errors = 3
 	}
-	if e.Counts != nil {
-		e.Counts.Operations = map[string]job.Operations{"none": {}, "open": {Attempted: 2, Completed: 1}, "failed": {Attempted: 2, Completed: 1, Failed: 1}}[s.ops]
+	if e.StoredCounts != nil {
+		e.StoredCounts.Operations = map[string]job.Operations{"none": {}, "open": {Attempted: 2, Completed: 1}, "failed": {Attempted: 2, Completed: 1, Failed: 1}}[s.ops]
 	}
 	if s.sign == "file" && e.Artifacts[0].State == job.Present && s.proof != "older" {
-		set(0, job.Presence{State: job.Present, LastModified: e.At.Add(-freshAge)})
+		set(0, job.Presence{State: job.Present, LastModified: e.Now.Add(-freshAge)})
 	}
 }
 
 func (sp *space) volumes(e *Evidence, j *job.Job, s situation) {
-	quiet := e.At.Add(-10 * time.Hour)
+	quiet := e.Now.Add(-10 * time.Hour)
 	if s.sign == "volume" {
-		quiet = e.At.Add(-freshAge)
+		quiet = e.Now.Add(-freshAge)
 	}
 	mover, pod := velero.DataUpload, velero.PodVolumeBackup
 	if s.kind == job.Restore {
 		mover, pod = velero.DataDownload, velero.PodVolumeRestore
 	}
-	own := job.Volume{Kind: mover, Name: "own", Node: "n1", Created: began, Changed: quiet}
+	own := job.Volume{Kind: mover, Name: "own", Node: "n1", Created: began, LastChanged: quiet}
 	other := job.Volume{
-		Kind:    velero.DataUpload,
-		Name:    "other",
-		Node:    "n1",
-		Phase:   "InProgress",
-		Created: began,
-		Changed: quiet,
+		Kind:        velero.DataUpload,
+		Name:        "other",
+		Node:        "n1",
+		Phase:       "InProgress",
+		Created:     began,
+		LastChanged: quiet,
 	}
 	switch s.volumes {
 	case "none":
 		return
 	case "unlisted":
-		e.Volumes, e.VolumesWhy, e.MovingKnown = Unknown, "forbidden", Unknown
+		e.VolumesListed, e.VolumesUnchecked, e.AllOpenVolumesListed = Unknown, "forbidden", Unknown
 		return
 	case "uploading":
 		own.Phase = "InProgress"
 	case "waits for other":
 		own.Phase = "Prepared"
-		e.Moving = append(e.Moving, other)
+		e.AllOpenVolumes = append(e.AllOpenVolumes, other)
 	case "pod volume":
 		own.Kind, own.Phase = pod, "InProgress"
 	case "new":
@@ -427,13 +425,13 @@ func (sp *space) volumes(e *Evidence, j *job.Job, s situation) {
 		own.Phase = "Completed"
 	}
 	j.Volumes = []job.Volume{own}
-	if !own.Ended() {
-		e.Moving = append(e.Moving, own)
+	if !own.HasEnded() {
+		e.AllOpenVolumes = append(e.AllOpenVolumes, own)
 	}
-	e.volumes = map[velero.VolumeRef]*unstructured.Unstructured{
-		own.Ref(): bare(own.Kind.GroupVersionKind(), "velero", own.Name),
+	e.volumeObjects = map[velero.VolumeRef]*unstructured.Unstructured{
+		own.Ref(): newObject(own.Kind.GroupVersionKind(), "velero", own.Name),
 	}
-	e.MayCancel = map[velero.VolumeKind]Answer{own.Kind: Yes}
+	e.MayCancel = map[velero.VolumeKind]TriState{own.Kind: Yes}
 }
 
 // invariant is what no situation may break; broken is why one does.
@@ -446,7 +444,7 @@ func (s situation) begun() bool {
 	return !slices.Contains([]string{"", "New", "Queued", "ReadyToStart"}, s.phase)
 }
 
-func (s situation) terminal() bool { return velero.TerminalPhase(s.phase) }
+func (s situation) terminal() bool { return velero.IsTerminalPhase(s.phase) }
 
 // alive: the server was there when the job began, or something wrote to the job
 // after the server's start, so that somebody older is still at work.
@@ -530,57 +528,57 @@ func says(lines []string, part string) bool {
 // invariants of finalizing.
 var finalizeInvariants = []invariant{
 	{"Completed and FailedValidation are never written", func(_ situation, p *Plan) bool {
-		return p.To == "Completed" || p.To == "FailedValidation"
+		return p.ToPhase == "Completed" || p.ToPhase == "FailedValidation"
 	}},
 	{"a job that has ended, is deleted or is in an unknown phase is never written", func(s situation, p *Plan) bool {
-		return p.To != "" && (s.terminal() || s.phase == "Deleting" || s.phase == "Unheard")
+		return p.ToPhase != "" && (s.terminal() || s.phase == "Deleting" || s.phase == "Unheard")
 	}},
 	{
 		"a job is moved on only with proof that all is stored and that something was backed up",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == Nudge && !s.stored()
+			return p.Effect() == EffectNudge && !s.stored()
 		},
 	},
 	{"a job whose volumes outnumber its stored operations is never moved on", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && s.ops == "none" &&
+		return p.Effect() == EffectNudge && s.ops == "none" &&
 			slices.Contains([]string{"uploading", "waits for other", "new", "ended"}, s.volumes)
 	}},
 	{
 		"a job is moved on only while all of its volumes are known and no pod volume moves",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == Nudge &&
+			return p.Effect() == EffectNudge &&
 				slices.Contains([]string{"unlisted", "pod volume", "new pod volume"}, s.volumes)
 		},
 	},
 	{"a job is moved on only to a server that runs", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && !s.alive() && s.server != "restarted"
+		return p.Effect() == EffectNudge && !s.alive() && s.server != "restarted"
 	}},
 	{"a backup is moved on only where its location is Available and ReadWrite", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && s.kind == job.Backup && s.location != "writable"
+		return p.Effect() == EffectNudge && s.kind == job.Backup && s.location != "writable"
 	}},
 	{"a restore is moved on only where its location is Available", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && s.kind == job.Restore && (s.location == "unavailable" || s.location == "unknown")
+		return p.Effect() == EffectNudge && s.kind == job.Restore && (s.location == "unavailable" || s.location == "unknown")
 	}},
 	{
 		"no final phase while anything that works on the job wrote in the last five minutes",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == End && s.fresh()
+			return p.Effect() == EffectEnd && s.fresh()
 		},
 	},
 	{
 		"a job is moved on only where nothing wrote, logged or stored a file in the last five minutes, or where the server's log says after that that it gave up",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == Nudge && (s.logged() || s.written() && !s.provenLost())
+			return p.Effect() == EffectNudge && (s.logged() || s.written() && !s.provenLost())
 		},
 	},
 	{"a job is never moved on to another phase than the server's log names as lost", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && s.contradicted()
+		return p.Effect() == EffectNudge && s.contradicted()
 	}},
 	{
 		"a job that the server's log says was to be finalized is only given up when that is asked for, while a server runs",
 		func(s situation, p *Plan) bool {
 			phase, then := s.named()
-			return p.Effect() == End && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" &&
+			return p.Effect() == EffectEnd && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" &&
 				phase != "" &&
 				phase != "Failed" &&
 				then != "a line"
@@ -589,41 +587,41 @@ var finalizeInvariants = []invariant{
 	{
 		"a job is moved on only while its server can read all backups, and of a restore all restores",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == Nudge && s.malformedJob()
+			return p.Effect() == EffectNudge && s.malformedJob()
 		},
 	},
 	{
 		"no final phase where no server was recognised and its volumes could not be listed",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == End && s.volumes == "unlisted" && (s.server == "none" || s.server == "crashing")
+			return p.Effect() == EffectEnd && s.volumes == "unlisted" && (s.server == "none" || s.server == "crashing")
 		},
 	},
 	{"nothing is written while the servers, or their starts, are not known", func(s situation, p *Plan) bool {
-		return p.To != "" && (s.server == "hidden" || s.server == "start unknown")
+		return p.ToPhase != "" && (s.server == "hidden" || s.server == "start unknown")
 	}},
 	{
 		"a backup that is ready to start is never given up under the server that queued it",
 		func(s situation, p *Plan) bool {
-			return p.To != "" && s.phase == "ReadyToStart" && s.server == "alive"
+			return p.ToPhase != "" && s.phase == "ReadyToStart" && s.server == "alive"
 		},
 	},
 	{
 		"no final phase on a job in progress under the server that was there when it began",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == End && s.phase == "InProgress" && (s.server == "alive" || s.server == "restarting")
+			return p.Effect() == EffectEnd && s.phase == "InProgress" && (s.server == "alive" || s.server == "restarting")
 		},
 	},
 	{"nothing is written on a job that Velero ends by itself while a server runs", func(s situation, p *Plan) bool {
 		live := s.server == "alive" || s.server == "restarted" || s.server == "restarting"
-		return p.To != "" && live && (strings.HasPrefix(s.phase, "Waiting") || strings.HasPrefix(s.phase, "Finalizing"))
+		return p.ToPhase != "" && live && (strings.HasPrefix(s.phase, "Waiting") || strings.HasPrefix(s.phase, "Finalizing"))
 	}},
 	{"a job that has not begun is only given up when that is asked for", func(s situation, p *Plan) bool {
-		return p.To != "" && !s.begun() && (s.requested != "Failed" || p.To != "Failed")
+		return p.ToPhase != "" && !s.begun() && (s.requested != "Failed" || p.ToPhase != "Failed")
 	}},
 	{
 		"a job that may be complete after a restart is only given up when that is asked for",
 		func(s situation, p *Plan) bool {
-			return p.Effect() == End && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" &&
+			return p.Effect() == EffectEnd && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" &&
 				slices.Contains([]string{"unknown", "no operations file", "no counts"}, s.proof)
 		},
 	},
@@ -635,36 +633,36 @@ var finalizeInvariants = []invariant{
 				s.volumes,
 			) ||
 				s.ops != "none" && s.stored()
-			return p.To == "PartiallyFailed" && s.phase == "InProgress" && (!s.stored() || movers)
+			return p.ToPhase == "PartiallyFailed" && s.phase == "InProgress" && (!s.stored() || movers)
 		},
 	},
 	{
 		"nothing is written without the right to, where the CRD does not allow it, or where the CRD would drop it",
 		func(s situation, p *Plan) bool {
-			return p.To != "" && s.right != "yes" && s.right != "old CRD" || p.To != "" && s.right == "old CRD"
+			return p.ToPhase != "" && s.right != "yes" && s.right != "old CRD" || p.ToPhase != "" && s.right == "old CRD"
 		},
 	},
 	{"what was asked for is written, or nothing", func(s situation, p *Plan) bool {
-		return p.To != "" && s.requested != "" && p.To != s.requested
+		return p.ToPhase != "" && s.requested != "" && p.ToPhase != s.requested
 	}},
 	{"every refusal names its reason and what would help", func(_ situation, p *Plan) bool {
-		return p.Effect() == Refuse && (p.Refusal == "" || p.Advice == "")
+		return p.Effect() == EffectRefuse && (p.Refusal == "" || p.Advice == "")
 	}},
 	{"every plan says why, what it does, what it does not, and the kubectl command", func(_ situation, p *Plan) bool {
-		return p.Effect() != Refuse &&
-			(p.Why == "" || len(p.Will) == 0 || len(p.WillNot) == 0 || len(p.Commands) != 1 || !p.Possible())
+		return p.Effect() != EffectRefuse &&
+			(p.EvidenceText == "" || len(p.Will) == 0 || len(p.WillNot) == 0 || len(p.Commands) != 1 || !p.IsPossible())
 	}},
 	{"ending a backup that names no location says that Velero cannot delete it", func(s situation, p *Plan) bool {
-		return p.Effect() == End && s.kind == job.Backup && !says(p.Then, "Velero cannot delete it")
+		return p.Effect() == EffectEnd && s.kind == job.Backup && !says(p.Afterwards, "Velero cannot delete it")
 	}},
 	{"ending a backup as Failed says that it cannot be restored from", func(s situation, p *Plan) bool {
-		return p.To == "Failed" && s.kind == job.Backup && s.begun() && !says(p.Then, "cannot restore from it")
+		return p.ToPhase == "Failed" && s.kind == job.Backup && s.begun() && !says(p.Afterwards, "cannot restore from it")
 	}},
 	{"ending a job over older files of its name says that deleting it deletes those", func(s situation, p *Plan) bool {
-		return p.Effect() == End && s.proof == "older" && !says(p.Then, "older")
+		return p.Effect() == EffectEnd && s.proof == "older" && !says(p.Afterwards, "older")
 	}},
 	{"ending or moving on a restore with hooks says that hooks will not run", func(s situation, p *Plan) bool {
-		return p.To != "" && s.kind == job.Restore && s.hooks && s.begun() && !s.alive() &&
+		return p.ToPhase != "" && s.kind == job.Restore && s.hooks && s.begun() && !s.alive() &&
 			!says(p.WillNot, "run hooks")
 	}},
 }
@@ -672,22 +670,22 @@ var finalizeInvariants = []invariant{
 // invariants of the other actions.
 var remedyInvariants = []invariant{
 	{"a volume is never cancelled while another may hold its slot", func(s situation, p *Plan) bool {
-		return p.Action == CancelVolumes && p.Possible() && s.volumes == "waits for other" && !s.terminal()
+		return p.Action == CancelVolumes && p.IsPossible() && s.volumes == "waits for other" && !s.terminal()
 	}},
 	{"a volume is never cancelled while it was written in the last five minutes", func(s situation, p *Plan) bool {
-		return p.Action == CancelVolumes && p.Possible() && s.sign == "volume" && !s.terminal()
+		return p.Action == CancelVolumes && p.IsPossible() && s.sign == "volume" && !s.terminal()
 	}},
 	{
 		"a volume is never cancelled where no node-agent would hear it: none runs, or Velero cannot read a volume of that kind",
 		func(s situation, p *Plan) bool {
-			return p.Action == CancelVolumes && p.Possible() &&
+			return p.Action == CancelVolumes && p.IsPossible() &&
 				(s.around == "malformed volume" || s.around == "no node-agent" && s.server != "hidden")
 		},
 	},
 	{
 		"a volume that waits for a node-agent is never cancelled while one starts that may begin it",
 		func(s situation, p *Plan) bool {
-			return p.Action == CancelVolumes && p.Possible() && s.around == "node-agent starts" &&
+			return p.Action == CancelVolumes && p.IsPossible() && s.around == "node-agent starts" &&
 				strings.HasPrefix(s.volumes, "new") &&
 				!s.terminal()
 		},
@@ -701,14 +699,14 @@ var remedyInvariants = []invariant{
 	{
 		"no volume is cancelled where not all of them could be listed or the pods not seen",
 		func(s situation, p *Plan) bool {
-			return p.Action == CancelVolumes && p.Possible() &&
+			return p.Action == CancelVolumes && p.IsPossible() &&
 				(s.volumes == "unlisted" || s.server == "hidden" && !s.terminal())
 		},
 	},
 	{
 		"the volumes of a job that ended other than Failed are cancelled only where they cannot move any more",
 		func(s situation, p *Plan) bool {
-			return p.Action == CancelVolumes && p.Possible() && s.terminal() && s.phase != "Failed" &&
+			return p.Action == CancelVolumes && p.IsPossible() && s.terminal() && s.phase != "Failed" &&
 				(s.sign == "volume" || s.volumes == "waits for other")
 		},
 	},
@@ -719,7 +717,7 @@ var remedyInvariants = []invariant{
 			if s.terminal() { // nothing waits for them any more
 				able = append(able, "v1.17.1", "v1.18.0")
 			}
-			return p.Action == CancelVolumes && p.Possible() && s.kind == job.Backup &&
+			return p.Action == CancelVolumes && p.IsPossible() && s.kind == job.Backup &&
 				strings.HasSuffix(s.volumes, "pod volume") &&
 				!slices.Contains(able, s.version)
 		},
@@ -733,7 +731,7 @@ var remedyInvariants = []invariant{
 	},
 	{"veltui restarts nothing itself, and says so", func(_ situation, p *Plan) bool {
 		return (p.Action == Restart || p.Action == RestartNodeAgent) &&
-			(p.Possible() || p.Refusal == "" || len(p.Commands) == 0)
+			(p.IsPossible() || p.Refusal == "" || len(p.Commands) == 0)
 	}},
 	{
 		"a restart is never advised while volumes of the job move or could not be listed",
@@ -774,16 +772,16 @@ var remedyInvariants = []invariant{
 			!s.contradicted()
 	}},
 	{"a restart of a server over a job in progress says which jobs it fails", func(s situation, p *Plan) bool {
-		return p.Action == Restart && s.phase == "InProgress" && len(p.Fails) == 0
+		return p.Action == Restart && s.phase == "InProgress" && len(p.FailingJobs) == 0
 	}},
 	{"nothing is written without the right to", func(s situation, p *Plan) bool {
-		return p.Action == Wake && p.Possible() && (s.right == "no" || s.right == "unknown")
+		return p.Action == Wake && p.IsPossible() && (s.right == "no" || s.right == "unknown")
 	}},
 	{"every plan says why, what it does and how; every refusal what would help", func(_ situation, p *Plan) bool {
-		return p.Why == "" && p.Refusal == "" || p.Refusal != "" && p.Advice == "" ||
-			p.Possible() && (len(p.Will) == 0 || len(p.Commands) == 0)
+		return p.EvidenceText == "" && p.Refusal == "" || p.Refusal != "" && p.Advice == "" ||
+			p.IsPossible() && (len(p.Will) == 0 || len(p.Commands) == 0)
 	}},
-	{"no action but finalizing writes a phase", func(_ situation, p *Plan) bool { return p.To != "" }},
+	{"no action but finalizing writes a phase", func(_ situation, p *Plan) bool { return p.ToPhase != "" }},
 }
 
 // part is a part of the space: all that it does not name is taken in full.
@@ -844,16 +842,10 @@ func (w part) every(stride int64, f func(situation)) (n int64) {
 }
 
 // TestInvariants holds the plans of all situations against what must never be.
-// It takes each 29th, and with -short fewer; with
-// VELTUI_INVARIANTS=all every one (docs/dev/invariants.md).
+// It takes a sample of them, see [sampleStride] and docs/dev/invariants.md.
 func TestInvariants(t *testing.T) {
-	stride, most := int64(29), int64(29) // most is the stride of the parts that need more
-	switch {
-	case os.Getenv("VELTUI_INVARIANTS") == "all":
-		stride = 1
-	case testing.Short():
-		stride, most = 4999, 499
-	}
+	stride := int64(sampleStride(29, 293, 4999))
+	most := int64(sampleStride(29, 293, 499)) // the stride of the parts that need more
 	// Almost nothing stays in memory: half of the time would go into collecting
 	// a few megabytes again and again.
 	defer debug.SetGCPercent(debug.SetGCPercent(2000))
@@ -872,10 +864,10 @@ func TestInvariants(t *testing.T) {
 					i.says,
 					s,
 					p.Action,
-					p.To,
+					p.ToPhase,
 					p.Refusal,
-					p.Why,
-					p.Then,
+					p.EvidenceText,
+					p.Afterwards,
 				)
 			}
 			mu.Unlock()
@@ -883,17 +875,17 @@ func TestInvariants(t *testing.T) {
 	}
 	var plans atomic.Int64
 	finalizes := func(s situation) {
-		p, ok := For(Finalize, sp.evidence(s), Request{Phase: s.requested})
+		p, ok := PlanFor(Finalize, sp.evidence(s), Request{Phase: s.requested})
 		if !ok {
 			t.Error("finalizing has neither a plan nor a refusal")
 		}
-		if p.Effect() != Refuse {
+		if p.Effect() != EffectRefuse {
 			plans.Add(1)
 		}
 		check(s, &p, finalizeInvariants)
 	}
 	remedies := func(s situation) {
-		for _, p := range Plans(sp.evidence(s), Request{})[1:] {
+		for _, p := range BuildPlans(sp.evidence(s), Request{})[1:] {
 			plans.Add(1)
 			check(s, &p, remedyInvariants)
 		}

@@ -2,21 +2,19 @@ package action
 
 import (
 	"io"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"net/http"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
@@ -34,9 +32,9 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 	var failed []time.Time // when each failed attempt began
 	var landed time.Time
 	var begins time.Time
-	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
+	out, err := f.ApplyPlan(t.Context(), p, false, func(now Progress) {
 		switch {
-		case now.Step != StepPatch:
+		case now.Step != StepSend:
 		case now.Attempt == nil:
 			begins = time.Now()
 			if err := in.KillAPIServer(); err != nil {
@@ -44,7 +42,7 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 			}
 		case now.Attempt.Err != nil:
 			failed = append(failed, begins)
-			begins = time.Now().Add(now.Attempt.Next)
+			begins = time.Now().Add(now.Attempt.Delay)
 			if len(failed) == 4 {
 				go func() {
 					if err := in.StartAPIServer(t.Context()); err != nil {
@@ -57,7 +55,7 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 			landed = time.Now()
 		}
 	})
-	if err != nil || out.State != Settled || out.Phase != "Failed" {
+	if err != nil || out.State != StateSettled || out.Phase != "Failed" {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	ready := <-back
@@ -84,12 +82,12 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 // which is well after it listens: first it reads its roles and its custom resources, and
 // the first request for a custom resource may be told that its storage is initializing.
 func (in *installation) answersAttempts(name string) time.Time {
-	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name}}
+	r := &veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name}}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"probe":"yes"}}}`))
 	requests := []func() error{
 		func() error { return in.Patch(in.t.Context(), r, patch, client.DryRunAll) },
-		func() error { return in.List(in.t.Context(), &velerov1.PodVolumeRestoreList{}) },
-		func() error { return in.List(in.t.Context(), &velerov2alpha1.DataDownloadList{}) },
+		func() error { return in.List(in.t.Context(), &veleroapi.PodVolumeRestoreList{}) },
+		func() error { return in.List(in.t.Context(), &veleroapi.DataDownloadList{}) },
 	}
 	for _, request := range requests {
 		for in.t.Context().Err() == nil && request() != nil {
@@ -112,9 +110,9 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	) // what it sends it sends again, however slow the machine is
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })
 	failed := 0
-	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
+	out, err := f.ApplyPlan(t.Context(), p, false, func(now Progress) {
 		switch {
-		case now.Step != StepPatch:
+		case now.Step != StepSend:
 		case now.Attempt == nil:
 			if err := in.PauseAPIServer(); err != nil {
 				t.Error(err)
@@ -127,7 +125,7 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 			}
 		}
 	})
-	if err != nil || out.State != Settled || out.Sent != Landed || out.Phase != "Failed" || failed < 3 {
+	if err != nil || out.State != StateSettled || out.Sent != Landed || out.Phase != "Failed" || failed < 3 {
 		t.Fatalf("%v, %+v, %d failed attempts", err, out, failed)
 	}
 	if changes := in.changes(before); len(changes) != 1 || phaseOf(changes[0]) != "Failed" {
@@ -166,7 +164,7 @@ func TestObservingOutlastsFailedLooks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in.requests.set(nil)
 			in.restore(c.name)
-			f := in.finalizer(func(o *Options) { o.Deadline = c.deadline })
+			f := in.finalizer(func(o *Options) { o.TotalTimeout = c.deadline })
 			p := in.plan(f, job.Restore, c.name, Request{})
 			var since time.Time
 			refused := false
@@ -182,16 +180,16 @@ func TestObservingOutlastsFailedLooks(t *testing.T) {
 				}
 				return nil, nil
 			})
-			out, err := f.Apply(t.Context(), p, false, at(StepObserve, func() {
+			out, err := f.ApplyPlan(t.Context(), p, false, at(StepObserve, func() {
 				if since.IsZero() {
 					since = time.Now()
 				}
 			}))
 			in.requests.set(nil)
 			switch {
-			case c.settled && (err != nil || out.State != Settled || out.Phase != "Failed"):
+			case c.settled && (err != nil || out.State != StateSettled || out.Phase != "Failed"):
 				t.Errorf("%v, %+v", err, out)
-			case !c.settled && (err == nil || out.State != Unfinished || out.Sent != Landed):
+			case !c.settled && (err == nil || out.State != StateUnfinished || out.Sent != Landed):
 				t.Errorf("%v, %+v", err, out)
 			}
 		})
@@ -202,11 +200,11 @@ func TestObservingOutlastsFailedLooks(t *testing.T) {
 // is one that this function makes itself and leaves out.
 func (in *installation) changes(since client.Object) []*unstructured.Unstructured {
 	in.t.Helper()
-	c, err := dynamic.NewForConfig(in.Config())
+	c, err := dynamic.NewForConfig(in.RESTConfig())
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	restores := c.Resource(velerov1.SchemeGroupVersion.WithResource("restores")).Namespace(in.namespace)
+	restores := c.Resource(veleroapi.GroupVersion.WithResource("restores")).Namespace(in.namespace)
 	patch := []byte(`{"metadata":{"annotations":{"test/last":"yes"}}}`)
 	if _, err := restores.Patch(
 		in.t.Context(),

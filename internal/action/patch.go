@@ -5,78 +5,82 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-type stamp struct {
+type attemptStamp struct {
 	at      time.Time
 	by      string
 	attempt string
 }
 
-// operation is one step of a JSON patch (RFC 6902).
-type operation struct {
+// patchOperation is one step of a JSON patch (RFC 6902).
+type patchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// patch is a JSON patch: tests that the resource is as it was seen, then changes. Velero's CRDs have no subresource.
+// patch is a JSON patch: it tests that the resource is unchanged, then changes it. Velero's CRDs have no subresource.
 type patch struct {
-	seen          *unstructured.Unstructured
-	changes       []operation
-	data          []byte
-	mark, attempt string // mark is the annotation that lists the attempts
+	seen    *unstructured.Unstructured
+	changes []patchOperation
+	data    []byte
+	// attemptKey is the annotation that lists the attempts.
+	attemptKey, attempt string
 }
 
-func newPatch(seen *unstructured.Unstructured, mark, attempt string, changes []operation) (*patch, error) {
-	data, err := json.Marshal(append(guards(seen), changes...))
+func newPatch(seen *unstructured.Unstructured, mark, attempt string, changes []patchOperation) (*patch, error) {
+	data, err := json.Marshal(append(preconditionTests(seen), changes...))
 	if err != nil {
 		return nil, fmt.Errorf("writing the patch: %w", err)
 	}
 	return &patch{seen, changes, data, mark, attempt}, nil
 }
 
-func guards(seen *unstructured.Unstructured) []operation {
-	tests := []operation{
+func preconditionTests(seen *unstructured.Unstructured) []patchOperation {
+	tests := []patchOperation{
 		{"test", "/metadata/uid", seen.GetUID()},
 		{"test", "/metadata/resourceVersion", seen.GetResourceVersion()},
 	}
 	if phase, there, _ := unstructured.NestedString(seen.Object, "status", "phase"); there {
-		tests = append(tests, operation{"test", "/status/phase", phase})
+		tests = append(tests, patchOperation{"test", "/status/phase", phase})
 	}
 	return tests
 }
 
-func (p *patch) object() *unstructured.Unstructured { return p.seen }
+func (p *patch) targetObject() *unstructured.Unstructured { return p.seen }
 
-func (p *patch) record(e *Entry) { e.Patch = p.data }
+func (p *patch) recordRequest(e *AuditEntry) { e.Patch = p.data }
 
-// send sends it once. The API server carries it out only if the resource is unchanged.
-func (p *patch) send(ctx context.Context, c *client.Client, dryRun []string) (*unstructured.Unstructured, error) {
+// sendRequest sends the patch once. The API server carries it out only if the resource is unchanged.
+func (p *patch) sendRequest(
+	ctx context.Context,
+	c *client.Client,
+	dryRun []string,
+) (*unstructured.Unstructured, error) {
 	options := metav1.PatchOptions{DryRun: dryRun, FieldManager: fieldManager}
-	o := bare(p.seen.GroupVersionKind(), p.seen.GetNamespace(), p.seen.GetName())
+	o := newObject(p.seen.GroupVersionKind(), p.seen.GetNamespace(), p.seen.GetName())
 	if err := c.Patch(ctx, o, types.JSONPatchType, p.data, options); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-// An answer to a dry run has the resource's old version.
-func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
+// verifyAnswer ignores the version after a dry run: the answer to a dry run has the resource's old version.
+func (p *patch) verifyAnswer(answer *unstructured.Unstructured, dryRun bool) string {
 	switch {
 	case answer.GetUID() != p.seen.GetUID():
 		return "answer with another object"
@@ -84,8 +88,8 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 		return "leave the object as it is"
 	}
 	for i, c := range p.changes {
-		if extended(c, p.changes[i+1:]) {
-			continue // a map that is made for what follows
+		if hasLaterChild(c, p.changes[i+1:]) {
+			continue // a map created for the changes that follow
 		}
 		if value := valueAt(answer.Object, c.Path); !sameJSON(value, c.Value) {
 			return fmt.Sprintf(
@@ -99,44 +103,47 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	return ""
 }
 
-// stored: an answer to a dry run has the resource's old version.
-func (p *patch) stored(answer *unstructured.Unstructured) bool {
+// isStored compares the versions: the answer to a dry run has the resource's old version.
+func (p *patch) isStored(answer *unstructured.Unstructured) bool {
 	return answer.GetResourceVersion() != p.seen.GetResourceVersion()
 }
 
-func (p *patch) ours(answer *unstructured.Unstructured) bool {
-	attempts, _ := attemptsOf(answer, p.mark)
+func (p *patch) isOwnAnswer(answer *unstructured.Unstructured) bool {
+	attempts, _ := markedAttempts(answer, p.attemptKey)
 	return answer.GetUID() == p.seen.GetUID() && slices.Contains(attempts, p.attempt)
 }
 
-func (p *patch) madeAt(answer *unstructured.Unstructured) time.Time {
-	return newOwnWrite(p.seen, answer)
+func (p *patch) answerTime(answer *unstructured.Unstructured) time.Time {
+	return newestOwnWrite(p.seen, answer)
 }
 
-// excludes: find tells it from the mark.
-func (p *patch) excludes(*unstructured.Unstructured, time.Time, time.Duration) bool { return false }
+// excludesOwnWrite always returns false: judgeFate finds out from the mark.
+func (p *patch) excludesOwnWrite(*unstructured.Unstructured, time.Time, time.Duration) bool {
+	return false
+}
 
-func (p *patch) deed() string { return p.seen.GetKind() + " " + p.seen.GetName() + " was changed" }
+func (p *patch) doneText() string { return p.seen.GetKind() + " " + p.seen.GetName() + " was changed" }
 
-// undo writes back what the patch replaced, if nobody has changed the resource since.
-func (p *patch) undo(after *unstructured.Unstructured) []string {
+// undoArgs returns the kubectl arguments that restore what the patch replaced, if nobody has changed the resource
+// since.
+func (p *patch) undoArgs(after *unstructured.Unstructured) []string {
 	type removal struct {
 		Op   string `json:"op"`
 		Path string `json:"path"`
 	}
-	all := []any{operation{"test", "/metadata/uid", after.GetUID()},
-		operation{"test", "/metadata/resourceVersion", after.GetResourceVersion()}}
+	all := []any{patchOperation{"test", "/metadata/uid", after.GetUID()},
+		patchOperation{"test", "/metadata/resourceVersion", after.GetResourceVersion()}}
 	var undone []string
 	for _, c := range p.changes {
 		if slices.ContainsFunc(
 			undone,
 			func(path string) bool { return strings.HasPrefix(c.Path, path+"/") || c.Path == path },
 		) {
-			continue // goes with the map that was made for it
+			continue // is removed with the map that was created for it
 		}
 		undone = append(undone, c.Path)
 		if before := valueAt(p.seen.Object, c.Path); before != nil {
-			all = append(all, operation{"replace", c.Path, before})
+			all = append(all, patchOperation{"replace", c.Path, before})
 		} else {
 			all = append(all, removal{"remove", c.Path})
 		}
@@ -145,39 +152,39 @@ func (p *patch) undo(after *unstructured.Unstructured) []string {
 	if err != nil {
 		return nil
 	}
-	resource := qualified(job.Kind(p.seen.GetKind()))
+	resource := qualifiedResource(job.Kind(p.seen.GetKind()))
 	if i := slices.IndexFunc(
 		velero.VolumeKinds[:],
 		func(k velero.VolumeKind) bool { return string(k) == p.seen.GetKind() },
 	); i >= 0 {
-		resource = qualified(velero.VolumeKinds[i])
+		resource = qualifiedResource(velero.VolumeKinds[i])
 	}
 	return []string{"patch", resource, p.seen.GetName(), "--type=json", "-p", string(data)}
 }
 
-func (p *patch) find(now *unstructured.Unstructured) finding {
+func (p *patch) judgeFate(now *unstructured.Unstructured) writeFate {
 	if now == nil || now.GetUID() != p.seen.GetUID() {
-		return obscured
+		return fateObscured
 	}
-	before, _ := attemptsOf(p.seen, p.mark)
-	return findIn(now, p.seen.GetResourceVersion(), p.mark, p.attempt, before)
+	before, _ := markedAttempts(p.seen, p.attemptKey)
+	return judgeObjectFate(now, p.seen.GetResourceVersion(), p.attemptKey, p.attempt, before)
 }
 
-// findIn finds an attempt over a version whose mark listed the attempts before.
-func findIn(now *unstructured.Unstructured, version, mark, attempt string, before []string) finding {
-	attempts, complete := attemptsOf(now, mark)
-	found := findAttempt(attempt, before, attempts, complete)
-	if found != landed && now.GetResourceVersion() == version {
-		return pending
+// judgeObjectFate looks for an attempt that patched the given version, whose mark listed the attempts before.
+func judgeObjectFate(now *unstructured.Unstructured, version, mark, attempt string, before []string) writeFate {
+	attempts, complete := markedAttempts(now, mark)
+	found := judgeMarkFate(attempt, before, attempts, complete)
+	if found != fateLanded && now.GetResourceVersion() == version {
+		return fatePending
 	}
 	return found
 }
 
-func extended(c operation, later []operation) bool {
-	return slices.ContainsFunc(later, func(l operation) bool { return strings.HasPrefix(l.Path, c.Path+"/") })
+func hasLaterChild(c patchOperation, later []patchOperation) bool {
+	return slices.ContainsFunc(later, func(l patchOperation) bool { return strings.HasPrefix(l.Path, c.Path+"/") })
 }
 
-// valueAt returns what stands at a JSON pointer through objects, nil for nothing.
+// valueAt returns the value at a JSON pointer through objects, nil for none.
 func valueAt(content any, pointer string) any {
 	for _, key := range strings.Split(pointer, "/")[1:] {
 		object, _ := content.(map[string]any)
@@ -205,68 +212,74 @@ func phaseOf(o *unstructured.Unstructured) string {
 	return phase
 }
 
-type finding int
+type writeFate int
 
 const (
-	pending finding = iota // not carried out, but still may be
-	landed                 // the object has our mark
-	lost                   // it was not, nor can be: the object has moved past the precondition without our mark
-	// obscured: it no longer can be, and may have been: the object is gone or replaced, or another mark replaced ours.
-	obscured
-	taken // another object has the name: it was not carried out, and can be only once that one is gone
+	fatePending writeFate = iota // not carried out, but may still be
+	fateLanded                   // the object has our mark
+	// fateLost means not carried out, and no longer possible: the object has moved past the precondition without our
+	// mark.
+	fateLost
+	// fateObscured means no longer possible, but may have been carried out: the object is gone or replaced, or another
+	// mark replaced ours.
+	fateObscured
+	// fateNameTaken means that another object has the name, so the request was not carried out, and can be only once that
+	// object is gone.
+	fateNameTaken
 )
 
-const keptAttempts = 8 // how many attempts a mark lists
+// maxMarkAttempts is the number of attempts that a mark lists.
+const maxMarkAttempts = 8
 
-// completeList ends a mark that lists every attempt. Programs that write only their own do not write it.
-const completeList = "."
+// completeListMark ends a mark that lists every attempt. Programs that write only their own attempt do not write it.
+const completeListMark = "."
 
-// attemptsOf returns a mark's attempts, newest first, and whether none before is missing.
-func attemptsOf(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
-	return readAttempts(o.GetAnnotations()[mark])
+// markedAttempts returns a mark's attempts, newest first, and whether no earlier attempt is missing.
+func markedAttempts(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
+	return parseAttempts(o.GetAnnotations()[mark])
 }
 
-func readAttempts(text string) (attempts []string, complete bool) {
+func parseAttempts(text string) (attempts []string, complete bool) {
 	attempts = strings.Fields(text)
-	if n := len(attempts); n > 0 && attempts[n-1] == completeList {
+	if n := len(attempts); n > 0 && attempts[n-1] == completeListMark {
 		return attempts[:n-1], true
 	}
 	return attempts, false
 }
 
-// addAttempt returns a mark after one more attempt. A list that may have lost one stays marked so.
+// addAttempt returns a mark with one more attempt. A list that may have lost an attempt stays marked as incomplete.
 func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
-	before, complete := attemptsOf(o, mark)
+	before, complete := markedAttempts(o, mark)
 	all := append([]string{attempt}, before...)
-	all = all[:min(len(all), keptAttempts)]
+	all = all[:min(len(all), maxMarkAttempts)]
 	if complete || len(before) == 0 {
-		all = append(all, completeList)
+		all = append(all, completeListMark)
 	}
 	return strings.Join(all, " ")
 }
 
-// findAttempt looks for an attempt in a mark that listed others before; a program may have replaced ours.
-func findAttempt(attempt string, before, now []string, complete bool) finding {
+// judgeMarkFate looks for an attempt in a mark that listed the attempts before; a program may have replaced ours.
+func judgeMarkFate(attempt string, before, now []string, complete bool) writeFate {
 	since := len(now) - len(before)
 	switch {
 	case slices.Contains(now, attempt):
-		return landed
+		return fateLanded
 	case slices.Equal(before, now):
-		return lost
-	case since > 0 && slices.Equal(now[since:], before) && (len(before) > 0 || complete && len(now) < keptAttempts):
-		return lost // the writers since then have kept what was there
+		return fateLost
+	case since > 0 && slices.Equal(now[since:], before) && (len(before) > 0 || complete && len(now) < maxMarkAttempts):
+		return fateLost // the writers since then have kept what was there
 	}
-	return obscured
+	return fateObscured
 }
 
 const fieldManager = "veltui" // our name in metadata.managedFields
 
-const eventTimeout = 5 * time.Second // bounds the Event, which is optional
+const eventTimeout = 5 * time.Second // limits the Event, which is optional
 
-// writer is the only thing in this package that changes the cluster.
-type writer struct{ access *access }
+// writer is the only type in this package that changes the cluster.
+type writer struct{ connection *connection }
 
-func bare(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+func newObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
 	o.SetNamespace(namespace)
@@ -274,28 +287,28 @@ func bare(kind schema.GroupVersionKind, namespace, name string) *unstructured.Un
 	return o
 }
 
-func jobKind(kind job.Kind) schema.GroupVersionKind {
-	return velerov1.SchemeGroupVersion.WithKind(string(kind))
+func jobGVK(kind job.Kind) schema.GroupVersionKind {
+	return veleroapi.GroupVersion.WithKind(string(kind))
 }
 
-func (f *Engine) read(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	o := bare(seen.GroupVersionKind(), seen.GetNamespace(), seen.GetName())
-	if err := f.access.get().Get(ctx, o); err != nil {
+func (f *Engine) readObject(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	o := newObject(seen.GroupVersionKind(), seen.GetNamespace(), seen.GetName())
+	if err := f.connection.currentClient().Get(ctx, o); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-func (w *writer) event(
+func (w *writer) createEvent(
 	ctx context.Context,
 	subject *unstructured.Unstructured,
-	s stamp,
+	s attemptStamp,
 	action, reason, message string,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	at := metav1.NewTime(s.at)
-	return w.access.get().Create(ctx, &corev1.Event{
+	return w.connection.currentClient().Create(ctx, &corev1.Event{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: subject.GetNamespace(), Name: "veltui-finalize-" + s.attempt},
 		InvolvedObject: corev1.ObjectReference{

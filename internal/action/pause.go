@@ -16,53 +16,58 @@ import (
 )
 
 // pauseAction is Pause or Unpause. Both write spec.paused, as `velero schedule pause` does
-// (pkg/cmd/cli/schedule/pause.go; 1.12 to 1.18.3), and leave all else, where that also resets spec.skipImmediately.
+// (pkg/cmd/cli/schedule/pause.go; 1.12 to 1.18.3), and leave everything else as it is, whereas that command also
+// resets spec.skipImmediately.
 type pauseAction struct {
 	baseApplicable
-	as Name
+	pauseKind Kind
 }
 
-func (a pauseAction) name() Name { return a.as }
+func (a pauseAction) actionKind() Kind { return a.pauseKind }
 
 func (pauseAction) restsOnAges(*Evidence) bool { return false }
 
 func (pauseAction) refusedTitle() string { return "leave it as it is" }
 
-func (pauseAction) marks() marks { return paused }
+func (pauseAction) annotationPrefix() annotationPrefix { return pausedPrefix }
 
-func (a pauseAction) changes(p *Plan, _ *unstructured.Unstructured, _ stamp) ([]operation, [][2]string) {
-	changes := []operation{{"add", "/spec/paused", a.as == Pause}}
-	if a.as == Unpause && p.request.SkipImmediately {
-		changes = append(changes, operation{"add", "/spec/skipImmediately", true})
+func (a pauseAction) buildChanges(
+	p *Plan,
+	_ *unstructured.Unstructured,
+	_ attemptStamp,
+) ([]patchOperation, [][2]string) {
+	changes := []patchOperation{{"add", "/spec/paused", a.pauseKind == Pause}}
+	if a.pauseKind == Unpause && p.request.SkipImmediately {
+		changes = append(changes, patchOperation{"add", "/spec/skipImmediately", true})
 	}
-	return changes, [][2]string{{"-to", string(a.as)}}
+	return changes, [][2]string{{"-to", string(a.pauseKind)}}
 }
 
-func (a pauseAction) event() string { return human.Capital(string(a.as)) + "d" }
+func (a pauseAction) eventReason() string { return human.Capitalize(string(a.pauseKind)) + "d" }
 
-func (a pauseAction) did(*Plan) string { return string(a.as) + "d it" }
+func (a pauseAction) doneText(*Plan) string { return string(a.pauseKind) + "d it" }
 
-func (pauseAction) othersDid(now *unstructured.Unstructured) string {
-	return "did the same or the opposite (" + now.GetAnnotations()[string(paused)+"-to"] + ")"
+func (pauseAction) doneByOtherText(now *unstructured.Unstructured) string {
+	return "did the same or the opposite (" + now.GetAnnotations()[string(pausedPrefix)+"-to"] + ")"
 }
 
-// Named names an object of Velero's, for [Engine.Propose].
-func Named(kind, name string) *unstructured.Unstructured {
-	return bare(jobKind(job.Kind(kind)), "", name)
+// NewNamedObject returns a Velero object with only a kind and a name, for [Engine.ProposePlan].
+func NewNamedObject(kind, name string) *unstructured.Unstructured {
+	return newObject(jobGVK(job.Kind(kind)), "", name)
 }
 
-func (pauseAction) gather(g *gathering) {
-	g.ask(
-		func() { g.readSchedule(g.e.proposal.asked.GetName()) },
-		func() { g.may("patch", "Schedule") },
-		g.servers,
-		g.owners,
+func (pauseAction) gatherFacts(g *gatherer) {
+	g.runQueries(
+		func() { g.fetchSchedule(g.evidence.proposal.object.GetName()) },
+		func() { g.checkRequestAccess("patch", "Schedule") },
+		g.noteServers,
+		g.noteManagers,
 	)
 }
 
-// owners notes who else keeps the schedule as it is, and would write over a change.
-func (g *gathering) owners() {
-	labels, notes := g.e.Object.GetLabels(), g.e.Object.GetAnnotations()
+// noteManagers notes which other tool manages the schedule and would overwrite a change.
+func (g *gatherer) noteManagers() {
+	labels, notes := g.evidence.Object.GetLabels(), g.evidence.Object.GetAnnotations()
 	var by string
 	switch {
 	case notes["argocd.argoproj.io/tracking-id"] != "" || labels["argocd.argoproj.io/instance"] != "":
@@ -73,16 +78,16 @@ func (g *gathering) owners() {
 		by = "Helm"
 	}
 	if by != "" {
-		g.e.proposal.ledger.Doubts(
+		g.evidence.proposal.facts.AddDoubt(
 			diagnosis.SourceAPI,
-			g.e.At,
+			g.evidence.Now,
 			"%s manages the schedule and may undo the change: change it there too",
 			by,
 		)
 	}
 }
 
-func (pauseAction) fill(e *Evidence, p *Plan) bool {
+func (pauseAction) fillPlan(e *Evidence, p *Plan) bool {
 	o := e.proposal
 	if o.schedule.Spec.Paused == (p.Action == Pause) {
 		p.Refusal = "schedule " + p.Name + " is " + string(p.Action) + "d already"
@@ -99,16 +104,17 @@ func (pauseAction) fill(e *Evidence, p *Plan) bool {
 		return true
 	}
 	p.Will = append(p.Will, "take back spec.paused, only if nothing has changed the schedule since")
-	p.Then = append(p.Then, firstRun(o, e.At, p.request.SkipImmediately))
+	p.Afterwards = append(p.Afterwards, firstRunText(o, e.Now, p.request.SkipImmediately))
 	if p.request.SkipImmediately {
 		p.Will = append(p.Will, "set spec.skipImmediately: Velero leaves out what was missed, and takes the field back")
 	}
 	return true
 }
 
-// firstRun says when the schedule makes its first backup once it is unpaused
-// (pkg/controller/schedule_controller.go Reconcile, ifDue, getNextRunTime; 1.16 to 1.18.3). No next run is always due.
-func firstRun(o *proposal, at time.Time, skip bool) string {
+// firstRunText says when the schedule makes its first backup once it is unpaused
+// (pkg/controller/schedule_controller.go Reconcile, ifDue, getNextRunTime; 1.16 to 1.18.3). A schedule without a next
+// run is always due.
+func firstRunText(o *proposal, at time.Time, skip bool) string {
 	s := o.schedule.DeepCopy()
 	skipsByDefault := s.Spec.SkipImmediately == nil
 	if s.Spec.SkipImmediately != nil && *s.Spec.SkipImmediately {
@@ -127,26 +133,27 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 		zone = ""
 	}
 	next := table.NextRun(s)
-	due := "a run is due since " + human.Clock(next, at) + zone + ": Velero starts it "
+	due := "a run is due since " + human.ClockTime(next, at) + zone + ": Velero starts it "
 	switch {
-	case skip && strings.Contains(s.Spec.Schedule, "@every"): // no moment: it changes while the plan is read
+	case skip && strings.Contains(s.Spec.Schedule, "@every"):
+		// Name no time: it changes while the plan is read.
 		return "the next run is one interval after Velero sees it: " + sanitize.String(s.Spec.Schedule)
 	case next.IsZero():
 		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(
 			s.Spec.Schedule,
 		) + ", and Velero takes that for due"
-	case !next.After(at) && o.holdup != "":
-		return due + "once backup " + o.holdup + " has ended"
+	case !next.After(at) && o.blockingBackup != "":
+		return due + "once backup " + o.blockingBackup + " has ended"
 	case !next.After(at) && skipsByDefault:
 		return due + "within a minute, unless its server runs with --schedule-skip-immediately"
 	case !next.After(at):
 		return due + "within a minute; veltui schedule unpause --skip-immediately leaves it out"
 	default:
-		return "the next run is at " + human.Clock(next, at) + zone
+		return "the next run is at " + human.ClockTime(next, at) + zone
 	}
 }
 
-func (pauseAction) observe(ctx context.Context, x *execution, late bool) error {
+func (pauseAction) observeEffect(ctx context.Context, x *execution, late bool) error {
 	o, err := x.readSubject(ctx)
 	if err != nil {
 		return err
@@ -155,9 +162,14 @@ func (pauseAction) observe(ctx context.Context, x *execution, late bool) error {
 	done := strings.ToLower(string(x.plan.Action)) + "d"
 	switch {
 	case is != (x.plan.Action == Pause):
-		return x.stop(Reverted, "somebody changed it back; it was %s by veltui before", done)
-	case x.observed() || late:
-		return x.stop(Settled, "it is %s, and stayed so for %s", done, human.Duration(x.f.o.Observe))
+		return x.endExecution(StateReverted, "somebody changed it back; it was %s by veltui before", done)
+	case x.hasObservedEnough() || late:
+		return x.endExecution(
+			StateSettled,
+			"it is %s, and stayed so for %s",
+			done,
+			human.Duration(x.engine.options.ObserveFor),
+		)
 	}
 	return nil
 }

@@ -4,34 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
-	"strings"
-	"sync"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"net/http"
+	"os"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
 // backup makes a backup in that phase.
-func (in *installation) backup(name string, phase velerov1.BackupPhase) *velerov1.Backup {
+func (in *installation) backup(name string, phase veleroapi.BackupPhase) *veleroapi.Backup {
 	in.t.Helper()
 	start := metav1.NewTime(time.Now().Truncate(time.Second))
-	b := &velerov1.Backup{
+	b := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
-		Status:     velerov1.BackupStatus{Phase: phase, StartTimestamp: &start},
+		Status:     veleroapi.BackupStatus{Phase: phase, StartTimestamp: &start},
 	}
 	if err := in.Create(in.t.Context(), b, client.FieldOwner("velero-server")); err != nil {
 		in.t.Fatal(err)
@@ -40,17 +38,17 @@ func (in *installation) backup(name string, phase velerov1.BackupPhase) *velerov
 }
 
 // uploads makes data uploads of a backup, in progress, and a node-agent.
-func (in *installation) uploads(of *velerov1.Backup, names ...string) {
+func (in *installation) uploads(of *veleroapi.Backup, names ...string) {
 	in.t.Helper()
 	for _, name := range names {
-		in.create(&velerov2alpha1.DataUpload{
+		in.create(&veleroapi.DataUpload{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: in.namespace,
 				Name:      name,
-				Labels:    map[string]string{velerov1.BackupUIDLabel: string(of.UID)},
+				Labels:    map[string]string{veleroapi.BackupUIDLabel: string(of.UID)},
 			},
-			Spec:   velerov2alpha1.DataUploadSpec{SourceNamespace: "shop", SourcePVC: name},
-			Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress},
+			Spec:   veleroapi.DataUploadSpec{SourceNamespace: "shop", SourcePVC: name},
+			Status: veleroapi.DataUploadStatus{Phase: veleroapi.DataUploadPhaseInProgress},
 		})
 	}
 	agent := &corev1.Pod{
@@ -80,7 +78,7 @@ func (in *installation) uploadMoves(name, status string) {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":%s}`, status))
 	if err := in.Patch(
 		in.t.Context(),
-		bare(velero.DataUpload.GroupVersionKind(), in.namespace, name),
+		newObject(velero.DataUpload.GroupVersionKind(), in.namespace, name),
 		patch,
 		client.FieldOwner("node-agent-server"),
 	); err != nil {
@@ -90,7 +88,7 @@ func (in *installation) uploadMoves(name, status string) {
 
 func (in *installation) upload(name string) *unstructured.Unstructured {
 	in.t.Helper()
-	o := bare(velero.DataUpload.GroupVersionKind(), in.namespace, name)
+	o := newObject(velero.DataUpload.GroupVersionKind(), in.namespace, name)
 	if err := in.Get(in.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		in.t.Fatal(err)
 	}
@@ -103,9 +101,9 @@ func cancelAsked(o *unstructured.Unstructured) bool {
 }
 
 // remedy is the plan of that action about a backup.
-func (in *installation) remedy(f *Engine, name string, action Name) Plan {
+func (in *installation) remedy(f *Engine, name string, action Kind) Plan {
 	in.t.Helper()
-	e, err := f.Gather(in.t.Context(), job.Backup, name)
+	e, err := f.GatherEvidence(in.t.Context(), job.Backup, name)
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -128,20 +126,20 @@ func at(step Step, do func()) func(Progress) {
 func TestWake(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	before := in.backup("b", velerov1.BackupPhaseReadyToStart)
+	before := in.backup("b", veleroapi.BackupPhaseReadyToStart)
 	f := in.finalizer()
 	w := in.remedy(f, "b", Wake)
 
-	dry, err := f.Apply(t.Context(), w, true, nil)
-	if err != nil || dry.State != Checked || dry.Sent != NotSent || in.requests.patches() != 0 {
+	dry, err := f.ApplyPlan(t.Context(), w, true, nil)
+	if err != nil || dry.State != StateChecked || dry.Sent != NotSent || in.requests.patches() != 0 {
 		t.Fatalf("dry run: %v, %+v", err, dry)
 	}
 	woken := in.read(job.Backup, "b")
-	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() {
+	out, err := f.ApplyPlan(t.Context(), w, false, at(StepObserve, func() {
 		woken = in.read(job.Backup, "b")
 		in.veleroWrites(job.Backup, "b", "InProgress")
 	}))
-	if err != nil || out.State != Settled || out.Sent != Landed || out.Phase != "InProgress" || len(out.Warnings) > 0 ||
+	if err != nil || out.State != StateSettled || out.Sent != Landed || out.Phase != "InProgress" || len(out.Warnings) > 0 ||
 		in.requests.patches() != 1 {
 		t.Fatalf("%v, %+v", err, out)
 	}
@@ -165,7 +163,7 @@ func checkApplied(t *testing.T, in *installation, out *Outcome, action, reason s
 		t.Errorf("events %+v", events.Items)
 	}
 	var got []string
-	for _, e := range entries(t, out.Log) {
+	for _, e := range entries(t, out.AuditLogPath) {
 		got = append(got, e.Event)
 		if e.Action != action || e.Name != "b" || e.By == "" || e.From != e.To {
 			t.Errorf("log entry %+v", e)
@@ -181,7 +179,7 @@ func checkApplied(t *testing.T, in *installation, out *Outcome, action, reason s
 	) != want {
 		t.Errorf("log has %s, want %s, perhaps after a dry run", log, want)
 	}
-	if data, err := os.ReadFile(out.Copy); err != nil || strings.Count(string(data), "resourceVersion:") != patches {
+	if data, err := os.ReadFile(out.CopyPath); err != nil || strings.Count(string(data), "resourceVersion:") != patches {
 		t.Errorf("%v; the copy is\n%s", err, data)
 	}
 }
@@ -189,24 +187,24 @@ func checkApplied(t *testing.T, in *installation, out *Outcome, action, reason s
 func TestWakeWithoutEffect(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.backup("b", velerov1.BackupPhaseFinalizing)
+	in.backup("b", veleroapi.BackupPhaseFinalizing)
 	f := in.finalizer()
-	out, err := f.Apply(t.Context(), in.remedy(f, "b", Wake), false, nil)
-	if err != nil || out.State != NoEffect || out.Sent != Landed || out.Phase != "Finalizing" {
+	out, err := f.ApplyPlan(t.Context(), in.remedy(f, "b", Wake), false, nil)
+	if err != nil || out.State != StateNoEffect || out.Sent != Landed || out.Phase != "Finalizing" {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
 
 // Whatever happens to the job in between, nothing is written over it.
 func TestWakeConcurrentChange(t *testing.T) {
-	for _, step := range []Step{StepLook, StepDryRun, StepPatch} {
+	for _, step := range []Step{StepGather, StepDryRun, StepSend} {
 		for _, change := range []string{"phase", "annotation", "deleted"} {
 			in := install(t)
 			in.server(time.Now().Add(-time.Hour))
-			in.backup("b", velerov1.BackupPhaseReadyToStart)
+			in.backup("b", veleroapi.BackupPhaseReadyToStart)
 			f := in.finalizer()
-			out, err := f.Apply(t.Context(), in.remedy(f, "b", Wake), false, at(step, func() {
-				o := bare(jobKind(job.Backup), in.namespace, "b")
+			out, err := f.ApplyPlan(t.Context(), in.remedy(f, "b", Wake), false, at(step, func() {
+				o := newObject(jobGVK(job.Backup), in.namespace, "b")
 				switch change {
 				case "phase":
 					in.veleroWrites(job.Backup, "b", "InProgress")
@@ -227,7 +225,7 @@ func TestWakeConcurrentChange(t *testing.T) {
 					}
 				}
 			}))
-			if err != nil || out.State != Changed || out.Sent != NotSent ||
+			if err != nil || out.State != StateChanged || out.Sent != NotSent ||
 				!strings.Contains(out.Message, "nothing was written") {
 				t.Errorf("%s at %s: %v, %+v", change, step, err, out)
 			}
@@ -242,38 +240,38 @@ func TestWakeConcurrentChange(t *testing.T) {
 func TestTwoOperatorsOfOtherActions(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan func(in *installation, f *Engine) (Plan, error)
-		won  State
+		won  OutcomeState
 		lost string
 	}{
 		"wake": {func(in *installation, f *Engine) (Plan, error) {
-			in.backup("b", velerov1.BackupPhaseReadyToStart)
+			in.backup("b", veleroapi.BackupPhaseReadyToStart)
 			return in.remedy(f, "b", Wake), nil
-		}, NoEffect, "woke it at"},
+		}, StateNoEffect, "woke it at"},
 		"create": {func(in *installation, f *Engine) (Plan, error) {
-			in.backup("b", velerov1.BackupPhaseCompleted)
-			o := bare(jobKind(job.Restore), "", "r")
+			in.backup("b", veleroapi.BackupPhaseCompleted)
+			o := newObject(jobGVK(job.Restore), "", "r")
 			o.Object["spec"] = map[string]any{"backupName": "b"}
-			return f.Propose(in.t.Context(), Create, o, Request{})
-		}, NoEffect, "created one of that name at"},
+			return f.ProposePlan(in.t.Context(), Create, o, Request{})
+		}, StateNoEffect, "created one of that name at"},
 		"back up now": {func(in *installation, f *Engine) (Plan, error) {
 			in.schedule("nightly", false)
-			return f.Propose(in.t.Context(), Create, BackupOf("nightly", "now"), Request{})
-		}, NoEffect, "created one of that name at"},
+			return f.ProposePlan(in.t.Context(), Create, NewScheduledBackup("nightly", "now"), Request{})
+		}, StateNoEffect, "created one of that name at"},
 		"pause": {func(in *installation, f *Engine) (Plan, error) {
 			in.schedule("nightly", false)
-			return f.Propose(in.t.Context(), Pause, Named("Schedule", "nightly"), Request{})
-		}, Settled, "did the same or the opposite (pause) at"},
+			return f.ProposePlan(in.t.Context(), Pause, NewNamedObject("Schedule", "nightly"), Request{})
+		}, StateSettled, "did the same or the opposite (pause) at"},
 		"unpause": {func(in *installation, f *Engine) (Plan, error) {
 			in.schedule("nightly", true)
-			return f.Propose(in.t.Context(), Unpause, Named("Schedule", "nightly"), Request{})
-		}, Settled, "did the same or the opposite (unpause) at"},
+			return f.ProposePlan(in.t.Context(), Unpause, NewNamedObject("Schedule", "nightly"), Request{})
+		}, StateSettled, "did the same or the opposite (unpause) at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := install(t)
 			in.server(time.Now().Add(-time.Hour))
 			f := in.finalizer()
 			plan, err := c.plan(in, f)
-			if err != nil || !plan.Possible() {
+			if err != nil || !plan.IsPossible() {
 				t.Fatalf("%q %v", plan.Refusal, err)
 			}
 			ready, start := make(chan struct{}, 2), make(chan struct{})
@@ -282,11 +280,11 @@ func TestTwoOperatorsOfOtherActions(t *testing.T) {
 			for i := range outs {
 				both.Go(func() {
 					var err error
-					if outs[i], err = f.Apply(
+					if outs[i], err = f.ApplyPlan(
 						t.Context(),
 						plan,
 						false,
-						at(StepPatch, func() { ready <- struct{}{}; <-start }),
+						at(StepSend, func() { ready <- struct{}{}; <-start }),
 					); err != nil {
 						t.Error(err)
 					}
@@ -300,12 +298,12 @@ func TestTwoOperatorsOfOtherActions(t *testing.T) {
 			if loser.Sent == Landed {
 				winner, loser = loser, winner
 			}
-			if winner.State != c.won || winner.Sent != Landed || loser.State != Changed || loser.Sent != NotSent ||
+			if winner.State != c.won || winner.Sent != Landed || loser.State != StateChanged || loser.Sent != NotSent ||
 				!strings.Contains(loser.Message, c.lost) {
 				t.Errorf("%+v\n%+v", winner, loser)
 			}
-			ends := map[Sent]int{}
-			for _, e := range entries(t, winner.Log) {
+			ends := map[SentState]int{}
+			for _, e := range entries(t, winner.AuditLogPath) {
 				if e.Event == "end" {
 					ends[e.Sent]++
 				}
@@ -318,14 +316,14 @@ func TestTwoOperatorsOfOtherActions(t *testing.T) {
 }
 
 // schedule makes one.
-func (in *installation) schedule(name string, paused bool) *velerov1.Schedule {
+func (in *installation) schedule(name string, paused bool) *veleroapi.Schedule {
 	in.t.Helper()
-	s := &velerov1.Schedule{
+	s := &veleroapi.Schedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
-		Spec: velerov1.ScheduleSpec{
+		Spec: veleroapi.ScheduleSpec{
 			Schedule: "0 1 * * *",
 			Paused:   paused,
-			Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}},
+			Template: veleroapi.BackupSpec{IncludedNamespaces: []string{"shop"}},
 		},
 	}
 	in.create(s)
@@ -334,23 +332,23 @@ func (in *installation) schedule(name string, paused bool) *velerov1.Schedule {
 
 // A schedule that somebody deletes and makes again is another one: nothing is written.
 func TestRecreatedAfterThePlan(t *testing.T) {
-	for _, name := range []Name{Pause, Unpause} {
-		for _, step := range []Step{StepLook, StepDryRun, StepPatch} {
+	for _, name := range []Kind{Pause, Unpause} {
+		for _, step := range []Step{StepGather, StepDryRun, StepSend} {
 			in := install(t)
 			in.server(time.Now().Add(-time.Hour))
 			s := in.schedule("nightly", name == Unpause)
 			f := in.finalizer()
-			p, err := f.Propose(t.Context(), name, Named("Schedule", "nightly"), Request{})
-			if err != nil || !p.Possible() {
+			p, err := f.ProposePlan(t.Context(), name, NewNamedObject("Schedule", "nightly"), Request{})
+			if err != nil || !p.IsPossible() {
 				t.Fatalf("%q %v", p.Refusal, err)
 			}
-			out, err := f.Apply(t.Context(), p, false, at(step, func() {
+			out, err := f.ApplyPlan(t.Context(), p, false, at(step, func() {
 				if err := in.Delete(t.Context(), s); err != nil {
 					t.Error(err)
 				}
 				in.schedule("nightly", name == Unpause)
 			}))
-			var now velerov1.Schedule
+			var now veleroapi.Schedule
 			if err := in.Get(
 				t.Context(),
 				client.ObjectKey{Namespace: in.namespace, Name: "nightly"},
@@ -358,16 +356,16 @@ func TestRecreatedAfterThePlan(t *testing.T) {
 			); err != nil {
 				t.Fatal(err)
 			}
-			sent := map[Step]Sent{StepLook: NotSent, StepDryRun: NotSent, StepPatch: Doubtful}[step] // the one that it was sent to is gone
-			if err != nil || out.State != Changed || out.Sent != sent || now.Spec.Paused != (name == Unpause) ||
+			sent := map[Step]SentState{StepGather: NotSent, StepDryRun: NotSent, StepSend: Doubtful}[step] // the one that it was sent to is gone
+			if err != nil || out.State != StateChanged || out.Sent != sent || now.Spec.Paused != (name == Unpause) ||
 				len(now.Annotations) > 0 ||
 				now.UID == s.UID {
 				t.Errorf("%s at %s: %v, %+v; paused %v, %v", name, step, err, out, now.Spec.Paused, now.Annotations)
 			}
-			if out.Log == "" {
+			if out.AuditLogPath == "" {
 				continue
 			}
-			if log := entries(t, out.Log); log[len(log)-1].Sent != sent || log[len(log)-1].State != Changed {
+			if log := entries(t, out.AuditLogPath); log[len(log)-1].Sent != sent || log[len(log)-1].State != StateChanged {
 				t.Errorf("the log ends with %+v", log[len(log)-1])
 			}
 		}
@@ -378,20 +376,20 @@ func TestRecreatedAfterThePlan(t *testing.T) {
 func TestCancelOneVolume(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2", "du-3")
+	in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du-1", "du-2", "du-3")
 	f := in.finalizer()
-	e, err := f.Gather(t.Context(), job.Backup, "b")
+	e, err := f.GatherEvidence(t.Context(), job.Backup, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := For(CancelVolumes, e, Request{Volume: "dataupload/du-2"})
-	out, err := f.Apply(
+	w, _ := PlanFor(CancelVolumes, e, Request{Volume: "dataupload/du-2"})
+	out, err := f.ApplyPlan(
 		t.Context(),
 		w,
 		false,
 		at(StepObserve, func() { in.uploadMoves("du-2", `{"phase":"Canceled"}`) }),
 	)
-	if err != nil || out.State != Settled || out.Sent != Landed || in.requests.patches() != 1 {
+	if err != nil || out.State != StateSettled || out.Sent != Landed || in.requests.patches() != 1 {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	for name, want := range map[string]bool{"du-1": false, "du-2": true, "du-3": false} {
@@ -405,13 +403,13 @@ func TestCancelOneVolume(t *testing.T) {
 func TestCancelVolumes(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
+	in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 	f := in.finalizer()
 	w := in.remedy(f, "b", CancelVolumes)
 	if len(w.Volumes) != 2 {
 		t.Fatalf("%+v", w.Volumes)
 	}
-	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() {
+	out, err := f.ApplyPlan(t.Context(), w, false, at(StepObserve, func() {
 		for _, name := range []string{"du-1", "du-2"} {
 			if o := in.upload(name); !cancelAsked(o) || o.GetAnnotations()["veltui.io/cancelled-by"] == "" {
 				t.Errorf("%s was not asked: %v", name, o.Object["spec"])
@@ -419,7 +417,7 @@ func TestCancelVolumes(t *testing.T) {
 			in.uploadMoves(name, `{"phase":"Canceled"}`)
 		}
 	}))
-	if err != nil || out.State != Settled || out.Sent != Landed || len(out.Warnings) > 0 || in.requests.patches() != 2 {
+	if err != nil || out.State != StateSettled || out.Sent != Landed || len(out.Warnings) > 0 || in.requests.patches() != 2 {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	if phase := phaseOf(in.read(job.Backup, "b")); phase != "WaitingForPluginOperations" {
@@ -433,22 +431,22 @@ func TestCancelVolumesThatMoveAgain(t *testing.T) {
 	for _, c := range []struct {
 		at    Step
 		moves string
-		sent  Sent
+		sent  SentState
 		asked []bool
 	}{
-		{StepLook, "du-2", NotSent, []bool{false, false}},
+		{StepGather, "du-2", NotSent, []bool{false, false}},
 		{StepDryRun, "du-2", NotSent, []bool{false, false}},
-		{StepPatch, "du-1", NotSent, []bool{false, false}},
-		{StepPatch, "du-2", Partly, []bool{true, false}},
+		{StepSend, "du-1", NotSent, []bool{false, false}},
+		{StepSend, "du-2", PartlyLanded, []bool{true, false}},
 	} {
 		in := install(t)
 		in.server(time.Now().Add(-time.Hour))
-		in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
+		in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 		f := in.finalizer()
-		out, err := f.Apply(t.Context(), in.remedy(f, "b", CancelVolumes), false, at(c.at, func() {
+		out, err := f.ApplyPlan(t.Context(), in.remedy(f, "b", CancelVolumes), false, at(c.at, func() {
 			in.uploadMoves(c.moves, `{"progress":{"bytesDone":5}}`)
 		}))
-		if err != nil || out.State != Changed || out.Sent != c.sent {
+		if err != nil || out.State != StateChanged || out.Sent != c.sent {
 			t.Errorf("%s moves at %s: %v, %+v", c.moves, c.at, err, out)
 		}
 		for i, name := range []string{"du-1", "du-2"} {
@@ -456,7 +454,7 @@ func TestCancelVolumesThatMoveAgain(t *testing.T) {
 				t.Errorf("%s moves at %s: %s asked %v", c.moves, c.at, name, got)
 			}
 		}
-		if c.sent == Partly && !strings.Contains(out.Message, "nothing more was written") {
+		if c.sent == PartlyLanded && !strings.Contains(out.Message, "nothing more was written") {
 			t.Errorf("says %q", out.Message)
 		}
 	}
@@ -465,24 +463,24 @@ func TestCancelVolumesThatMoveAgain(t *testing.T) {
 func TestRemediesAndRights(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du")
-	in.backup("r", velerov1.BackupPhaseReadyToStart)
+	in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du")
+	in.backup("r", veleroapi.BackupPhaseReadyToStart)
 	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Session = in.session(cfg) }) }
 	f := as(in.user("operator-"+in.namespace, operator...))
 	if w := in.remedy(
 		f,
 		"b",
 		CancelVolumes,
-	); w.Possible() || !strings.Contains(w.Refusal, "may not patch datauploads") ||
+	); w.IsPossible() || !strings.Contains(w.Refusal, "may not patch datauploads") ||
 		len(w.Commands) != 1 {
 		t.Errorf("%+v", w)
 	}
 	// Even with somebody else's plan nothing is sent.
-	for name, action := range map[string]Name{"b": CancelVolumes, "r": Wake} {
+	for name, action := range map[string]Kind{"b": CancelVolumes, "r": Wake} {
 		out, err := as(
 			in.user("viewer-"+name+in.namespace, viewer...),
-		).Apply(t.Context(), in.remedy(in.finalizer(), name, action), false, nil)
-		if err != nil || out.State != Changed || out.Sent != NotSent ||
+		).ApplyPlan(t.Context(), in.remedy(in.finalizer(), name, action), false, nil)
+		if err != nil || out.State != StateChanged || out.Sent != NotSent ||
 			!strings.Contains(out.Message, "and the plan was shown to admin") {
 			t.Errorf("viewer, %s: %v, %+v", action, err, out)
 		}
@@ -490,7 +488,7 @@ func TestRemediesAndRights(t *testing.T) {
 	if in.requests.patches() != 0 {
 		t.Errorf("sent %v", in.requests.writes)
 	}
-	if out, err := f.Apply(t.Context(), in.remedy(f, "r", Wake), false, nil); err != nil || out.Sent != Landed {
+	if out, err := f.ApplyPlan(t.Context(), in.remedy(f, "r", Wake), false, nil); err != nil || out.Sent != Landed {
 		t.Errorf("operator wakes: %v, %+v", err, out)
 	}
 	canceller := append(
@@ -499,13 +497,13 @@ func TestRemediesAndRights(t *testing.T) {
 		},
 		viewer...)
 	f = as(in.user("canceller-"+in.namespace, canceller...))
-	out, err := f.Apply(
+	out, err := f.ApplyPlan(
 		t.Context(),
 		in.remedy(f, "b", CancelVolumes),
 		false,
 		at(StepObserve, func() { in.uploadMoves("du", `{"phase":"Canceled"}`) }),
 	)
-	if err != nil || out.State != Settled || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "Event") {
+	if err != nil || out.State != StateSettled || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "Event") {
 		t.Errorf("canceller, who may write no events: %v, %+v", err, out)
 	}
 }
@@ -513,11 +511,11 @@ func TestRemediesAndRights(t *testing.T) {
 func TestReadOnlyAppliesNoRemedy(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.backup("b", velerov1.BackupPhaseReadyToStart)
+	in.backup("b", veleroapi.BackupPhaseReadyToStart)
 	f := in.finalizer(func(o *Options) { o.ReadOnly = true })
 	for _, dryRun := range []bool{false, true} {
-		out, err := f.Apply(t.Context(), in.remedy(f, "b", Wake), dryRun, nil)
-		if !errors.Is(err, ErrReadOnly) || out.State != Refused || out.Sent != NotSent {
+		out, err := f.ApplyPlan(t.Context(), in.remedy(f, "b", Wake), dryRun, nil)
+		if !errors.Is(err, ErrReadOnly) || out.State != StateRefused || out.Sent != NotSent {
 			t.Errorf("%v, %+v", err, out)
 		}
 	}
@@ -530,10 +528,10 @@ func TestReadOnlyAppliesNoRemedy(t *testing.T) {
 func TestRestartIsNeverApplied(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.backup("b", velerov1.BackupPhaseReadyToStart)
+	in.backup("b", veleroapi.BackupPhaseReadyToStart)
 	f := in.finalizer()
-	out, err := f.Apply(t.Context(), in.remedy(f, "b", Restart), false, nil)
-	if err != nil || out.State != Refused || out.Message != "restarting is up to you: veltui only shows the command" ||
+	out, err := f.ApplyPlan(t.Context(), in.remedy(f, "b", Restart), false, nil)
+	if err != nil || out.State != StateRefused || out.Message != "restarting is up to you: veltui only shows the command" ||
 		len(in.requests.writes) != 0 {
 		t.Errorf("%v, %+v, sent %v", err, out, in.requests.writes)
 	}
@@ -542,15 +540,15 @@ func TestRestartIsNeverApplied(t *testing.T) {
 // A plan that no evidence led to is refused, whatever it says of itself.
 func TestMadeUpPlanIsRefused(t *testing.T) {
 	in := install(t)
-	in.backup("b", velerov1.BackupPhaseReadyToStart)
+	in.backup("b", veleroapi.BackupPhaseReadyToStart)
 	f := in.finalizer()
 	for _, w := range []Plan{{}, {Action: Wake, Kind: job.Backup, Namespace: in.namespace, Name: "b"}} {
-		if out, err := f.Apply(
+		if out, err := f.ApplyPlan(
 			t.Context(),
 			w,
 			false,
 			nil,
-		); err != nil || out.State != Refused || out.Sent != NotSent ||
+		); err != nil || out.State != StateRefused || out.Sent != NotSent ||
 			len(in.requests.writes) != 0 {
 			t.Errorf("%v, %+v", err, out)
 		}
@@ -561,7 +559,7 @@ func TestMadeUpPlanIsRefused(t *testing.T) {
 func TestCancelAnswerLost(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
+	in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 	f := in.finalizer()
 	w := in.remedy(f, "b", CancelVolumes)
 	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
@@ -574,12 +572,12 @@ func TestCancelAnswerLost(t *testing.T) {
 		}
 		return nil, io.ErrUnexpectedEOF
 	})
-	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() {
+	out, err := f.ApplyPlan(t.Context(), w, false, at(StepObserve, func() {
 		in.requests.set(nil)
 		in.uploadMoves("du-1", `{"phase":"Canceled"}`)
 		in.uploadMoves("du-2", `{"phase":"Completed"}`)
 	}))
-	if err != nil || out.State != Settled || out.Sent != Landed || in.requests.patches() != 2 {
+	if err != nil || out.State != StateSettled || out.Sent != Landed || in.requests.patches() != 2 {
 		t.Errorf("%v, %+v, %d patches", err, out, in.requests.patches())
 	}
 }
@@ -588,19 +586,19 @@ func TestCancelAnswerLost(t *testing.T) {
 func TestCancelDeadlineIsOver(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
+	in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
 	f := in.finalizer()
 	w := in.remedy(f, "b", CancelVolumes)
-	f.o.Deadline = 2 * time.Second
+	f.options.TotalTimeout = 2 * time.Second
 	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
 		if isPatch(r) && strings.HasSuffix(r.URL.Path, "du-2") {
 			return nil, &lostConnection{}
 		}
 		return nil, nil
 	})
-	out, err := f.Apply(t.Context(), w, false, nil)
+	out, err := f.ApplyPlan(t.Context(), w, false, nil)
 	var over *retry.DeadlineError
-	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly ||
+	if !errors.As(err, &over) || out.State != StateUnfinished || out.Sent != PartlyLanded ||
 		!strings.Contains(out.Message, "in part") {
 		t.Errorf("%v, %+v", err, out)
 	}
@@ -613,22 +611,22 @@ func TestCancelDeadlineIsOver(t *testing.T) {
 func TestCancelWithoutTheField(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du")
+	in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du")
 	f := in.finalizer()
 	w := in.remedy(f, "b", CancelVolumes)
 	in.changeCRD("datauploads.velero.io", func(v map[string]any) {
 		unstructured.RemoveNestedField(v, "schema", "openAPIV3Schema", "properties", "spec", "properties", "cancel")
 	})
 	eventually(t, "the API server uses the old CRD", func() bool {
-		out, err := f.Apply(t.Context(), w, true, nil)
-		return err == nil && out.State == Refused && strings.Contains(out.Message, "spec/cancel")
+		out, err := f.ApplyPlan(t.Context(), w, true, nil)
+		return err == nil && out.State == StateRefused && strings.Contains(out.Message, "spec/cancel")
 	})
-	if out, err := f.Apply(
+	if out, err := f.ApplyPlan(
 		t.Context(),
 		w,
 		false,
 		nil,
-	); err != nil || out.State != Refused || out.Sent != NotSent ||
+	); err != nil || out.State != StateRefused || out.Sent != NotSent ||
 		in.requests.patches() != 0 {
 		t.Errorf("%v, %+v", err, out)
 	}

@@ -25,19 +25,19 @@ func mover(kind velero.VolumeKind, name, phase string, silent time.Duration) cha
 		j.Volumes = append(
 			slices.Clone(j.Volumes),
 			job.Volume{Kind: kind, Name: name, UID: types.UID("uid-" + name), Phase: phase,
-				Target: "shop/" + name, Created: began, Changed: now.Add(-silent)},
+				Target: "shop/" + name, Created: began, LastChanged: now.Add(-silent)},
 		)
 		e.Job = &j
-		if v := j.Volumes[len(j.Volumes)-1]; !v.Ended() {
-			e.Moving = append(e.Moving, v)
+		if v := j.Volumes[len(j.Volumes)-1]; !v.HasEnded() {
+			e.AllOpenVolumes = append(e.AllOpenVolumes, v)
 		}
-		o := bare(kind.GroupVersionKind(), "velero", name)
+		o := newObject(kind.GroupVersionKind(), "velero", name)
 		o.SetUID(types.UID("uid-" + name))
 		o.SetResourceVersion("9")
-		if e.volumes == nil {
-			e.volumes, e.MayCancel = map[velero.VolumeRef]*unstructured.Unstructured{}, map[velero.VolumeKind]Answer{}
+		if e.volumeObjects == nil {
+			e.volumeObjects, e.MayCancel = map[velero.VolumeRef]*unstructured.Unstructured{}, map[velero.VolumeKind]TriState{}
 		}
-		e.volumes[velero.VolumeRef{Kind: kind, Name: name}] = o
+		e.volumeObjects[velero.VolumeRef{Kind: kind, Name: name}] = o
 		e.MayCancel[kind] = Yes
 	}
 }
@@ -46,7 +46,7 @@ func asked(name string) change {
 	return func(e *Evidence) {
 		for i := range e.Job.Volumes {
 			if e.Job.Volumes[i].Name == name {
-				e.Job.Volumes[i].CancelAsked = true
+				e.Job.Volumes[i].CancelRequested = true
 			}
 		}
 	}
@@ -56,20 +56,20 @@ func agents(nodes ...string) change {
 	return func(e *Evidence) {
 		e.Agents = nil
 		for _, n := range nodes {
-			e.Agents = append(e.Agents, velero.Agent{Node: n, Ready: true, StartedAt: began.Add(-time.Hour)})
+			e.Agents = append(e.Agents, velero.NodeAgent{Node: n, Ready: true, StartedAt: began.Add(-time.Hour)})
 		}
 	}
 }
 
 func veleroVersion(tag string) change { return func(e *Evidence) { e.Server.Version = tag } }
-func others(o ...Other) change        { return func(e *Evidence) { e.Others = o } }
-func hidden(e *Evidence)              { e.Server, e.PodsWhy = velero.Server{}, "pods is forbidden" }
+func others(o ...OtherJob) change     { return func(e *Evidence) { e.OtherJobs = o } }
+func hidden(e *Evidence)              { e.Server, e.PodsUnchecked = velero.Server{}, "pods is forbidden" }
 
 func malformedSpec(e *Evidence) {
-	e.Malformed = []diagnosis.Malformed{
+	e.MalformedJobs = []diagnosis.MalformedResource{
 		{
 			Ref: "backup/tenant-x",
-			Field: decode.Malformed{
+			Field: decode.MalformedField{
 				Field: "spec.ttl",
 				Value: `"30d"`,
 				Error: `time: unknown unit "d" in duration "30d"`,
@@ -81,13 +81,13 @@ func malformedSpec(e *Evidence) {
 func hook(h velero.RestoreHook) change {
 	return func(e *Evidence) {
 		h.Pod, h.Created = "web/cms-0", began
-		e.Hooks = append(e.Hooks, h)
+		e.RestoreHooks = append(e.RestoreHooks, h)
 	}
 }
 
-func nothingBackedUp(e *Evidence) { e.Counts = &job.StoredCounts{ItemsKnown: true} }
+func nothingBackedUp(e *Evidence) { e.StoredCounts = &job.StoredCounts{ItemsKnown: true} }
 func readOnly(e *Evidence) {
-	e.Location = &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadOnly"}
+	e.Location = &diagnosis.LocationStatus{Name: "s3", Phase: "Available", AccessMode: "ReadOnly"}
 }
 
 func olderFiles(e *Evidence) {
@@ -105,7 +105,7 @@ func itemsKnown(e *Evidence) {
 // pod is the pod that moves an upload.
 func pod(name string, phase velero.MoverPhase) change {
 	return func(e *Evidence) {
-		e.Movers = map[velero.VolumeRef]velero.Mover{{Kind: velero.DataUpload, Name: name}: {Phase: phase}}
+		e.MoverPods = map[velero.VolumeRef]velero.Mover{{Kind: velero.DataUpload, Name: name}: {Phase: phase}}
 	}
 }
 
@@ -115,8 +115,8 @@ func node(name string) change {
 		for i := range e.Job.Volumes {
 			e.Job.Volumes[i].Node, e.Job.Volumes[i].Started = name, began
 		}
-		for i := range e.Moving {
-			e.Moving[i].Node = name
+		for i := range e.AllOpenVolumes {
+			e.AllOpenVolumes[i].Node = name
 		}
 	}
 }
@@ -128,9 +128,9 @@ func prepares(limit time.Duration) change {
 // elsewhere is a volume of another job.
 func elsewhere(kind velero.VolumeKind, phase string) change {
 	return func(e *Evidence) {
-		e.Moving = append(
-			e.Moving,
-			job.Volume{Kind: kind, Name: "of-another-job", Phase: phase, Node: "n1", Changed: now},
+		e.AllOpenVolumes = append(
+			e.AllOpenVolumes,
+			job.Volume{Kind: kind, Name: "of-another-job", Phase: phase, Node: "n1", LastChanged: now},
 		)
 	}
 }
@@ -145,7 +145,7 @@ func thirdParty(e *Evidence) {
 func byHand(set, velero time.Time) change {
 	return func(e *Evidence) {
 		at, wrote := metav1.NewTime(set), metav1.NewTime(velero)
-		e.VeleroWrote = velero
+		e.LastVeleroWrite = velero
 		e.Object.SetManagedFields([]metav1.ManagedFieldsEntry{
 			{Manager: "veltui", Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:phase":{}}}`)},
 			{Manager: "velero-server", Time: &wrote, FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:progress":{}}}`)}})
@@ -181,17 +181,17 @@ func TestRemedies(t *testing.T) {
 		{"backup finalizing for long", b, "Finalizing", []change{alive}, "wake", "Finalizing for 50m"},
 		{"backup finalizing with operations", b, "Finalizing", []change{alive, lookedAt(30 * time.Minute), volume(velero.DataUpload, "Completed")}, "", ""},
 		{"backup finalizing for very long", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour)}, "wake !restart", "a patch that always fails"},
-		{"the same behind another one", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), others(Other{Kind: b, Name: "x2", Phase: "Finalizing"})}, "wake", ""},
+		{"the same behind another one", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), others(OtherJob{Kind: b, Name: "x2", Phase: "Finalizing"})}, "wake", ""},
 		{"the same, the server is blind", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), malformedSpec}, "", ""},
-		{"the same, a status subresource", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.StatusSubresource = true }}, "wake", ""},
-		{"the same, the CRD is too old", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.Phases = []string{"Finalizing", "Failed"} }}, "wake", ""},
+		{"the same, a status subresource", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.HasStatusSubresource = true }}, "wake", ""},
+		{"the same, the CRD is too old", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.AllowedPhases = []string{"Finalizing", "Failed"} }}, "wake", ""},
 		{"finalizing lately", r, "FinalizingPartiallyFailed", []change{alive, lookedAt(14 * time.Minute)}, "", ""},
 		{"restore finalizing for long: it waits for claims or hooks", r, "FinalizingPartiallyFailed", []change{alive}, "", ""},
-		{"restore finalizing, its hook cannot run, 1.18.1", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "!restart", "whose container cannot start: ImagePullBackOff"},
-		{"the same, bounded since 1.18.3", r, "Finalizing", []change{alive, veleroVersion("v1.18.3"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "", ""},
-		{"the same, a version nobody knows", r, "Finalizing", []change{alive, veleroVersion("main"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "", ""},
-		{"the same, it gives up on the pod", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff", Waits: time.Minute})}, "", ""},
-		{"restore finalizing, its hook runs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookRuns})}, "", ""},
+		{"restore finalizing, its hook cannot run, 1.18.1", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNeverRuns, BlockedReason: "ImagePullBackOff"})}, "!restart", "whose container cannot start: ImagePullBackOff"},
+		{"the same, bounded since 1.18.3", r, "Finalizing", []change{alive, veleroVersion("v1.18.3"), hook(velero.RestoreHook{State: velero.HookNeverRuns, BlockedReason: "ImagePullBackOff"})}, "", ""},
+		{"the same, a version nobody knows", r, "Finalizing", []change{alive, veleroVersion("main"), hook(velero.RestoreHook{State: velero.HookNeverRuns, BlockedReason: "ImagePullBackOff"})}, "", ""},
+		{"the same, it gives up on the pod", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNeverRuns, BlockedReason: "ImagePullBackOff", Timeout: time.Minute})}, "", ""},
+		{"restore finalizing, its hook runs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookRunning})}, "", ""},
 		{"finalizing, no server", r, "Finalizing", []change{down}, "", ""},
 
 		{"quiet on a live server, nothing stored", r, "InProgress", []change{alive}, "", ""},
@@ -201,7 +201,7 @@ func TestRemedies(t *testing.T) {
 		{"the same, and uploads still move", b, "InProgress", []change{alive, stored, file("ItemOperations", job.Presence{State: job.Absent}), mover(velero.DataUpload, "du", "InProgress", 0)}, "", ""},
 		{"the same, the location is read-only", b, "InProgress", []change{alive, stored, nothingBackedUp, readOnly}, "", ""},
 		{"the same, the location is not known", b, "InProgress", []change{alive, stored, nothingBackedUp, func(e *Evidence) { e.Location = nil }}, "", ""},
-		{"the same, the CRD is too old", b, "InProgress", []change{alive, stored, nothingBackedUp, func(e *Evidence) { e.Phases = []string{"InProgress", "Failed"} }}, "", ""},
+		{"the same, the CRD is too old", b, "InProgress", []change{alive, stored, nothingBackedUp, func(e *Evidence) { e.AllowedPhases = []string{"InProgress", "Failed"} }}, "", ""},
 		{"stored a moment ago", b, "InProgress", []change{alive, stored, nothingBackedUp, lookedAt(12 * time.Minute)}, "", ""},
 		{"its name is taken", b, "InProgress", []change{alive, stored, olderFiles}, "!restart", "its name is taken in the object store"},
 		{"its name is taken, but it goes on", b, "InProgress", []change{alive, stored, olderFiles, itemsKnown}, "", ""},
@@ -216,11 +216,11 @@ func TestRemedies(t *testing.T) {
 		{"the same, a read-only location", b, "WaitingForPluginOperations", []change{alive, lookedAt(5 * time.Hour), readOnly}, "", ""},
 
 		{"new, the worker hangs", r, "New", []change{alive}, "!restart", "4128"},
-		{"new, another one is at work", r, "New", []change{alive, others(Other{Kind: r, Name: "x2", Phase: "InProgress"})}, "", ""},
-		{"new, one that a person ended is still at work", r, "New", []change{alive, others(Other{Kind: r, Name: "x2", Phase: "Failed", Running: true})}, "", ""},
-		{"queued, another one starts", b, "Queued", []change{alive, others(Other{Kind: b, Name: "x2", Phase: "ReadyToStart"})}, "", ""},
-		{"queued, only others that wait", b, "Queued", []change{alive, others(Other{Kind: b, Name: "x2", Phase: "Queued"}, Other{Kind: b, Name: "x3", Phase: "Finalizing"})}, "!restart", ""},
-		{"queued, others hidden", b, "Queued", []change{alive, func(e *Evidence) { e.OthersWhy = "forbidden" }}, "", ""},
+		{"new, another one is at work", r, "New", []change{alive, others(OtherJob{Kind: r, Name: "x2", Phase: "InProgress"})}, "", ""},
+		{"new, one that a person ended is still at work", r, "New", []change{alive, others(OtherJob{Kind: r, Name: "x2", Phase: "Failed", IsRunning: true})}, "", ""},
+		{"queued, another one starts", b, "Queued", []change{alive, others(OtherJob{Kind: b, Name: "x2", Phase: "ReadyToStart"})}, "", ""},
+		{"queued, only others that wait", b, "Queued", []change{alive, others(OtherJob{Kind: b, Name: "x2", Phase: "Queued"}, OtherJob{Kind: b, Name: "x3", Phase: "Finalizing"})}, "!restart", ""},
+		{"queued, others hidden", b, "Queued", []change{alive, func(e *Evidence) { e.OtherJobsUnchecked = "forbidden" }}, "", ""},
 
 		{"an upload that nothing carries", b, waits, []change{alive, agents("n1"), v1183, du(hour)}, "cancel-volumes", "1 data upload: unchanged for 1h; no pod moves it any more"},
 		{"its mover runs", b, waits, []change{alive, agents("n1"), v1183, du(hour), pod("du", velero.MoverRunning)}, "", ""},
@@ -238,7 +238,7 @@ func TestRemedies(t *testing.T) {
 		{"prepared, the slot is free", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), node("n1")}, "cancel-volumes", "its slot is free"},
 		{"new, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "New", 2*hour), elsewhere(velero.PodVolumeBackup, "Prepared")}, "", ""},
 		{"no phase, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "", 2*hour), elsewhere(velero.PodVolumeBackup, "Accepted")}, "", ""},
-		{"new, not all volumes are known", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "New", 2*hour), func(e *Evidence) { e.MovingKnown = Unknown }}, "", ""},
+		{"new, not all volumes are known", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "New", 2*hour), func(e *Evidence) { e.AllOpenVolumesListed = Unknown }}, "", ""},
 		{"a pod volume without node-agent on its node", b, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeBackup, "pvb", "New", 50*time.Minute), node("n3")}, "cancel-volumes", "no node-agent runs on its node n3"},
 		{"asked already", b, waits, []change{alive, agents("n1"), v1183, du(hour), asked("du")}, "", ""},
 		{"ended already", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Failed", hour)}, "", ""},
@@ -262,10 +262,10 @@ func TestRemedies(t *testing.T) {
 		{"pod volume backup, 1.16.2", b, "InProgress", []change{alive, agents("n2"), veleroVersion("v1.16.2"), mover(velero.PodVolumeBackup, "pvb", "InProgress", hour), node("n1")}, "!cancel-volumes", "cannot cancel"},
 		{"pod volume restore whose pod has not started", r, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeRestore, "pvr", "New", hour)}, "", ""},
 		{"a pod volume whose node-agent was replaced just now", b, "InProgress", []change{alive, agents("n1"), v1183, mover(velero.PodVolumeBackup, "pvb", "New", hour), node("n3"),
-			func(e *Evidence) { e.Agents = append(e.Agents, velero.Agent{Node: "n3", Created: e.At}) }}, "", ""},
+			func(e *Evidence) { e.Agents = append(e.Agents, velero.NodeAgent{Node: "n3", Created: e.Now}) }}, "", ""},
 		{"an upload that Velero cannot read hides all", b, waits, []change{alive, agents("n1"), v1183, du(hour),
 			func(e *Evidence) {
-				e.MalformedVolumes = []diagnosis.Malformed{{Ref: "dataupload/tenant", Field: decode.Malformed{Field: "spec.operationTimeout"}}}
+				e.MalformedVolumes = []diagnosis.MalformedResource{{Ref: "dataupload/tenant", Field: decode.MalformedField{Field: "spec.operationTimeout"}}}
 			}},
 			"!cancel-volumes", "no node-agent would hear it: Velero cannot read dataupload/tenant"},
 		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n2"), veleroVersion("main"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour), node("n1")}, "!cancel-volumes", "knows the server's version"},
@@ -280,10 +280,10 @@ func TestRemedies(t *testing.T) {
 			for _, w := range remedies(evidence(t, c.kind, c.phase, c.changes...), Request{Context: "prod east"}) {
 				checkRemedy(t, &w)
 				mark := "!"
-				if w.Possible() {
+				if w.IsPossible() {
 					mark = ""
 				}
-				got, said = append(got, mark+string(w.Action)), append(said, w.Why, w.Refusal, w.Advice)
+				got, said = append(got, mark+string(w.Action)), append(said, w.EvidenceText, w.Refusal, w.Advice)
 			}
 			if strings.Join(got, " ") != c.want || !strings.Contains(strings.Join(said, "\n"), c.says) {
 				t.Errorf("%v, want %q, saying %q; said\n%s", got, c.want, c.says, strings.Join(said, "\n"))
@@ -298,15 +298,15 @@ func deleting(e *Evidence) { j := *e.Job; j.Deleting = true; e.Job = &j }
 func checkRemedy(t *testing.T, w *Plan) {
 	t.Helper()
 	switch {
-	case w.Title == "" || w.Why == "":
+	case w.Title == "" || w.EvidenceText == "":
 		t.Errorf("a remedy without words: %+v", w)
-	case w.Possible() == (w.Refusal != ""):
+	case w.IsPossible() == (w.Refusal != ""):
 		t.Errorf("refusal %q, targets %d", w.Refusal, len(w.targets))
-	case w.Possible() && (len(w.Will) == 0 || len(w.WillNot)+len(w.Then) == 0 || len(w.Commands) != len(w.targets)):
+	case w.IsPossible() && (len(w.Will) == 0 || len(w.WillNot)+len(w.Afterwards) == 0 || len(w.Commands) != len(w.targets)):
 		t.Errorf("says too little: %+v", w)
-	case w.Action == Restart && (w.Possible() || len(w.Commands) == 0):
+	case w.Action == Restart && (w.IsPossible() || len(w.Commands) == 0):
 		t.Errorf("a restart that veltui would do, or without a command: %+v", w)
-	case !w.Same(w):
+	case !w.Equivalent(w):
 		t.Error("a remedy is not the same as itself")
 	}
 	for _, v := range w.Volumes {
@@ -363,7 +363,7 @@ func TestCancelNamedVolume(t *testing.T) {
 		"datadownload/stalled": "the backup has no volume datadownload/stalled", "n\x1bone": "the backup has no volume n",
 	} {
 		e := evidence(t, job.Backup, "InProgress", changes...)
-		w, ok := For(CancelVolumes, e, Request{Context: "prod east", Volume: name})
+		w, ok := PlanFor(CancelVolumes, e, Request{Context: "prod east", Volume: name})
 		if !ok || w.Refusal != want && (want == "" || !strings.HasPrefix(w.Refusal, want)) ||
 			want != "" && w.Advice == "" ||
 			strings.Contains(w.Refusal, "\x1b") {
@@ -371,7 +371,7 @@ func TestCancelNamedVolume(t *testing.T) {
 		}
 		checkRemedy(t, &w)
 		if want == "" &&
-			(len(w.targets) != 1 || !isNamed(&w.Volumes[0], name) || len(w.Volumes) != 1 || !strings.Contains(w.Title, w.Volumes[0].Name)) ||
+			(len(w.targets) != 1 || !matchesVolumeName(&w.Volumes[0], name) || len(w.Volumes) != 1 || !strings.Contains(w.Title, w.Volumes[0].Name)) ||
 			want != "" && len(w.targets) > 0 {
 			t.Errorf("%s: %s: targets %v", name, w.Title, w.targets)
 		}
@@ -380,8 +380,8 @@ func TestCancelNamedVolume(t *testing.T) {
 		t,
 		job.Backup,
 		"InProgress",
-		append(changes, func(e *Evidence) { e.Volumes, e.VolumesWhy = Unknown, "forbidden" })...)
-	if w, _ := For(
+		append(changes, func(e *Evidence) { e.VolumesListed, e.VolumesUnchecked = Unknown, "forbidden" })...)
+	if w, _ := PlanFor(
 		CancelVolumes,
 		e,
 		Request{Volume: "gone"},
@@ -429,21 +429,21 @@ func TestCancelLeavesDangerousVolumesAlone(t *testing.T) {
 // A restart costs what is in progress, and nothing else.
 func TestRestartNamesWhatItFails(t *testing.T) {
 	e := evidence(t, job.Backup, "InProgress", alive, stored, nothingBackedUp, others(
-		Other{
+		OtherJob{
 			Kind:  job.Backup,
 			Name:  "night",
 			Phase: "InProgress",
 		},
-		Other{Kind: job.Backup, Name: "waits", Phase: "WaitingForPluginOperations"},
-		Other{Kind: job.Backup, Name: "q", Phase: "Queued"},
-		Other{Kind: job.Restore, Name: "n", Phase: "New"},
+		OtherJob{Kind: job.Backup, Name: "waits", Phase: "WaitingForPluginOperations"},
+		OtherJob{Kind: job.Backup, Name: "q", Phase: "Queued"},
+		OtherJob{Kind: job.Restore, Name: "n", Phase: "New"},
 	), func(e *Evidence) { e.Server.Deployment = "velero" })
 	w := planOf(Restart, remedies(e, Request{Context: "prod"}))
-	if fmt.Sprint(w.Fails) != "[backup/x backup/night]" ||
+	if fmt.Sprint(w.FailingJobs) != "[backup/x backup/night]" ||
 		fmt.Sprint(w.Commands) != "[kubectl --context prod -n velero rollout restart deployment/velero]" {
-		t.Errorf("fails %v, commands %v", w.Fails, w.Commands)
+		t.Errorf("fails %v, commands %v", w.FailingJobs, w.Commands)
 	}
-	e.Server.Deployment, e.OthersWhy = "", "backups is forbidden"
+	e.Server.Deployment, e.OtherJobsUnchecked = "", "backups is forbidden"
 	w = planOf(Restart, remedies(e, Request{}))
 	if fmt.Sprint(w.Commands) != "[kubectl -n velero delete pod velero-1]" ||
 		!strings.Contains(w.Will[0], "cannot list them all") {
@@ -454,7 +454,7 @@ func TestRestartNamesWhatItFails(t *testing.T) {
 func TestRemediesNeedAReasonOfOneLine(t *testing.T) {
 	e := evidence(t, job.Backup, "ReadyToStart", restarted)
 	for reason, want := range map[string]bool{"INC-1": true, "": true, "a\nb": false, "\x1b[2J": false, strings.Repeat("x", 501): false, "\xff": false} {
-		if w := planOf(Wake, remedies(e, Request{Reason: reason})); w.Possible() != want {
+		if w := planOf(Wake, remedies(e, Request{Reason: reason})); w.IsPossible() != want {
 			t.Errorf("reason %q: refusal %q", reason, w.Refusal)
 		}
 	}
@@ -465,7 +465,7 @@ func TestRemediesNeedAReasonOfOneLine(t *testing.T) {
 func TestRemediesNeverTouchWhatMoves(t *testing.T) {
 	phases := append(
 		[]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "FailedValidation", "Odd"},
-		onward...)
+		phaseOrder...)
 	servers := []change{alive, restarted, down, hidden}
 	kinds := []velero.VolumeKind{
 		velero.DataUpload,
@@ -491,11 +491,11 @@ func TestRemediesNeverTouchWhatMoves(t *testing.T) {
 									mover(volume, "v", volumePhase, silent),
 									lookedAt(20*time.Minute),
 								)
-								e.At = now
+								e.Now = now
 								for _, w := range remedies(e, Request{Context: "prod east"}) {
 									switch {
-									case !w.Possible():
-									case w.Action == CancelVolumes && !e.Job.Terminal() && silent < time.Hour:
+									case !w.IsPossible():
+									case w.Action == CancelVolumes && !e.Job.IsTerminal() && silent < time.Hour:
 										t.Errorf(
 											"%s %q: cancels a volume that is %s for %s",
 											kind,
@@ -527,7 +527,7 @@ func TestRemediesThatCannotWork(t *testing.T) {
 		return func(e *Evidence) { e.Server.Flags = velero.ParseServerFlags(args) }
 	}
 	ready := evidence(t, job.Backup, "ReadyToStart", restarted, veleroVersion("v1.18.3"), lookedAt(5*time.Hour))
-	if _, ok := For(Wake, ready, Request{}); !ok {
+	if _, ok := PlanFor(Wake, ready, Request{}); !ok {
 		t.Fatal("a forgotten backup is not woken")
 	}
 	for name, c := range map[string]struct {
@@ -540,8 +540,8 @@ func TestRemediesThatCannotWork(t *testing.T) {
 		"restore-only, finalizing":       {"Finalizing", []change{flags("server", "--restore-only=true")}},
 		"backup controller disabled":     {"ReadyToStart", []change{flags("server", "--disable-controllers=schedule,backup")}},
 		"finalizer disabled":             {"FinalizingPartiallyFailed", []change{flags("server", "--disable-controllers", "backup-finalizer")}},
-		"its location is gone":           {"Finalizing", []change{func(e *Evidence) { e.LocationGone = true }}},
-		"woken, and the worker is taken": {"ReadyToStart", []change{wokenAgain, func(e *Evidence) { e.Others = []Other{{Kind: job.Backup, Name: "o", Phase: "InProgress"}} }}},
+		"its location is gone":           {"Finalizing", []change{func(e *Evidence) { e.LocationMissing = true }}},
+		"woken, and the worker is taken": {"ReadyToStart", []change{wokenAgain, func(e *Evidence) { e.OtherJobs = []OtherJob{{Kind: job.Backup, Name: "o", Phase: "InProgress"}} }}},
 	} {
 		e := evidence(
 			t,
@@ -550,21 +550,21 @@ func TestRemediesThatCannotWork(t *testing.T) {
 			append(
 				[]change{restarted, veleroVersion("v1.18.3"), flags("server"), lookedAt(5 * time.Hour)},
 				c.change...)...)
-		for _, action := range []Name{Wake, Restart} {
-			if p, ok := For(
+		for _, action := range []Kind{Wake, Restart} {
+			if p, ok := PlanFor(
 				action,
 				e,
 				Request{},
 			); ok && p.Refusal == "" &&
 				!(action == Restart && strings.HasPrefix(name, "its location")) {
-				t.Errorf("%s: %s is offered: %s", name, action, p.Why)
+				t.Errorf("%s: %s is offered: %s", name, action, p.EvidenceText)
 			}
 		}
 	}
 	for flag, on := range map[string]bool{"--restore-only": true, "--restore-only=false": false, "--restore-only=true": true, "--disable-controllers=gc": false} {
 		if f := velero.ParseServerFlags(
 			[]string{"server", flag, "--log-level=info"},
-		); f.Runs(
+		); f.RunsController(
 			velero.BackupController,
 		) == on {
 			t.Errorf("%s: runs the backup controller: %v", flag, !on)
@@ -595,7 +595,7 @@ func TestWritesAfterARestart(t *testing.T) {
 		name         string
 		grace, wrote time.Duration // after the start of the server
 		now          time.Duration
-		want         owner
+		want         jobOwner
 	}{
 		{"the old pod wrote a moment ago", 30 * time.Second, 20 * time.Second, time.Minute, ownerAlive},
 		{"half an hour later", 30 * time.Second, 20 * time.Second, 30 * time.Minute, ownerRestarted},
@@ -607,13 +607,13 @@ func TestWritesAfterARestart(t *testing.T) {
 	} {
 		start := began.Add(time.Hour)
 		e := evidence(t, job.Backup, "InProgress", restarted, func(e *Evidence) {
-			e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: start, Created: start, Grace: c.grace})
-			e.VeleroWrote, e.At = start.Add(c.wrote), start.Add(c.now)
+			e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: start, Created: start, TerminationGracePeriod: c.grace})
+			e.LastVeleroWrite, e.Now = start.Add(c.wrote), start.Add(c.now)
 			if strings.HasPrefix(c.name, "a label") {
 				e.Job.Object.SetLabels(map[string]string{"velero.io/gc-failure": "BSLReadOnly"})
 			}
 		})
-		if got := e.owner(); got != c.want {
+		if got := e.findJobOwner(); got != c.want {
 			t.Errorf("%s: owner %d, want %d", c.name, got, c.want)
 		}
 	}

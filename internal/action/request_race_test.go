@@ -16,20 +16,20 @@ func TestAnotherBackupTakesTheName(t *testing.T) {
 	a := deleteBackupSend(t)
 	for name, c := range map[string]struct {
 		request func(b *sendBench)
-		state   State
+		state   OutcomeState
 		text    string
 		undo    bool
 	}{
-		"the request waits": {func(*sendBench) {}, Misdirected, "Velero will delete THAT one", true},
+		"the request waits": {func(*sendBench) {}, StateMisdirected, "Velero will delete THAT one", true},
 		"Velero has begun": {func(b *sendBench) {
 			b.api.put(b.path, func(o map[string]any) { o["status"] = map[string]any{"phase": "InProgress"} })
-		}, Misdirected, "has begun to delete", false},
+		}, StateMisdirected, "has begun to delete", false},
 		"Velero refused": {func(b *sendBench) {
 			b.api.put(b.path, func(o map[string]any) {
 				o["status"] = map[string]any{"phase": "Processed", "errors": []any{"no"}}
 			})
-		}, NoEffect, "did not delete it", false},
-		"the request is gone": {func(b *sendBench) { b.api.delete(b.path) }, Settled, "no request is left", false},
+		}, StateNoEffect, "did not delete it", false},
+		"the request is gone": {func(b *sendBench) { b.api.delete(b.path) }, StateSettled, "no request is left", false},
 	} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -47,18 +47,18 @@ func TestAnotherBackupTakesTheName(t *testing.T) {
 				}
 				return response, nil
 			}
-			out, err := engine.Apply(t.Context(), p, false, nil)
+			out, err := engine.ApplyPlan(t.Context(), p, false, nil)
 			if err != nil || out.State != c.state || out.Sent != Landed || !strings.Contains(out.Message, c.text) ||
 				!strings.Contains(out.Message, "b-2") {
 				t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 			}
-			withdraws := len(out.Undo) == 1 &&
-				strings.HasSuffix(out.Undo[0], "delete deletebackuprequests.velero.io "+p.targets[0].GetName())
+			withdraws := len(out.UndoCommands) == 1 &&
+				strings.HasSuffix(out.UndoCommands[0], "delete deletebackuprequests.velero.io "+p.targets[0].GetName())
 			if withdraws != c.undo {
-				t.Errorf("%s: %q", name, out.Undo)
+				t.Errorf("%s: %q", name, out.UndoCommands)
 			}
-			log := entries(t, out.Log)
-			if end := log[len(log)-1]; end.State != c.state || (len(end.Undo) > 0) != c.undo {
+			log := entries(t, out.AuditLogPath)
+			if end := log[len(log)-1]; end.State != c.state || (len(end.UndoCommands) > 0) != c.undo {
 				t.Errorf("%s: %+v", name, end)
 			}
 		})
@@ -94,14 +94,14 @@ func TestRestoreBeginsBeforeTheRequest(t *testing.T) {
 				}
 				return serve(), nil
 			}
-			out, err := engine.Apply(t.Context(), p, false, nil)
+			out, err := engine.ApplyPlan(t.Context(), p, false, nil)
 			if c.want == "" {
 				if out.Sent != Landed {
 					t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 				}
 				return
 			}
-			if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, c.want) ||
+			if err != nil || out.State != StateChanged || out.Sent != NotSent || !strings.Contains(out.Message, c.want) ||
 				b.api.get(b.path) != nil {
 				t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 			}
@@ -116,7 +116,7 @@ func TestConflictIsDefinite(t *testing.T) {
 		b.api.put(b.path, func(o map[string]any) {
 			b.fill(o, made, "uid-3")
 			o["metadata"].(map[string]any)["annotations"] = map[string]any{
-				b.mark.attempt():       mark,
+				b.mark.attemptKey():    mark,
 				string(b.mark) + "-by": "joe",
 				string(b.mark) + "-at": made.UTC().Format(time.RFC3339),
 			}
@@ -125,7 +125,7 @@ func TestConflictIsDefinite(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(b *sendBench)
 		lost          bool
-		want          Sent
+		want          SentState
 	}{
 		"at the same time":   {before: func(b *sendBench) { joes(b, time.Now(), "joes .") }, want: NotSent},
 		"a second before":    {before: func(b *sendBench) { joes(b, time.Now().Add(-time.Second), "joes .") }, want: NotSent},
@@ -159,10 +159,10 @@ func TestConflictIsDefinite(t *testing.T) {
 					}
 					return response, nil
 				}
-				out, err := engine.Apply(t.Context(), p, false, nil)
+				out, err := engine.ApplyPlan(t.Context(), p, false, nil)
 				if out.Sent != c.want ||
 					c.want == NotSent &&
-						(err != nil || out.State != Changed || !strings.Contains(out.Message, "joe ") ||
+						(err != nil || out.State != StateChanged || !strings.Contains(out.Message, "joe ") ||
 							!strings.Contains(out.Message, " UTC;") || strings.Contains(out.Message, "unknown")) {
 					t.Errorf("%s, %s: %s, %s: %s, %v", action, name, out.State, out.Sent, out.Message, err)
 				}
@@ -175,7 +175,7 @@ func TestConflictIsDefinite(t *testing.T) {
 func TestConflictOfADeletion(t *testing.T) {
 	for name, c := range map[string]struct {
 		ago  time.Duration
-		want Sent
+		want SentState
 	}{"long before": {10 * time.Minute, NotSent}, "at the same time": {0, Doubtful}} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestConflictOfADeletion(t *testing.T) {
 				}
 				return serve(), nil
 			}
-			if out, err := engine.Apply(t.Context(), p, false, nil); out.Sent != c.want {
+			if out, err := engine.ApplyPlan(t.Context(), p, false, nil); out.Sent != c.want {
 				t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 			}
 		})
@@ -205,17 +205,17 @@ func TestLocksOfAttemptsThatAreOver(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{AuditDir: dir}
 	for _, attempt := range []string{"over", "running", "open"} {
-		a, err := openAudit(o, attempt)
+		a, err := newAuditLog(o, attempt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Entry{Time: time.Now(), Event: "begin", Attempt: attempt, Machine: a.machine}
-		if err := a.write(e); err != nil {
+		e := AuditEntry{Time: time.Now(), Event: "begin", Attempt: attempt, Machine: a.machine}
+		if err := a.writeEntry(e); err != nil {
 			t.Fatal(err)
 		}
 		if attempt == "over" {
 			e.Event, e.Sent = "end", NotSent
-			if err := a.write(e); err != nil {
+			if err := a.writeEntry(e); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -241,13 +241,13 @@ func TestLongJournalLinesAreShortened(t *testing.T) {
 		"sent", "phase", "from", "to", "target", "copy", "machine", "host", "uid"} {
 		dir := t.TempDir()
 		line := `{"time":"2026-11-28T05:00:00Z","event":"begin","attempt":"a","` + field + `":"` + long + `"}` + "\n"
-		if err := os.WriteFile(filepath.Join(dir, LogFile), []byte(line), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, AuditLogFile), []byte(line), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := ReadLog(dir, func(e Entry) {
-			a := Attempt{Entry: e}
+		_, err := ReadAuditLog(dir, func(e AuditEntry) {
+			a := Attempt{AuditEntry: e}
 			total := len(
-				a.Describe(time.Now()),
+				a.FormatSummary(time.Now()),
 			) + len(
 				e.Name,
 			) + len(
@@ -283,7 +283,7 @@ func TestLongJournalLinesAreShortened(t *testing.T) {
 				len(
 					e.Target,
 				) + len(
-				e.Copy,
+				e.CopyPath,
 			) + len(
 				e.Machine,
 			) + len(
@@ -301,10 +301,10 @@ func TestLongJournalLinesAreShortened(t *testing.T) {
 	}
 	commands := `{"event":"begin","attempt":"a","commands":["` + long + `"],"object":{"data":"` + long + `"}}` + "\n"
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, LogFile), []byte(commands), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, AuditLogFile), []byte(commands), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if damage, err := ReadLog(dir, func(Entry) { t.Error("a line of 6 MB is read") }); err != nil || damage.Lines != 1 {
+	if damage, err := ReadAuditLog(dir, func(AuditEntry) { t.Error("a line of 6 MB is read") }); err != nil || damage.BadLines != 1 {
 		t.Errorf("%+v %v", damage, err)
 	}
 }

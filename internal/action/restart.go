@@ -11,40 +11,43 @@ import (
 )
 
 const (
-	notPickedUp = 5 * time.Minute // how long a job that nothing holds back may wait: after an outage up to 1.5 minutes
-	// how long one backup may be finalized: with operations its contents are stored again
-	finalizerHangs = time.Hour
-	limitMargin    = 30 * time.Minute // how long past their own limit operations are polled
+	// maxPickupDelay is how long a job that nothing holds back may wait: after an outage up to 1.5 minutes.
+	maxPickupDelay = 5 * time.Minute
+	// finalizerHangTime is how long one backup may take to finalize: with operations its contents are stored again.
+	finalizerHangTime = time.Hour
+	// operationLimitMargin is how long operations are polled past their own limit.
+	operationLimitMargin = 30 * time.Minute
 )
 
-// restartAction advises to restart the server.
+// restartAction advises restarting the server.
 type restartAction struct{ baseAction }
 
-func (restartAction) name() Name { return Restart }
+func (restartAction) actionKind() Kind { return Restart }
 
-// fill gets a hung server going again, at the cost of all that it works on. It is only offered where the evidence
-// names what hangs, or that the work is done, and where it helps: a restart marks what is in progress Failed and
-// cancels its data movement (pkg/cmd/server/server.go markInProgressCRsFailed, markDataUploadsCancel), forgets hooks
-// and backups that are ready to start, and reads the same objects and CRDs as before.
-func (restartAction) fill(e *Evidence, w *Plan) bool {
-	j, o := e.Job, e.owner()
-	if j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource ||
-		e.schemaTooOld() ||
-		!e.handled() {
+// fillPlan gets a hung server going again, at the cost of everything that it works on. It is offered only if the
+// evidence shows what hangs, or that the work is done, and only where it helps: a restart marks jobs in progress
+// Failed and cancels their data movement (pkg/cmd/server/server.go markInProgressCRsFailed, markDataUploadsCancel),
+// forgets hooks and backups that are ready to start, and reads the same objects and CRDs as before.
+func (restartAction) fillPlan(e *Evidence, w *Plan) bool {
+	j, o := e.Job, e.findJobOwner()
+	if j.Deleting || !o.hasServer() || e.hasServerJustStarted() || e.isLogFresh() || len(e.MalformedJobs) > 0 ||
+		e.HasStatusSubresource ||
+		e.isSchemaTooOld() ||
+		!e.hasController() {
 		return false
 	}
 	found := false
 	switch j.Phase {
 	case velero.PhaseInProgress:
-		found = o == ownerAlive && restartOver(e, w)
-	case velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
-		found = restartFinalizer(e, w)
-	case velero.PhaseWaiting, velero.PhaseWaitingPartly:
-		found = restartOperations(e, w)
+		found = o == ownerAlive && planDoneWorkRestart(e, w)
+	case velero.PhaseFinalizing, velero.PhaseFinalizingPartiallyFailed:
+		found = planFinalizerRestart(e, w)
+	case velero.PhaseWaitingForPluginOperations, velero.PhaseWaitingForPluginOperationsPartiallyFailed:
+		found = planOperationsRestart(e, w)
 	case velero.PhaseReadyToStart:
-		found = o == ownerAlive && restartQueue(e, w)
+		found = o == ownerAlive && planQueueRestart(e, w)
 	case "", velero.PhaseNew, velero.PhaseQueued:
-		found = restartWorker(e, w)
+		found = planWorkerRestart(e, w)
 	}
 	if found {
 		describeRestart(e, w)
@@ -52,196 +55,204 @@ func (restartAction) fill(e *Evidence, w *Plan) bool {
 	return found
 }
 
-// justStarted reports whether a server may still be marking what it found at its start.
-func (e *Evidence) justStarted() bool {
+// hasServerJustStarted reports whether a server may still be marking the jobs that it found at its start.
+func (e *Evidence) hasServerJustStarted() bool {
 	return slices.ContainsFunc(
 		e.Server.Pods,
-		func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < velero.RestartGrace },
+		func(c velero.ServerPod) bool { return e.Now.Sub(c.StartedAt) < velero.RestartGrace },
 	)
 }
 
-// schemaTooOld reports whether the CRD lacks phases of the server. An unknown version counts as the newest.
-func (e *Evidence) schemaTooOld() bool {
-	if e.Phases == nil {
+// isSchemaTooOld reports whether the CRD lacks phases of the server. An unknown version counts as the newest.
+func (e *Evidence) isSchemaTooOld() bool {
+	if e.AllowedPhases == nil {
 		return false
 	}
-	needed := onward
+	needed := phaseOrder
 	if e.Job.Kind == job.Backup {
-		if v, known := e.version(); !known || !v.Before(velero.Version{1, 18, 0}) {
-			needed = slices.Concat([]string{velero.PhaseQueued, velero.PhaseReadyToStart}, onward)
+		if v, known := e.serverVersion(); !known || !v.Before(velero.Version{1, 18, 0}) {
+			needed = slices.Concat([]string{velero.PhaseQueued, velero.PhaseReadyToStart}, phaseOrder)
 		}
-	} else if v, known := e.version(); known && v.Before(velero.Version{1, 14, 0}) {
+	} else if v, known := e.serverVersion(); known && v.Before(velero.Version{1, 14, 0}) {
 		needed = []string{velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed}
 	}
-	return slices.ContainsFunc(needed, func(phase string) bool { return !slices.Contains(e.Phases, phase) })
+	return slices.ContainsFunc(needed, func(phase string) bool { return !slices.Contains(e.AllowedPhases, phase) })
 }
 
-// restartOver: the work is done, but not proven complete. Where volumes still move only finalizing saves them; where it
-// could be finalized once its location is back, a restart would make a complete job a failed one.
-func restartOver(e *Evidence, w *Plan) bool {
-	if e.quiet() < patchWindow(e) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
+// planDoneWorkRestart plans a restart for a job whose work is done, but not proven complete. If volumes still move,
+// only finalizing saves them; if the job could be finalized once its location is back, a restart would make a complete
+// job a failed one.
+func planDoneWorkRestart(e *Evidence, w *Plan) bool {
+	if e.quietDuration() < statusPatchWindow(e) || e.VolumesListed != Yes || len(e.unendedVolumes()) > 0 ||
+		checkFinalizerCanFinish(e).refusal != "" {
 		return false
 	}
-	if _, _, missing := nextPhase(e); missing.refusal == "" {
+	if _, _, missing := findNextPhase(e); missing.refusal == "" {
 		return false
 	}
-	if c := e.Counts; c != nil && c.Operations.Attempted > c.Operations.Completed+c.Operations.Failed {
+	if c := e.StoredCounts; c != nil && c.Operations.Attempted > c.Operations.Completed+c.Operations.Failed {
 		return false
 	}
 	switch {
-	case e.Job.Kind == job.Backup && e.olderFiles() && !e.Job.Items.Known:
-		w.Why = "its name is taken in the object store, so Velero would have marked it Failed (backup already exists " +
-			"in object storage)"
+	case e.Job.Kind == job.Backup && e.hasOlderFiles() && !e.Job.Items.Known:
+		w.EvidenceText = "its name is taken in the object store, so Velero would have marked it Failed (backup already " +
+			"exists in object storage)"
 		w.WillNot = append(
 			w.WillNot,
 			"change the older backup of that name; deleting this one through Velero would delete its files",
 		)
-	case e.resultsStored():
-		w.Why = fmt.Sprintf(
+	case e.hasStoredResults():
+		w.EvidenceText = fmt.Sprintf(
 			"its results are stored, so Velero has finished its work, but the job has not changed for %s",
-			human.Duration(e.quiet()),
+			human.Duration(e.quietDuration()),
 		)
 	default:
 		return false
 	}
-	w.Then = append(w.Then, "Velero marks it Failed when it starts")
+	w.Afterwards = append(w.Afterwards, "Velero marks it Failed when it starts")
 	return true
 }
 
-// resultsStored reports whether the results, uploaded after all work, are stored.
-func (e *Evidence) resultsStored() bool {
-	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] &&
+// hasStoredResults reports whether the results, uploaded after all work, are stored.
+func (e *Evidence) hasStoredResults() bool {
+	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == ArtifactTargets(e.Job.Kind)[0] &&
 		e.Artifacts[0].State == job.Present &&
-		e.Artifacts[0].LastModified.After(e.began()) &&
-		e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
+		e.Artifacts[0].LastModified.After(e.startTime()) &&
+		e.Now.Sub(e.Artifacts[0].LastModified) >= statusPatchWindow(e)
 }
 
-// restartFinalizer: the finalizer hangs on a hook that cannot run, or, of a backup, on a patch without end
-// (NewBackupFinalizerReconciler does not store its time-out up to 1.18.3, so it retries without limit).
-func restartFinalizer(e *Evidence, w *Plan) bool {
+// planFinalizerRestart plans a restart for a finalizer that hangs on a hook that cannot run, or, for a backup, on a
+// patch without end (NewBackupFinalizerReconciler does not store its time-out up to 1.18.3, so it retries without
+// limit).
+func planFinalizerRestart(e *Evidence, w *Plan) bool {
 	if e.Job.Kind == job.Restore {
-		h := e.hungHook()
-		if h == nil || e.quiet() < velero.HookHangs {
+		h := e.findHungHook()
+		if h == nil || e.quietDuration() < velero.HungHookAfter {
 			return false
 		}
-		w.Why = fmt.Sprintf(
+		w.EvidenceText = fmt.Sprintf(
 			"it waits without limit for the hook of pod %s, whose container cannot start: %s (Velero issues 9744, 9749)",
 			h.Pod,
-			h.Blocked,
+			h.BlockedReason,
 		)
 		w.WillNot = append(
 			w.WillNot,
 			"run its hooks: the restarted server forgets them and ends the restore as if they had run",
 		)
-		w.Then = append(w.Then, "Velero continues to finalize it when it starts")
+		w.Afterwards = append(w.Afterwards, "Velero continues to finalize it when it starts")
 		return true
 	}
 	l := e.Location
-	busy := slices.ContainsFunc(e.Others, func(o Other) bool {
-		return o.Kind == job.Backup && (o.Phase == velero.PhaseFinalizing || o.Phase == velero.PhaseFinalizingPartly)
+	busy := slices.ContainsFunc(e.OtherJobs, func(o OtherJob) bool {
+		return o.Kind == job.Backup && (o.Phase == velero.PhaseFinalizing || o.Phase == velero.PhaseFinalizingPartiallyFailed)
 	})
-	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != velero.LocationAvailable {
+	if e.quietDuration() < finalizerHangTime || busy || e.OtherJobsUnchecked != "" || l == nil ||
+		l.Phase != velero.LocationAvailable {
 		return false
 	}
-	w.Why = fmt.Sprintf(
+	w.EvidenceText = fmt.Sprintf(
 		"it has been %s for %s; the finalizer may be repeating a patch that always fails",
 		e.Job.Phase,
-		human.Duration(e.quiet()),
+		human.Duration(e.quietDuration()),
 	)
-	w.Then = append(w.Then, "Velero continues to finalize it when it starts")
+	w.Afterwards = append(w.Afterwards, "Velero continues to finalize it when it starts")
 	return true
 }
 
-// restartOperations: Velero gives up on operations at their limit, but looks at it only after the plugin has
-// answered, and with one worker for all (backup_operations_controller.go getBackupItemOperationProgress).
-func restartOperations(e *Evidence, w *Plan) bool {
+// planOperationsRestart plans a restart for operations past their limit. Velero gives up on operations at their limit,
+// but checks it only after the plugin has answered, and with one worker for all (backup_operations_controller.go
+// getBackupItemOperationProgress).
+func planOperationsRestart(e *Evidence, w *Plan) bool {
 	limit := velero.ItemOperationTimeout(e.Job.Object, e.Server.Flags)
-	if e.quiet() < limit+velero.OperationLooks(e.Server.Flags)+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 ||
-		canFinalize(e).refusal != "" {
+	if e.quietDuration() < limit+velero.OperationCheckDelay(e.Server.Flags)+operationLimitMargin ||
+		e.VolumesListed != Yes ||
+		len(e.unendedVolumes()) > 0 ||
+		checkFinalizerCanFinish(e).refusal != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf(
+	w.EvidenceText = fmt.Sprintf(
 		"its operations are %s past their limit of %s, at which Velero should have given up: a plugin may hang",
-		human.Duration(e.quiet()-limit),
+		human.Duration(e.quietDuration()-limit),
 		human.Duration(limit),
 	)
-	w.Then = append(w.Then, "Velero reads its operations again and continues")
+	w.Afterwards = append(w.Afterwards, "Velero reads its operations again and continues")
 	return true
 }
 
-// restartQueue: the server that let a backup out of its queue cannot start it, and counts it as running until then.
-func restartQueue(e *Evidence, w *Plan) bool {
-	if e.Job.Kind != job.Backup || e.quiet() < notPickedUp {
+// planQueueRestart plans a restart for a server that let a backup out of its queue but cannot start it, and counts it
+// as running until then.
+func planQueueRestart(e *Evidence, w *Plan) bool {
+	if e.Job.Kind != job.Backup || e.quietDuration() < maxPickupDelay {
 		return false
 	}
-	w.Why = fmt.Sprintf(
+	w.EvidenceText = fmt.Sprintf(
 		"it has been ReadyToStart for %s and holds a slot of the queue; the server that queued it does not start it",
-		human.Duration(e.quiet()),
+		human.Duration(e.quietDuration()),
 	)
-	w.Then = append(w.Then, "the slot is free, so other backups may start",
+	w.Afterwards = append(w.Afterwards, "the slot is free, so other backups may start",
 		"Velero forgets this backup: then wake it (--wake), or give it up")
 	return true
 }
 
-// restartWorker: a job waits, and nothing is in progress that it could wait for.
-func restartWorker(e *Evidence, w *Plan) bool {
-	if e.quiet() < notPickedUp || e.busy() != "" || e.OthersWhy != "" {
+// planWorkerRestart plans a restart for a job that waits while nothing is in progress that it could wait for.
+func planWorkerRestart(e *Evidence, w *Plan) bool {
+	if e.quietDuration() < maxPickupDelay || e.findBusyJob() != "" || e.OtherJobsUnchecked != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf(
+	w.EvidenceText = fmt.Sprintf(
 		"it has waited for %s although nothing else is in progress; the server's worker or queue may be stuck (Velero "+
 			"issues 4128, 10519)",
-		human.Duration(e.quiet()),
+		human.Duration(e.quietDuration()),
 	)
-	w.Then = append(w.Then, "Velero picks it up when it starts")
+	w.Afterwards = append(w.Afterwards, "Velero picks it up when it starts")
 	return true
 }
 
-func (e *Evidence) busy() string {
-	for _, o := range e.Others {
-		if o.Running || o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart {
-			return o.ref()
+func (e *Evidence) findBusyJob() string {
+	for _, o := range e.OtherJobs {
+		if o.IsRunning || o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart {
+			return o.jobRef()
 		}
 	}
 	return ""
 }
 
-func (o Other) ref() string { return o.Kind.Word() + "/" + o.Name }
+func (o OtherJob) jobRef() string { return o.Kind.Noun() + "/" + o.Name }
 
 func describeRestart(e *Evidence, w *Plan) {
 	j := e.Job
 	w.Title = "restart the Velero server"
 	if j.Phase == velero.PhaseInProgress {
-		w.Fails = append(w.Fails, j.Kind.Word()+"/"+j.Name)
+		w.FailingJobs = append(w.FailingJobs, j.Kind.Noun()+"/"+j.Name)
 	}
-	for _, o := range e.Others {
+	for _, o := range e.OtherJobs {
 		if o.Phase == velero.PhaseInProgress {
-			w.Fails = append(w.Fails, o.ref())
+			w.FailingJobs = append(w.FailingJobs, o.jobRef())
 		}
 	}
 	switch {
-	case e.OthersWhy != "":
+	case e.OtherJobsUnchecked != "":
 		w.Will = append(
 			w.Will,
-			"mark every job in progress Failed and cancel its data movement; veltui cannot list them all: "+e.OthersWhy,
+			"mark every job in progress Failed and cancel its data movement; veltui cannot list them all: "+e.OtherJobsUnchecked,
 		)
-	case len(w.Fails) > 0:
+	case len(w.FailingJobs) > 0:
 		w.Will = append(
 			w.Will,
 			fmt.Sprintf(
 				"mark %s in progress Failed and cancel their data movement: %s",
-				human.Count(len(w.Fails), "job"),
-				human.List(w.Fails, 10),
+				human.Count(len(w.FailingJobs), "job"),
+				human.JoinNames(w.FailingJobs, 10),
 			),
 		)
 	default:
 		w.Will = append(w.Will, "fail nothing: no job is in progress")
 	}
 	w.Will = append(w.Will, "clear the server's memory, so that it accepts deletions that it refused")
-	if forgets := e.forgotten(); len(forgets) > 0 {
+	if forgets := e.forgottenBackups(); len(forgets) > 0 {
 		w.Will = append(
 			w.Will,
-			"forget backups that are ready to start; wake them afterwards: "+human.List(forgets, 10),
+			"forget backups that are ready to start; wake them afterwards: "+human.JoinNames(forgets, 10),
 		)
 	}
 	w.WillNot = append(
@@ -252,23 +263,23 @@ func describeRestart(e *Evidence, w *Plan) {
 	)
 	if e.Server.Deployment != "" {
 		w.Commands = []string{
-			w.request.Reach().Kubectl(j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment),
+			w.request.ClusterAccess().KubectlCommand(j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment),
 		}
 	} else {
 		for _, c := range e.Server.Pods {
-			w.Commands = append(w.Commands, w.request.Reach().Kubectl(j.Namespace, "delete", "pod", c.Name))
+			w.Commands = append(w.Commands, w.request.ClusterAccess().KubectlCommand(j.Namespace, "delete", "pod", c.Name))
 		}
 	}
 	w.Refusal = "restarting is up to you: veltui only shows the command"
 	w.Advice = "Run the command if you can afford to lose what it fails."
 }
 
-// forgotten are the backups that a restart leaves ready to start (backup_controller.go SetupWithManager).
-func (e *Evidence) forgotten() []string {
+// forgottenBackups returns the backups that a restart leaves ready to start (backup_controller.go SetupWithManager).
+func (e *Evidence) forgottenBackups() []string {
 	var names []string
-	for _, o := range e.Others {
+	for _, o := range e.OtherJobs {
 		if o.Phase == velero.PhaseReadyToStart {
-			names = append(names, o.ref())
+			names = append(names, o.jobRef())
 		}
 	}
 	return names

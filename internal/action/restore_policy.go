@@ -20,108 +20,115 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// restorePolicy looks at what stands in the way of the ConfigMap with a restore's resource policy.
-func (g *gathering) restorePolicy() {
-	o, e := g.e.proposal, g.e
-	if o.request.Policy == nil {
+// checkRestorePolicy checks what prevents the ConfigMap with a restore's resource policy.
+func (g *gatherer) checkRestorePolicy() {
+	o, e := g.evidence.proposal, g.evidence
+	if o.request.PolicyConfigMap == nil {
 		return
 	}
 	switch version, known := velero.ParseVersion(e.Server.Version); {
 	case known && !version.ReadsRestorePolicies():
-		o.refuse(refuse("Upgrade Velero, or restore by namespaces, kinds and labels.",
+		o.noteRefusal(newRefusal("Upgrade Velero, or restore by namespaces, kinds and labels.",
 			"Velero %s cannot restore selected objects: restores have had a resource policy since v1.18.3", version))
 	case !known:
-		o.ledger.Doubts(
+		o.facts.AddDoubt(
 			diagnosis.SourcePod,
-			e.At,
+			e.Now,
 			"cannot tell whether Velero restores selected objects, as it has since v1.18.3: an older one restores nothing",
 		)
 	}
 	var why string
-	name := o.request.Policy.GetName()
-	now, err := g.read(g.ctx, o.request.Policy)
+	name := o.request.PolicyConfigMap.GetName()
+	now, err := g.readObject(g.ctx, o.request.PolicyConfigMap)
 	switch {
-	case isGone(err):
-	case !g.seen("reading a ConfigMap", err, &why):
-		o.refuse(permission(No, rightTo("get", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace), why))
+	case isServerNotFound(err):
+	case !g.checkAnswer("reading a ConfigMap", err, &why):
+		o.noteRefusal(
+			checkPermission(No, newAccessRight("get", corev1.SchemeGroupVersion, "configmaps", g.options.Namespace), why),
+		)
 	default:
-		if !madeBy(now, o.attempt) {
-			o.refuse(
-				refuse(
-					"Choose another name for the restore, or look at it: kubectl get configmap "+name+" -n "+g.o.Namespace,
+		if !isCreatedByAttempt(now, o.policyAttempt) {
+			o.noteRefusal(
+				newRefusal(
+					"Choose another name for the restore, or look at it: kubectl get configmap "+name+" -n "+g.options.Namespace,
 					"there is a ConfigMap %s",
 					name,
 				),
 			)
 		}
 	}
-	g.mayDo(rightTo("create", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace))
-	remove := rightTo("delete", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace)
+	g.noteAccess(newAccessRight("create", corev1.SchemeGroupVersion, "configmaps", g.options.Namespace))
+	remove := newAccessRight("delete", corev1.SchemeGroupVersion, "configmaps", g.options.Namespace)
 	remove.Name = name
-	g.mayDo(remove)
+	g.noteAccess(remove)
 }
 
-// removePolicy deletes the ConfigMap of a restore that Velero has begun, which reads it no more
-// (pkg/controller/restore_controller.go validateAndComplete, 1.18.3), or that was not made.
+// removePolicy deletes the ConfigMap of a restore that Velero has begun, and therefore no longer reads it
+// (pkg/controller/restore_controller.go validateAndComplete, 1.18.3), or of a restore that was not created.
 func (x *execution) removePolicy() {
-	begun := x.out.Sent == Landed && x.out.Phase != "" && x.out.Phase != velero.PhaseNew
-	if x.policy == nil || !begun && x.out.Sent != Partly {
+	begun := x.outcome.Sent == Landed && x.outcome.Phase != "" && x.outcome.Phase != velero.PhaseNew
+	if x.policyConfigMap == nil || !begun && x.outcome.Sent != PartlyLanded {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), parting)
+	ctx, cancel := context.WithTimeout(context.Background(), finalReadTimeout)
 	defer cancel()
-	err := x.refresh(ctx) // the credentials may be somebody else's by now
+	err := x.refreshConnection(ctx) // the credentials may belong to somebody else by now
 	if err == nil {
-		err = x.f.writer.remove(ctx, x.policy)
+		err = x.engine.writer.deleteObject(ctx, x.policyConfigMap)
 	}
 	if err == nil {
-		entry := x.entry("removed", nil)
-		entry.Target = targetOf(x.policy)
-		err = x.audit.write(entry)
+		entry := x.newEntry("removed", nil)
+		entry.Target = targetText(x.policyConfigMap)
+		err = x.auditLog.writeEntry(entry)
 	}
 	if err != nil {
-		x.warn("cannot delete ConfigMap %s, which veltui tries again at its next start: %v", x.policy.GetName(), err)
+		x.addWarning(
+			"cannot delete ConfigMap %s, which veltui tries again at its next start: %v",
+			x.policyConfigMap.GetName(),
+			err,
+		)
 	}
 }
 
-func targetOf(o *unstructured.Unstructured) string {
+func targetText(o *unstructured.Unstructured) string {
 	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
 }
 
-// isPolicy reports whether the target of a write is the ConfigMap of a restore: of what veltui creates it
-// deletes no other.
-func isPolicy(target string) bool { return strings.HasPrefix(target, "configmap/") }
+// isPolicyTarget reports whether the target of a write is the ConfigMap of a restore: the only created object that
+// veltui deletes.
+func isPolicyTarget(target string) bool { return strings.HasPrefix(target, "configmap/") }
 
-// madeBy reports whether an attempt has created an object.
-func madeBy(o *unstructured.Unstructured, attempt string) bool {
-	attempts, _ := attemptsOf(o, created.attempt())
+// isCreatedByAttempt reports whether an attempt has created an object.
+func isCreatedByAttempt(o *unstructured.Unstructured, attempt string) bool {
+	attempts, _ := markedAttempts(o, createdPrefix.attemptKey())
 	return attempt != "" && slices.Contains(attempts, attempt)
 }
 
-// remove deletes an object that veltui has created, and no other of its name.
-func (w *writer) remove(ctx context.Context, o *unstructured.Unstructured) error {
+// deleteObject deletes an object that veltui has created, and no other object of its name.
+func (w *writer) deleteObject(ctx context.Context, o *unstructured.Unstructured) error {
 	if w == nil {
 		return ErrReadOnly
 	}
-	if err := w.access.Check(ctx); err != nil {
+	if err := w.connection.CheckCluster(ctx); err != nil {
 		return err
 	}
 	uid := o.GetUID()
-	_, err := w.access.get().Delete(ctx, o, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil && !isGone(err) && !apierrors.IsConflict(err) {
+	_, err := w.connection.currentClient().
+		Delete(ctx, o, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !isServerNotFound(err) && !apierrors.IsConflict(err) {
 		return err
 	}
-	now := bare(o.GroupVersionKind(), o.GetNamespace(), o.GetName())
-	if is := w.access.get().Get(ctx, now); isGone(is) || is == nil && now.GetUID() != uid {
+	now := newObject(o.GroupVersionKind(), o.GetNamespace(), o.GetName())
+	if is := w.connection.currentClient().Get(ctx, now); isServerNotFound(is) || is == nil && now.GetUID() != uid {
 		return nil
 	}
-	return cmp.Or(err, errors.New("it is still there")) // an answer may be a proxy's
+	return cmp.Or(err, errors.New("it is still there")) // the answer may be a proxy's
 }
 
-// settlePolicy deletes the ConfigMap that an attempt has left, once Velero reads it no more or nothing can come of the
-// attempt. Until then the fate is not known.
-func (f *Engine) settlePolicy(ctx context.Context, a *Attempt, s *Fate) error {
-	sent := a.leftover()
+// settlePolicy deletes the ConfigMap that an attempt has left, once Velero no longer reads it or the attempt can have
+// no effect. Until then the fate is unknown.
+func (f *Engine) settlePolicy(ctx context.Context, a *Attempt, s *AttemptFate) error {
+	sent := a.findLeftoverPolicy()
 	if sent == nil {
 		return nil
 	}
@@ -129,35 +136,35 @@ func (f *Engine) settlePolicy(ctx context.Context, a *Attempt, s *Fate) error {
 	if err := json.Unmarshal(sent.Object, &policy); err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	fate, err := f.trace(ctx, a, *sent)
+	fate, err := f.traceRequest(ctx, a, *sent)
 	if err != nil {
 		return err
 	}
-	wasSent := slices.ContainsFunc(a.sends, func(e Entry) bool { return e.Target == "" })
-	wasMade := slices.ContainsFunc(a.landed, func(e Entry) bool { return e.Target == "" })
-	made, err := f.read(ctx, bare(jobKind(job.Kind(a.Kind)), a.Namespace, a.Name))
+	wasSent := slices.ContainsFunc(a.sentEntries, func(e AuditEntry) bool { return e.Target == "" })
+	wasMade := slices.ContainsFunc(a.landedEntries, func(e AuditEntry) bool { return e.Target == "" })
+	made, err := f.readObject(ctx, newObject(jobGVK(job.Kind(a.Kind)), a.Namespace, a.Name))
 	waits := err == nil && (phaseOf(made) == "" || phaseOf(made) == velero.PhaseNew)
-	mayCome := isGone(err) && wasSent && !wasMade && f.o.Now().Sub(sent.Time) <= presumedDead
+	mayCome := isServerNotFound(err) && wasSent && !wasMade && f.options.Now().Sub(sent.Time) <= maxAttemptAge
 	switch {
-	case err != nil && !isGone(err):
+	case err != nil && !isServerNotFound(err):
 		return err
-	case !fate.Known || waits || mayCome:
-		s.Known = false
+	case !fate.IsKnown || waits || mayCome:
+		s.IsKnown = false
 		s.Message += "; ConfigMap " + policy.GetName() + " stays until Velero has begun the restore"
 		return nil
 	}
-	now, err := f.read(ctx, &policy)
-	if err == nil && madeBy(now, a.Attempt) {
-		err = f.writer.remove(ctx, now)
+	now, err := f.readObject(ctx, &policy)
+	if err == nil && isCreatedByAttempt(now, a.Attempt) {
+		err = f.writer.deleteObject(ctx, now)
 	}
-	if err != nil && !isGone(err) {
+	if err != nil && !isServerNotFound(err) {
 		return fmt.Errorf("deleting ConfigMap %s: %w", policy.GetName(), err)
 	}
 	if !wasSent {
 		s.Sent, s.Message = NotSent, "the restore was not created"
 	}
 	s.Message += "; ConfigMap " + policy.GetName() + " is deleted"
-	removed := a.Entry
-	removed.Time, removed.Event, removed.Target = f.o.Now().UTC(), "removed", targetOf(&policy)
-	return appendEntry(filepath.Join(f.o.AuditDir, LogFile), removed)
+	removed := a.AuditEntry
+	removed.Time, removed.Event, removed.Target = f.options.Now().UTC(), "removed", targetText(&policy)
+	return appendEntry(filepath.Join(f.options.AuditDir, AuditLogFile), removed)
 }

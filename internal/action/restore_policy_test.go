@@ -19,11 +19,11 @@ const fakePolicy = "/api/v1/namespaces/velero/configmaps/veltui-new"
 
 var selectSend = sendAction{
 	fakeNamespace + "restores/new",
-	created,
+	createdPrefix,
 	fill,
 	false,
 	func(ctx context.Context, f *Engine) (Plan, error) {
-		o := bare(jobKind(job.Restore), "", "new")
+		o := newObject(jobGVK(job.Restore), "", "new")
 		o.Object["spec"] = map[string]any{
 			"backupName":     "source",
 			"resourcePolicy": map[string]any{"kind": "configmap", "name": "veltui-new"},
@@ -37,7 +37,7 @@ var selectSend = sendAction{
 			},
 			"data": map[string]any{"policy": "{}"},
 		}}
-		return f.Propose(ctx, Create, o, Request{Reason: "the shop is gone", Policy: policy})
+		return f.ProposePlan(ctx, Create, o, Request{Reason: "the shop is gone", PolicyConfigMap: policy})
 	},
 }
 
@@ -60,7 +60,7 @@ func settleAll(t *testing.T, b *sendBench, o Options) {
 		t.Fatal(err)
 	}
 	for i := range unfinished {
-		if _, err := engine.Settle(t.Context(), &unfinished[i]); err != nil {
+		if _, err := engine.SettleAttempt(t.Context(), &unfinished[i]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -69,7 +69,7 @@ func settleAll(t *testing.T, b *sendBench, o Options) {
 // Whatever becomes of each request: at most one Restore, never one that Velero has not begun without its ConfigMap, and
 // in the end no ConfigMap.
 func TestSelectionInvariants(t *testing.T) {
-	every := sampleOf(53, 599)
+	every := sampleStride(53, 541, 599)
 	for n, c := range sendCases() {
 		if n%every != 0 {
 			continue
@@ -82,7 +82,7 @@ func TestSelectionInvariants(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := b.plan(t.Context(), engine)
-			if err != nil || !p.Possible() {
+			if err != nil || !p.IsPossible() {
 				t.Fatalf("no plan: %s %v", p.Refusal, err)
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -91,7 +91,7 @@ func TestSelectionInvariants(t *testing.T) {
 			if n%2 == 0 {
 				time.AfterFunc(10*time.Second, b.begin)
 			}
-			out, _ := engine.Apply(ctx, p, false, nil)
+			out, _ := engine.ApplyPlan(ctx, p, false, nil)
 			atEnd := len(b.api.landings(b.path))
 			time.Sleep(30 * time.Minute)
 			synctest.Wait()
@@ -142,7 +142,7 @@ func TestSelectionInvariants(t *testing.T) {
 
 func TestSelectionPlan(t *testing.T) {
 	p := proposed(t, selectSend, func(*sendBench) {})
-	if !p.Possible() || len(p.targets) != 2 || p.targets[0].GetKind() != "ConfigMap" ||
+	if !p.IsPossible() || len(p.targets) != 2 || p.targets[0].GetKind() != "ConfigMap" ||
 		!strings.Contains(strings.Join(p.Will, "\n"), "create ConfigMap veltui-new") {
 		t.Errorf("%q %q", p.Refusal, p.Will)
 	}
@@ -158,7 +158,7 @@ func TestSelectionPlan(t *testing.T) {
 			})
 		},
 	} {
-		if p := proposed(t, selectSend, change); p.Possible() || !strings.HasPrefix(p.Refusal, want) {
+		if p := proposed(t, selectSend, change); p.IsPossible() || !strings.HasPrefix(p.Refusal, want) {
 			t.Errorf("%q, want %q", p.Refusal, want)
 		}
 	}
@@ -168,13 +168,13 @@ func TestSelectionPlan(t *testing.T) {
 func TestSelectionEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		then func(b *sendBench)
-		want Sent
+		want SentState
 		left bool
 	}{
 		"Velero begins":        {func(b *sendBench) { time.AfterFunc(3*time.Second, b.begin) }, Landed, false},
 		"Velero does not":      {func(*sendBench) {}, Landed, true},
-		"the name is taken":    {func(b *sendBench) { takeName(b) }, Partly, false},
-		"the restore is wrong": {func(b *sendBench) { sendCase{"write", "answered", "write", "422", "nothing"}.tamper(b) }, Partly, false},
+		"the name is taken":    {func(b *sendBench) { takeName(b) }, PartlyLanded, false},
+		"the restore is wrong": {func(b *sendBench) { sendCase{"write", "answered", "write", "422", "nothing"}.tamper(b) }, PartlyLanded, false},
 	} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestSelectionEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.then(b)
-			out, _ := engine.Apply(t.Context(), p, false, nil)
+			out, _ := engine.ApplyPlan(t.Context(), p, false, nil)
 			if is := b.api.get(fakePolicy) != nil; out.Sent != c.want || is != c.left || len(out.Warnings) > 0 {
 				t.Errorf(
 					"%s: %s, %s: %s; the ConfigMap is there: %v, %q",
@@ -206,8 +206,8 @@ func TestSelectionEnds(t *testing.T) {
 				t.Errorf("%s: %v %v", name, unfinished, err)
 			}
 			if c.left && c.want == Landed &&
-				!strings.HasSuffix(unfinished[0].Describe(time.Now()), "left a ConfigMap") {
-				t.Errorf("%s: %s", name, unfinished[0].Describe(time.Now()))
+				!strings.HasSuffix(unfinished[0].FormatSummary(time.Now()), "left a ConfigMap") {
+				t.Errorf("%s: %s", name, unfinished[0].FormatSummary(time.Now()))
 			}
 		})
 	}

@@ -6,14 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // journal writes an audit log whose process is gone.
@@ -22,13 +21,13 @@ type journal struct {
 	dir string
 }
 
-func (j journal) write(e Entry) {
+func (j journal) write(e AuditEntry) {
 	j.t.Helper()
 	must(j.t, os.MkdirAll(j.dir, 0o700))
 	machine, err := os.Hostname()
 	must(j.t, err)
 	e.Time, e.Machine = time.Now(), machine
-	must(j.t, appendEntry(filepath.Join(j.dir, LogFile), e))
+	must(j.t, appendEntry(filepath.Join(j.dir, AuditLogFile), e))
 }
 
 func (j journal) unfinished() []Attempt {
@@ -39,11 +38,11 @@ func (j journal) unfinished() []Attempt {
 }
 
 // entryOf is the entry of an attempt on a restore.
-func (in *installation) entryOf(r *velerov1.Restore, event, attempt string) Entry {
-	return Entry{
+func (in *installation) entryOf(r *veleroapi.Restore, event, attempt string) AuditEntry {
+	return AuditEntry{
 		Event:     event,
 		Attempt:   attempt,
-		Cluster:   in.session(in.Config()).Identity().Server,
+		Cluster:   in.session(in.RESTConfig()).Identity().Server,
 		Context:   "prod-east",
 		Action:    string(Finalize),
 		Kind:      "Restore",
@@ -56,8 +55,8 @@ func (in *installation) entryOf(r *velerov1.Restore, event, attempt string) Entr
 
 // recordedPatch is a patch as the audit log has it, where before were the attempts
 // that its mark named already.
-func recordedPatch(r *velerov1.Restore, attempt string, before ...string) json.RawMessage {
-	data, err := json.Marshal([]operation{
+func recordedPatch(r *veleroapi.Restore, attempt string, before ...string) json.RawMessage {
+	data, err := json.Marshal([]patchOperation{
 		{"test", "/metadata/uid", r.UID},
 		{"test", "/metadata/resourceVersion", r.ResourceVersion},
 		{"add", "/status/phase", "Failed"},
@@ -74,13 +73,13 @@ func recordedPatch(r *velerov1.Restore, attempt string, before ...string) json.R
 }
 
 // change applies a merge patch to a restore.
-func (in *installation) change(r *velerov1.Restore, patch string) {
+func (in *installation) change(r *veleroapi.Restore, patch string) {
 	in.t.Helper()
 	must(
 		in.t,
 		in.Patch(
 			in.t.Context(),
-			bare(jobKind(job.Restore), r.Namespace, r.Name),
+			newObject(jobGVK(job.Restore), r.Namespace, r.Name),
 			client.RawPatch("application/merge-patch+json", []byte(patch)),
 		),
 	)
@@ -89,12 +88,12 @@ func (in *installation) change(r *velerov1.Restore, patch string) {
 // What an attempt left behind is found out by the object, and noted once.
 func TestSettle(t *testing.T) {
 	in := install(t)
-	here, err := in.session(in.Config()).Identify(t.Context())
+	here, err := in.session(in.RESTConfig()).Identify(t.Context())
 	must(t, err)
 	if here.UID == "" {
 		t.Fatal("the cluster has no uid")
 	}
-	mark := func(r *velerov1.Restore, text string) {
+	mark := func(r *veleroapi.Restore, text string) {
 		in.change(
 			r,
 			fmt.Sprintf(
@@ -107,27 +106,27 @@ func TestSettle(t *testing.T) {
 		before   []string
 		unsent   bool
 		noted    bool // that it landed
-		happened func(r *velerov1.Restore)
+		happened func(r *veleroapi.Restore)
 		uid      bool // that of the cluster is known
-		sent     Sent
+		sent     SentState
 		known    bool
 		phase    string
 	}{
 		"begun only":                        {unsent: true, sent: NotSent, known: true},
-		"landed":                            {happened: func(r *velerov1.Restore) { mark(r, "ours") }, sent: Landed, known: true, phase: "Failed"},
-		"landed, before others":             {happened: func(r *velerov1.Restore) { mark(r, "theirs ours") }, sent: Landed, known: true, phase: "Failed"},
+		"landed":                            {happened: func(r *veleroapi.Restore) { mark(r, "ours") }, sent: Landed, known: true, phase: "Failed"},
+		"landed, before others":             {happened: func(r *veleroapi.Restore) { mark(r, "theirs ours") }, sent: Landed, known: true, phase: "Failed"},
 		"landed, and noted":                 {noted: true, sent: Landed, known: true},
 		"untouched":                         {sent: Doubtful, phase: "InProgress"},
-		"moved on":                          {happened: func(r *velerov1.Restore) { in.change(r, `{"status":{"phase":"Completed"}}`) }, sent: NotSent, known: true, phase: "Completed"},
-		"moved on, marked before":           {before: []string{"old"}, happened: func(r *velerov1.Restore) { mark(r, "theirs old") }, sent: NotSent, known: true, phase: "Failed"},
-		"moved on, marked by one who keeps": {happened: func(r *velerov1.Restore) { mark(r, "theirs .") }, sent: NotSent, known: true, phase: "Failed"},
-		"ours fell out of the list":         {happened: func(r *velerov1.Restore) { mark(r, "a b c d e f g h .") }, sent: Doubtful, known: true, phase: "Failed"},
-		"marked by others":                  {happened: func(r *velerov1.Restore) { mark(r, "theirs") }, sent: Doubtful, known: true, phase: "Failed"},
-		"gone":                              {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, uid: true, sent: Doubtful, known: true},
-		"gone, perhaps elsewhere":           {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)) }, sent: Doubtful},
-		"another of the same name":          {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, uid: true, sent: Doubtful, known: true},
-		"another, perhaps elsewhere":        {happened: func(r *velerov1.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, sent: Doubtful},
-		"an id that is part of a word":      {happened: func(r *velerov1.Restore) { mark(r, "oursandmore") }, sent: Doubtful, known: true, phase: "Failed"},
+		"moved on":                          {happened: func(r *veleroapi.Restore) { in.change(r, `{"status":{"phase":"Completed"}}`) }, sent: NotSent, known: true, phase: "Completed"},
+		"moved on, marked before":           {before: []string{"old"}, happened: func(r *veleroapi.Restore) { mark(r, "theirs old") }, sent: NotSent, known: true, phase: "Failed"},
+		"moved on, marked by one who keeps": {happened: func(r *veleroapi.Restore) { mark(r, "theirs .") }, sent: NotSent, known: true, phase: "Failed"},
+		"ours fell out of the list":         {happened: func(r *veleroapi.Restore) { mark(r, "a b c d e f g h .") }, sent: Doubtful, known: true, phase: "Failed"},
+		"marked by others":                  {happened: func(r *veleroapi.Restore) { mark(r, "theirs") }, sent: Doubtful, known: true, phase: "Failed"},
+		"gone":                              {happened: func(r *veleroapi.Restore) { must(t, in.Delete(t.Context(), r)) }, uid: true, sent: Doubtful, known: true},
+		"gone, perhaps elsewhere":           {happened: func(r *veleroapi.Restore) { must(t, in.Delete(t.Context(), r)) }, sent: Doubtful},
+		"another of the same name":          {happened: func(r *veleroapi.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, uid: true, sent: Doubtful, known: true},
+		"another, perhaps elsewhere":        {happened: func(r *veleroapi.Restore) { must(t, in.Delete(t.Context(), r)); in.restore(r.Name) }, sent: Doubtful},
+		"an id that is part of a word":      {happened: func(r *veleroapi.Restore) { mark(r, "oursandmore") }, sent: Doubtful, known: true, phase: "Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := journal{t, ownDir(t)}
@@ -150,11 +149,11 @@ func TestSettle(t *testing.T) {
 			}
 			f := in.finalizer(func(o *Options) { o.AuditDir, o.ReadOnly = j.dir, true })
 			attempts := j.unfinished()
-			if len(attempts) != 1 || !f.IsHere(&attempts[0]) {
+			if len(attempts) != 1 || !f.IsSameCluster(&attempts[0]) {
 				t.Fatalf("unfinished: %+v", attempts)
 			}
-			fate, err := f.Settle(t.Context(), &attempts[0])
-			if err != nil || fate.Sent != c.sent || fate.Known != c.known || fate.Phase != c.phase ||
+			fate, err := f.SettleAttempt(t.Context(), &attempts[0])
+			if err != nil || fate.Sent != c.sent || fate.IsKnown != c.known || fate.Phase != c.phase ||
 				fate.Message == "" {
 				t.Errorf("%v, %+v", err, fate)
 			}
@@ -171,24 +170,24 @@ func TestSettleSeveral(t *testing.T) {
 	one, other := in.restore("one"), in.restore("other")
 	j := journal{t, ownDir(t)}
 	j.write(in.entryOf(one, "begin", "ours"))
-	for _, r := range []*velerov1.Restore{one, other} {
+	for _, r := range []*veleroapi.Restore{one, other} {
 		e := in.entryOf(r, "send", "ours")
 		e.Patch = recordedPatch(r, "ours")
 		j.write(e)
 	}
 	f := in.finalizer(func(o *Options) { o.AuditDir = j.dir })
-	settle := func() Fate {
+	settle := func() AttemptFate {
 		t.Helper()
-		fate, err := f.Settle(t.Context(), &j.unfinished()[0])
+		fate, err := f.SettleAttempt(t.Context(), &j.unfinished()[0])
 		must(t, err)
 		return fate
 	}
 	in.change(one, `{"metadata":{"annotations":{"veltui.io/finalized-attempt":"ours"}}}`)
-	if fate := settle(); fate.Known || fate.Sent != Doubtful {
+	if fate := settle(); fate.IsKnown || fate.Sent != Doubtful {
 		t.Errorf("one of two landed: %+v", fate)
 	}
 	in.change(other, `{"status":{"phase":"Completed"}}`)
-	if fate := settle(); !fate.Known || fate.Sent != Partly {
+	if fate := settle(); !fate.IsKnown || fate.Sent != PartlyLanded {
 		t.Errorf("one landed, the other did not: %+v", fate)
 	}
 }
@@ -199,7 +198,7 @@ func TestSettleOnItsOwnClusterOnly(t *testing.T) {
 	in := install(t)
 	r := in.restore("r")
 	f := in.finalizer()
-	here, err := f.access.Identify(t.Context())
+	here, err := f.connection.Identify(t.Context())
 	must(t, err)
 	for _, c := range []struct {
 		server, uid string
@@ -208,7 +207,7 @@ func TestSettleOnItsOwnClusterOnly(t *testing.T) {
 		{here.Server, string(here.UID), true}, {here.Server, "", true}, {here.Server, "another", false},
 		{"https://elsewhere:6443", string(here.UID), false}, {"", string(here.UID), false}, {"", "", false},
 	} {
-		if got := f.IsHere(&Attempt{Entry: Entry{Cluster: c.server, ClusterUID: c.uid}}); got != c.here {
+		if got := f.IsSameCluster(&Attempt{AuditEntry: AuditEntry{Cluster: c.server, ClusterUID: c.uid}}); got != c.here {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
@@ -223,8 +222,8 @@ func TestSettleOnItsOwnClusterOnly(t *testing.T) {
 		e.ClusterUID = uid
 		j.write(e)
 		f := in.finalizer(func(o *Options) { o.AuditDir = j.dir }) // whose cluster has not been identified
-		fate, err := f.Settle(t.Context(), &j.unfinished()[0])
-		if err != nil || fate.Known != (uid == "") || len(j.unfinished()) == 0 != fate.Known {
+		fate, err := f.SettleAttempt(t.Context(), &j.unfinished()[0])
+		if err != nil || fate.IsKnown != (uid == "") || len(j.unfinished()) == 0 != fate.IsKnown {
 			t.Errorf("%q: %v, %+v", uid, err, fate)
 		}
 	}
@@ -243,20 +242,20 @@ func TestApplyThatWasKilledIsSettled(t *testing.T) {
 	in.server(time.Now().Add(10 * time.Minute))
 	dir := ownDir(t)
 	f := in.finalizer(func(o *Options) { o.AuditDir = dir })
-	out, err := f.Apply(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, nil)
+	out, err := f.ApplyPlan(t.Context(), in.plan(f, job.Restore, "r", Request{}), false, nil)
 	must(t, err)
 	if locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")); len(locks) != 0 {
 		t.Errorf("locks stay: %v", locks)
 	}
-	data, err := os.ReadFile(out.Log)
+	data, err := os.ReadFile(out.AuditLogPath)
 	must(t, err)
 	lines := strings.SplitAfter(string(data), "\n")
 	must(
 		t,
-		os.WriteFile(out.Log, []byte(strings.Join(lines[:2], "")+lines[2][:20]), 0o600),
+		os.WriteFile(out.AuditLogPath, []byte(strings.Join(lines[:2], "")+lines[2][:20]), 0o600),
 	) // killed while it wrote "landed"
 	j := journal{t, dir}
-	fate, err := f.Settle(t.Context(), &j.unfinished()[0])
+	fate, err := f.SettleAttempt(t.Context(), &j.unfinished()[0])
 	if err != nil || fate.Sent != Landed || fate.Phase != "Failed" || len(j.unfinished()) != 0 {
 		t.Errorf("%v, %+v", err, fate)
 	}
@@ -265,7 +264,7 @@ func TestApplyThatWasKilledIsSettled(t *testing.T) {
 		client.ObjectKeyFromObject(r),
 		r,
 	); err != nil ||
-		r.Status.Phase != velerov1.RestorePhaseFailed {
+		r.Status.Phase != veleroapi.RestorePhaseFailed {
 		t.Errorf("%v, %s", err, r.Status.Phase)
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	_ Prober  = Storage{}
-	_ Counter = Storage{}
+	_ Prober      = ObjectStore{}
+	_ CountReader = ObjectStore{}
 )
 
 func TestCountsOfStoredFiles(t *testing.T) {
@@ -34,17 +34,17 @@ type answeredStore struct {
 	asked  int
 }
 
-func (s *answeredStore) Probe(context.Context, job.Kind, string, string) (job.Presence, error) {
+func (s *answeredStore) ProbeFile(context.Context, job.Kind, string, string) (job.Presence, error) {
 	s.asked++
 	return job.Presence{State: job.Present, LastModified: s.since}, nil
 }
 
-func (s *answeredStore) Counts(context.Context, job.Kind, string) (job.StoredCounts, error) {
+func (s *answeredStore) FetchCounts(context.Context, job.Kind, string) (job.StoredCounts, error) {
 	s.asked++
 	return job.StoredCounts{Errors: s.errors}, nil
 }
 
-func (s *answeredStore) Errors(context.Context, job.Kind, string) (int, error) {
+func (s *answeredStore) FetchErrorCount(context.Context, job.Kind, string) (int, error) {
 	s.asked++
 	return s.errors, nil
 }
@@ -57,38 +57,38 @@ func TestStoredEvidenceIsKept(t *testing.T) {
 			b := newSendBench(finalizeSend)
 			o := b.options(dir)
 			store := &answeredStore{since: time.Now(), errors: 3}
-			o.ReadOnly, o.Prober, o.Counter, o.LeaveOperations = true, store, store, leave
+			o.ReadOnly, o.Prober, o.CountReader, o.SkipOperations = true, store, store, leave
 			engine, err := New(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, err := engine.Gather(t.Context(), job.Restore, "r")
+			first, err := engine.GatherEvidence(t.Context(), job.Restore, "r")
 			if err != nil {
 				t.Fatal(err)
 			}
 			asked := store.asked
-			o.Prober, o.Counter = nil, nil
+			o.Prober, o.CountReader = nil, nil
 			if engine, err = New(o); err != nil {
 				t.Fatal(err)
 			}
-			again, err := engine.Gather(t.Context(), job.Restore, "r")
+			again, err := engine.GatherEvidence(t.Context(), job.Restore, "r")
 			if err != nil {
 				t.Fatal(err)
 			}
 			engine.GatherStored(t.Context(), &again, &first)
-			was, is := first.ForVerdict(), again.ForVerdict()
-			if was.Stored.IsZero() || was.StoredErrors != 3 || asked == 0 {
+			was, is := first.VerdictEvidence(), again.VerdictEvidence()
+			if was.StoredAt.IsZero() || was.StoredErrors != 3 || asked == 0 {
 				t.Fatalf("leaving operations %v: the first look found %+v, asking %d times", leave, was, asked)
 			}
-			if is.Stored != was.Stored || is.StoredErrors != was.StoredErrors || is.NextPhase != was.NextPhase ||
+			if is.StoredAt != was.StoredAt || is.StoredErrors != was.StoredErrors || is.NextPhase != was.NextPhase ||
 				store.asked != asked {
 				t.Errorf(
 					"leaving operations %v: %v %d %q, before %v %d %q, asked %d times more",
 					leave,
-					is.Stored,
+					is.StoredAt,
 					is.StoredErrors,
 					is.NextPhase,
-					was.Stored,
+					was.StoredAt,
 					was.StoredErrors,
 					was.NextPhase,
 					store.asked-asked,

@@ -18,14 +18,14 @@ func TestUnnamedAfterALostAnswer(t *testing.T) {
 		source, _, _ := strings.Cut(name, "-")
 		a := backupSend
 		a.plan = func(ctx context.Context, f *Engine) (Plan, error) {
-			return f.Propose(ctx, Create, BackupOf(source, name), Request{Unnamed: strings.Contains(name, "-20")})
+			return f.ProposePlan(ctx, Create, NewScheduledBackup(source, name), Request{NameGenerated: strings.Contains(name, "-20")})
 		}
 		if kind == "restores" {
 			a = createSend
 			a.plan = func(ctx context.Context, f *Engine) (Plan, error) {
-				o := Named("Restore", name)
+				o := NewNamedObject("Restore", name)
 				o.Object["spec"] = map[string]any{"backupName": source}
-				return f.Propose(ctx, Create, o, Request{Unnamed: true})
+				return f.ProposePlan(ctx, Create, o, Request{NameGenerated: true})
 			}
 		}
 		a.path = fakeNamespace + path
@@ -60,7 +60,7 @@ func TestUnnamedAfterALostAnswer(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			b.cancel = cancel
 			sendCase{"write", c.answer, "read", "lost", "ctrl+c"}.tamper(b)
-			if out, _ := engine.Apply(ctx, p, false, nil); out.Sent != Doubtful {
+			if out, _ := engine.ApplyPlan(ctx, p, false, nil); out.Sent != Doubtful {
 				t.Fatalf("%s: %s, %s: %s", name, out.State, out.Sent, out.Message)
 			}
 			b.api.tamper = nil
@@ -70,7 +70,7 @@ func TestUnnamedAfterALostAnswer(t *testing.T) {
 				switch {
 				case err != nil || p.Refusal != want:
 					t.Errorf("%s: %q %v, want %q", name, p.Refusal, err, want)
-				case want == "" && !p.Possible() || want != "" && (len(p.Will)+len(p.Commands) > 0 || !strings.Contains(p.Advice, "Give that NAME")):
+				case want == "" && !p.IsPossible() || want != "" && (len(p.Will)+len(p.Commands) > 0 || !strings.Contains(p.Advice, "Give that NAME")):
 					t.Errorf("%s: %q %q %q", name, p.Will, p.Commands, p.Advice)
 				}
 			}

@@ -13,102 +13,103 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// How long nothing must have changed before another look of Velero's could help.
+// These constants are how long nothing must have changed before another reconciliation by Velero could help.
 const (
-	wakeStart               = 2 * time.Minute  // a backup that left the queue starts within seconds
-	wakeFinalizer           = 5 * time.Minute  // without operations a backup is finalized within seconds
-	wakeFinalizerOperations = 30 * time.Minute // with them its contents are downloaded and stored again
+	wakeStartDelay      = 2 * time.Minute  // a backup that left the queue starts within seconds
+	wakeFinalizerDelay  = 5 * time.Minute  // without operations a backup is finalized within seconds
+	wakeOperationsDelay = 30 * time.Minute // with operations its contents are downloaded and stored again
 )
 
-// wakeAction touches the job, so that Velero looks at it again.
+// wakeAction touches the job, so that Velero reconciles it again.
 type wakeAction struct{ baseApplicable }
 
-func (wakeAction) name() Name { return Wake }
+func (wakeAction) actionKind() Kind { return Wake }
 
-func (wakeAction) marks() marks { return woken }
+func (wakeAction) annotationPrefix() annotationPrefix { return wokenPrefix }
 
-func (wakeAction) event() string { return "Woken" }
+func (wakeAction) eventReason() string { return "Woken" }
 
-func (wakeAction) did(*Plan) string { return "woke it" }
+func (wakeAction) doneText(*Plan) string { return "woke it" }
 
-func (wakeAction) observe(ctx context.Context, x *execution, late bool) error {
+func (wakeAction) observeEffect(ctx context.Context, x *execution, late bool) error {
 	if _, err := x.readSubject(ctx); err != nil {
 		return err
 	}
-	switch from := x.plan.From; {
-	case x.out.Phase != from:
-		return x.stop(Settled, "Velero continued: it is %s now", x.out.Phase)
+	switch from := x.plan.FromPhase; {
+	case x.outcome.Phase != from:
+		return x.endExecution(StateSettled, "Velero continued: it is %s now", x.outcome.Phase)
 	case late:
-		return x.stop(
-			NoEffect,
+		return x.endExecution(
+			StateNoEffect,
 			"it is still %s after %s: Velero did not pick it up",
 			from,
-			human.Duration(x.f.o.Observe),
+			human.Duration(x.engine.options.ObserveFor),
 		)
 	}
 	return nil
 }
 
-// fill: the controllers look at a backup that is ready to start only when it is changed, and not at their start
-// (backup_controller.go SetupWithManager); the backup finalizer looks at every change, and after errors in ever longer
-// intervals. A restore's finalizer waits for claims and hooks, where waking does nothing, so a restore is never woken.
-func (wakeAction) fill(e *Evidence, w *Plan) bool {
+// fillPlan touches a backup that Velero does not reconcile by itself. The controllers look at a backup that is ready
+// to start only when it changes, and not at their start (backup_controller.go SetupWithManager); the backup finalizer
+// looks at every change, and after errors at ever longer intervals. A restore's finalizer waits for claims and hooks,
+// where waking does nothing, so a restore is never woken.
+func (wakeAction) fillPlan(e *Evidence, w *Plan) bool {
 	j := e.Job
-	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
+	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartiallyFailed
 	starting := j.Phase == velero.PhaseReadyToStart
-	needed := wakeFinalizer
-	if j.Operations.Attempted > 0 || e.uploads() > 0 {
-		needed = wakeFinalizerOperations
+	needed := wakeFinalizerDelay
+	if j.Operations.Attempted > 0 || e.countMoverVolumes() > 0 {
+		needed = wakeOperationsDelay
 	}
 	switch {
 	case j.Deleting,
 		j.Kind != job.Backup,
 		!starting && !finalizing,
 		e.Server.Visible && len(e.Server.Pods) == 0,
-		len(e.blinding()) > 0:
+		len(e.malformedBlockers()) > 0:
 		return false
-	case !e.handled(), finalizing && (e.LocationGone || e.logMoves()), starting && e.inWorkQueue():
-		return false // Velero does not look at it, cannot do more than it does, or is at it
-	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < needed:
+	case !e.hasController(), finalizing && (e.LocationMissing || e.isLogFresh()), starting && e.isInWorkQueue():
+		return false // Velero does not look at it, cannot do more, or is working on it
+	case starting && e.quietDuration() < wakeStartDelay, finalizing && e.quietDuration() < needed:
 		return false
 	}
 	w.Title = "wake it"
 	w.targets = []*unstructured.Unstructured{e.Object}
-	w.Why = fmt.Sprintf(
+	w.EvidenceText = fmt.Sprintf(
 		"it has been %s for %s; Velero looks at it again when it changes",
 		j.Phase,
-		human.Duration(e.quiet()),
+		human.Duration(e.quietDuration()),
 	)
 	w.Will = []string{
 		"add annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is",
 	}
 	if starting {
-		w.Then = append(w.Then, "Velero's server starts the backup within seconds, if it can")
+		w.Afterwards = append(w.Afterwards, "Velero's server starts the backup within seconds, if it can")
 	} else {
-		w.Then = append(
-			w.Then,
+		w.Afterwards = append(
+			w.Afterwards,
 			"Velero's finalizer tries again at once, instead of after its growing delay of up to 17 minutes",
 		)
 	}
-	if o := e.owner(); o == ownerUnknown {
-		w.WillNot = append(w.WillNot, "help if no Velero server is running; veltui cannot tell: "+unseen(e))
+	if o := e.findJobOwner(); o == ownerUnknown {
+		w.WillNot = append(w.WillNot, "help if no Velero server is running; veltui cannot tell: "+serverUncheckedReason(e))
 	}
-	w.refuse(mayPatch(e))
+	w.applyRefusal(checkMayPatch(e))
 	return true
 }
 
-// handled reports whether the server runs a controller for the job's phase.
-func (e *Evidence) handled() bool { return diagnosis.Handled(e.Job, e.world()) }
+// hasController reports whether the server runs a controller for the job's phase.
+func (e *Evidence) hasController() bool { return diagnosis.IsHandled(e.Job, e.buildWorld()) }
 
-// inWorkQueue reports whether a backup that is ready to start was changed since the
-// server's start, which put it into the work queue, and every worker has another
-// (backup_controller.go SetupWithManager, MaxConcurrentReconciles, since 1.18).
-func (e *Evidence) inWorkQueue() bool {
+// isInWorkQueue reports whether a backup that is ready to start was changed since the server's start, which put it
+// into the work queue, while every worker is busy with another backup (backup_controller.go SetupWithManager,
+// MaxConcurrentReconciles, since 1.18).
+func (e *Evidence) isInWorkQueue() bool {
 	if len(e.Server.Pods) == 0 || e.Server.Flags.ConcurrentBackups <= 0 {
 		return false
 	}
 	busy := 0
-	for _, o := range e.Others {
+	for _, o := range e.OtherJobs {
 		if o.Kind == job.Backup && o.Phase == velero.PhaseInProgress {
 			busy++
 		}

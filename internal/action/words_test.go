@@ -38,7 +38,7 @@ func TestCommandSurvivesAShell(t *testing.T) {
 		if len(args) != len(want)+1 || strings.Join(args[:len(want)], "|") != strings.Join(want, "|") {
 			t.Fatalf("the shell made %q of %s", args, p.Commands[0])
 		}
-		var ops []operation
+		var ops []patchOperation
 		if err := json.Unmarshal([]byte(args[len(want)]), &ops); err != nil {
 			t.Fatalf("%s: %v", args[len(want)], err)
 		}
@@ -60,8 +60,8 @@ func TestCommandSurvivesAShell(t *testing.T) {
 // `veltui rbac policy` refuses less. Nothing of an earlier action is left.
 func TestCommandsSayWhoDoesIt(t *testing.T) {
 	earlier := func(e *Evidence) {
-		e.By = "jane"
-		for _, m := range []marks{finalized, woken, cancelled} {
+		e.Username = "jane"
+		for _, m := range []annotationPrefix{finalizedPrefix, wokenPrefix, cancelledPrefix} {
 			notes := e.Object.GetAnnotations()
 			if notes == nil {
 				notes = map[string]string{}
@@ -70,24 +70,24 @@ func TestCommandsSayWhoDoesIt(t *testing.T) {
 			e.Object.SetAnnotations(notes)
 		}
 	}
-	for action, e := range map[Name]Evidence{
+	for action, e := range map[Kind]Evidence{
 		Finalize:      evidence(t, job.Restore, "InProgress", restarted, notStored, earlier),
 		Wake:          evidence(t, job.Backup, "ReadyToStart", restarted, earlier),
 		CancelVolumes: evidence(t, job.Backup, "InProgress", alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.DataUpload, "du", "InProgress", time.Hour), earlier),
 	} {
-		p, _ := For(action, e, Request{})
+		p, _ := PlanFor(action, e, Request{})
 		if len(p.Commands) != 1 {
 			t.Errorf("%s: %q", action, p.Commands)
 			continue
 		}
-		applied, err := applicableNamed(action)
+		applied, err := findApplicable(action)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for part, value := range map[string]string{"by": "jane", "at": e.At.UTC().Format(time.RFC3339), "attempt": "kubectl-" + e.At.UTC().Format("20060102T150405Z") + " .", "reason": p.Reason} {
+		for part, value := range map[string]string{"by": "jane", "at": e.Now.UTC().Format(time.RFC3339), "attempt": "kubectl-" + e.Now.UTC().Format("20060102T150405Z") + " .", "reason": p.Reason} {
 			text, _ := json.Marshal(value)
 			if want := strings.ReplaceAll(
-				string(applied.marks()),
+				string(applied.annotationPrefix()),
 				"/",
 				"~1",
 			) + "-" + part + `","value":` + string(
@@ -99,8 +99,8 @@ func TestCommandsSayWhoDoesIt(t *testing.T) {
 				t.Errorf("%s: %s is not in %s", action, want, p.Commands[0])
 			}
 		}
-		e.By = ""
-		if p, _ = For(
+		e.Username = ""
+		if p, _ = PlanFor(
 			action,
 			e,
 			Request{},
@@ -112,12 +112,12 @@ func TestCommandsSayWhoDoesIt(t *testing.T) {
 }
 
 func TestWordsOfAPlan(t *testing.T) {
-	queued := func(e *Evidence) { e.Queued = []string{"night-1", "night-2"} }
+	queued := func(e *Evidence) { e.QueuedBackups = []string{"night-1", "night-2"} }
 	p := draft(
 		evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued),
 		Request{},
 	)
-	text := strings.Join(append(append(p.Will, p.WillNot...), p.Then...), "\n")
+	text := strings.Join(append(append(p.Will, p.WillNot...), p.Afterwards...), "\n")
 	for _, want := range []string{"from InProgress to FinalizingPartiallyFailed", "set errors to 3", "sets it to PartiallyFailed",
 		"Velero refuses to delete it", "night-1 and night-2"} {
 		if !strings.Contains(text, want) {
@@ -127,8 +127,8 @@ func TestWordsOfAPlan(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	nudge := Plan{To: velero.PhaseFinalizing}
-	end := Plan{To: velero.PhaseFailed}
+	nudge := Plan{ToPhase: velero.PhaseFinalizing}
+	end := Plan{ToPhase: velero.PhaseFailed}
 	for _, c := range []struct {
 		plan       Plan
 		phase      string
@@ -139,13 +139,13 @@ func TestHolds(t *testing.T) {
 		{nudge, "InProgress", false, false},
 		{nudge, "WaitingForPluginOperations", false, false},
 		{nudge, "", false, false},
-		{Plan{To: velero.PhaseWaiting}, "FinalizingPartiallyFailed", true, false},
+		{Plan{ToPhase: velero.PhaseWaitingForPluginOperations}, "FinalizingPartiallyFailed", true, false},
 		{end, "Failed", true, true},
 		{end, "Completed", false, false},
 		{end, "InProgress", false, false},
 	} {
-		if held, over := c.plan.holds(c.phase); held != c.held || over != c.over {
-			t.Errorf("%s after %s: held %v, over %v", c.phase, c.plan.To, held, over)
+		if held, over := c.plan.judgePhase(c.phase); held != c.held || over != c.over {
+			t.Errorf("%s after %s: held %v, over %v", c.phase, c.plan.ToPhase, held, over)
 		}
 	}
 }

@@ -12,15 +12,15 @@ import (
 func TestFindAttempt(t *testing.T) {
 	for _, c := range []struct {
 		before, now string
-		want        finding
+		want        writeFate
 	}{
-		{"", "ours .", landed}, {"", "joes ours .", landed}, {"old", "joes ours old .", landed},
-		{"", "", lost}, {"old", "old", lost}, {"old .", "joes old .", lost}, {"c b a", "d c b a .", lost}, {"", "joes .", lost}, {"old", "joes old", lost},
-		{"", "joes", obscured}, {"old", "joes", obscured}, {"old", "joes .", obscured}, {"old", "", obscured}, {"b a", "c b .", obscured},
+		{"", "ours .", fateLanded}, {"", "joes ours .", fateLanded}, {"old", "joes ours old .", fateLanded},
+		{"", "", fateLost}, {"old", "old", fateLost}, {"old .", "joes old .", fateLost}, {"c b a", "d c b a .", fateLost}, {"", "joes .", fateLost}, {"old", "joes old", fateLost},
+		{"", "joes", fateObscured}, {"old", "joes", fateObscured}, {"old", "joes .", fateObscured}, {"old", "", fateObscured}, {"b a", "c b .", fateObscured},
 	} {
-		before, _ := readAttempts(c.before)
-		now, complete := readAttempts(c.now)
-		if got := findAttempt("ours", before, now, complete); got != c.want {
+		before, _ := parseAttempts(c.before)
+		now, complete := parseAttempts(c.now)
+		if got := judgeMarkFate("ours", before, now, complete); got != c.want {
 			t.Errorf("%q after %q: %d, want %d", c.now, c.before, got, c.want)
 		}
 	}
@@ -39,26 +39,26 @@ func TestMarksAfterAProgramThatNamesOnlyItself(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, before, now string
-		want              finding
+		want              writeFate
 	}{
-		{"only one came", "", addAttempt(object("3", ""), "m", "new"), lost},
-		{"one that names itself, and one more", "", addAttempt(object("3", "old"), "m", "new"), obscured},
-		{"the same, later", "b .", addAttempt(object("3", "old"), "m", "new"), obscured},
-		{"one that kept what was there", "b .", addAttempt(object("3", "b ."), "m", "new"), lost},
-		{"one that kept ours", "b", addAttempt(object("3", "me b"), "m", "new"), landed},
+		{"only one came", "", addAttempt(object("3", ""), "m", "new"), fateLost},
+		{"one that names itself, and one more", "", addAttempt(object("3", "old"), "m", "new"), fateObscured},
+		{"the same, later", "b .", addAttempt(object("3", "old"), "m", "new"), fateObscured},
+		{"one that kept what was there", "b .", addAttempt(object("3", "b ."), "m", "new"), fateLost},
+		{"one that kept ours", "b", addAttempt(object("3", "me b"), "m", "new"), fateLanded},
 	} {
-		p := &patch{seen: object("1", c.before), mark: "m", attempt: "me"}
-		if got := p.find(object("4", c.now)); got != c.want {
+		p := &patch{seen: object("1", c.before), attemptKey: "m", attempt: "me"}
+		if got := p.judgeFate(object("4", c.now)); got != c.want {
 			t.Errorf("%s: %q after %q is %v, want %v", c.name, c.now, c.before, got, c.want)
 		}
 	}
-	if got := findIn(
+	if got := judgeObjectFate(
 		object("9", "1 2 3 4 5 6 7 8 ."),
 		"9",
 		"m",
 		"me",
 		strings.Fields("1 2 3 4 5 6 7"),
-	); got != pending {
+	); got != fatePending {
 		t.Errorf("an attempt that may still land is %v", got)
 	}
 }

@@ -20,9 +20,9 @@ import (
 type Severity int
 
 const (
-	// Warning wants a person in working hours.
+	// Warning needs a person during working hours.
 	Warning Severity = iota + 1
-	// Critical does not go on, or is not protected, until a person acts.
+	// Critical means that the thing does not continue, or is not protected, until a person acts.
 	Critical
 )
 
@@ -30,48 +30,48 @@ func (s Severity) String() string {
 	return map[Severity]string{Warning: "warning", Critical: "critical"}[s]
 }
 
-// Place is where the dashboard shows a finding: a tab, by its name.
-type Place string
+// Tab is the name of the dashboard's tab that shows a finding.
+type Tab string
 
 const (
-	InRestores  Place = "restores"
-	InBackups   Place = "backups"
-	InSchedules Place = "schedules"
-	InStorage   Place = "storage"
-	InEtcd      Place = "etcd"
-	InDeletions Place = "deletions"
-	InCoverage  Place = "coverage"
+	TabRestores  Tab = "restores"
+	TabBackups   Tab = "backups"
+	TabSchedules Tab = "schedules"
+	TabStorage   Tab = "storage"
+	TabEtcd      Tab = "etcd"
+	TabDeletions Tab = "deletions"
+	TabCoverage  Tab = "coverage"
 )
 
-// Finding is one thing that needs someone. What follows from it is in Affects and is no finding of its own.
+// Finding is one thing that needs someone. Its consequences are listed in Affects and are not findings themselves.
 type Finding struct {
 	Severity Severity
 	// Reason is one CamelCase word that is never renamed.
 	Reason diagnosis.Reason
 	// Kind is a short word such as restore, schedule or storage.
 	Kind, Namespace, Name string
-	// UID is empty for what does not exist.
+	// UID is empty for a thing that does not exist.
 	UID types.UID
 	// Summary is a sentence that does not begin with the name.
 	Summary string
-	// Since is when it began as far as that is known, else zero.
+	// Since is when it began, zero if unknown.
 	Since time.Time
-	// Count is how many runs in a row, volumes or requests it stands for, 0 for one.
+	// Count is the number of consecutive runs, volumes or requests that it stands for, 0 for one.
 	Count int
 	// Affects names what else does not work because of it, as KIND/NAME.
 	Affects []string
-	// In is the tab whose row with the key UID leads to its page, empty if there is none.
-	In Place
+	// Tab is the tab whose row with the key UID leads to the thing's page, empty if there is none.
+	Tab Tab
 
-	stuck bool   // has not ended, and does not go on
-	why   string // of a location: what follows Summary and who uses it
+	isStuck       bool   // has not ended, and does not continue
+	locationCause string // of a location: follows Summary and the location's users
 }
 
-// Ref names the thing as KIND/NAME.
+// Ref returns the thing as KIND/NAME.
 func (f *Finding) Ref() string { return f.Kind + "/" + f.Name }
 
-// Key is the same for as long as the finding does not change: of the same thing, for the same reason, since
-// the same moment.
+// Key returns a key that stays the same while the finding does not change: for the same thing, the same reason, and
+// the same start.
 func (f *Finding) Key() string {
 	since := ""
 	if !f.Since.IsZero() {
@@ -84,9 +84,9 @@ func (f *Finding) Key() string {
 }
 
 // IsStuckJob reports whether the finding is a job that has not ended: the list of jobs shows it first.
-func (f *Finding) IsStuckJob() bool { return f.stuck && f.In != InEtcd }
+func (f *Finding) IsStuckJob() bool { return f.isStuck && f.Tab != TabEtcd }
 
-// CompareFindings orders findings: the worst first, then what has lasted longest as far as that is known, then by name.
+// CompareFindings orders findings: the worst first, then by how long they have lasted, if known, then by name.
 func CompareFindings(a, b *Finding) int {
 	unknown := map[bool]int{true: 1}
 	return cmp.Or(
@@ -104,26 +104,27 @@ func SortFindings(found []Finding) {
 	slices.SortStableFunc(found, func(a, b Finding) int { return CompareFindings(&a, &b) })
 }
 
-// attention collects findings. What has the cause of another one is added to that, so causes come first.
-type attention struct {
+// attentionBuilder collects findings. A thing with the cause of another finding is added to that finding, so causes
+// come first.
+type attentionBuilder struct {
 	*Assessment
-	found []*Finding
-	about map[types.UID]*Finding // by the object
-	// server and locations are about causes.
+	findings []*Finding
+	byObject map[types.UID]*Finding // by the object
+	// server and locations are findings about causes.
 	server    *Finding
 	locations map[string]*Finding
 }
 
-// SpokenAttention is [Assessment.Attention] with its durations in words.
-func (a *Assessment) SpokenAttention() []Finding {
+// ListFindingsInWords returns the findings of [Assessment.ListFindings] with their durations in words.
+func (a *Assessment) ListFindingsInWords() []Finding {
 	spoken := *a
-	spoken.Environment.Style = human.Spoken
-	return spoken.Attention()
+	spoken.World.Style = human.SpokenStyle
+	return spoken.ListFindings()
 }
 
-// Attention lists everything that needs someone, each cause once, in the order of [CompareFindings].
-func (a *Assessment) Attention() []Finding {
-	l := &attention{Assessment: a, about: map[types.UID]*Finding{}, locations: map[string]*Finding{}}
+// ListFindings lists everything that needs someone, each cause once, in the order of [CompareFindings].
+func (a *Assessment) ListFindings() []Finding {
+	l := &attentionBuilder{Assessment: a, byObject: map[types.UID]*Finding{}, locations: map[string]*Finding{}}
 	l.addServer()
 	l.addMalformed()
 	l.addLocations()
@@ -136,8 +137,8 @@ func (a *Assessment) Attention() []Finding {
 	l.addCoverage()
 	l.joinQueues()
 	l.explainLocations()
-	found := make([]Finding, len(l.found))
-	for i, f := range l.found {
+	found := make([]Finding, len(l.findings))
+	for i, f := range l.findings {
 		slices.SortFunc(f.Affects, human.CompareNames)
 		f.Affects = slices.Compact(f.Affects)
 		found[i] = *f
@@ -146,58 +147,58 @@ func (a *Assessment) Attention() []Finding {
 	return found
 }
 
-func (l *attention) add(f Finding) *Finding {
-	if f.In != InCoverage { // those are about namespaces
+func (l *attentionBuilder) addFinding(f Finding) *Finding {
+	if f.Tab != TabCoverage { // coverage findings are about namespaces
 		f.Namespace = cmp.Or(f.Namespace, l.Snapshot.Namespace)
 	}
 	if f.Summary = strings.TrimSpace(f.Summary); !strings.HasSuffix(f.Summary, "...") {
 		f.Summary = strings.TrimSuffix(f.Summary, ".")
 	}
 	if f.UID != "" {
-		l.about[f.UID] = &f
+		l.byObject[f.UID] = &f
 	}
-	l.found = append(l.found, &f)
+	l.findings = append(l.findings, &f)
 	return &f
 }
 
-// addOf adds the finding of an object of a resource, unless another one is about that.
-func (l *attention) addOf(resource string, o metav1.Object, f Finding) *Finding {
-	if l.isListed(o.GetUID()) {
+// addObjectFinding adds the finding about an object of a resource, unless another finding is about that object.
+func (l *attentionBuilder) addObjectFinding(resource string, o metav1.Object, f Finding) *Finding {
+	if l.hasFinding(o.GetUID()) {
 		return nil
 	}
-	short := shortKinds[resource]
-	f.Kind, f.In, f.Namespace, f.Name, f.UID = short.kind, short.in, o.GetNamespace(), o.GetName(), o.GetUID()
-	return l.add(f)
+	short := kindLabels[resource]
+	f.Kind, f.Tab, f.Namespace, f.Name, f.UID = short.kind, short.in, o.GetNamespace(), o.GetName(), o.GetUID()
+	return l.addFinding(f)
 }
 
-// isListed reports whether a finding is about that object.
-func (l *attention) isListed(uid types.UID) bool { return l.about[uid] != nil }
+// hasFinding reports whether a finding is about the object with that uid.
+func (l *attentionBuilder) hasFinding(uid types.UID) bool { return l.byObject[uid] != nil }
 
-// causes notes that something else does not work because of a finding; false for no finding.
-func (f *Finding) causes(ref string) bool {
+// addAffected notes that something else does not work because of a finding; it returns false if the finding is nil.
+func (f *Finding) addAffected(ref string) bool {
 	if f != nil {
 		f.Affects = append(f.Affects, ref)
 	}
 	return f != nil
 }
 
-// repeat counts an earlier one of the same.
-func (f *Finding) repeat(since time.Time) { f.Count, f.Since = max(f.Count, 1)+1, since }
+// countRepeat counts an earlier occurrence of the same finding.
+func (f *Finding) countRepeat(since time.Time) { f.Count, f.Since = max(f.Count, 1)+1, since }
 
-// queued are the reasons of what waits until something stuck ends.
-var queued = []diagnosis.Reason{diagnosis.QueueBlocked, diagnosis.FinalizingBehind, etcd.BehindStuckBackup}
+// queueReasons are the reasons of jobs and backups that wait until something stuck ends.
+var queueReasons = []diagnosis.Reason{diagnosis.QueueBlocked, diagnosis.FinalizingBehind, etcd.BehindStuckBackup}
 
-// joinQueues adds what waits behind something stuck to that.
-func (l *attention) joinQueues() {
-	first := map[bool]*Finding{} // by whether it is about etcd
-	for _, f := range slices.Backward(l.found) {
-		if f.stuck && !slices.Contains(queued, f.Reason) {
-			first[f.In == InEtcd] = f
+// joinQueues adds what waits behind something stuck to the finding about the latter.
+func (l *attentionBuilder) joinQueues() {
+	first := map[bool]*Finding{} // by whether the finding is about etcd
+	for _, f := range slices.Backward(l.findings) {
+		if f.isStuck && !slices.Contains(queueReasons, f.Reason) {
+			first[f.Tab == TabEtcd] = f
 		}
 	}
-	l.found = slices.DeleteFunc(l.found, func(f *Finding) bool {
-		blocker := first[f.In == InEtcd]
-		if !slices.Contains(queued, f.Reason) || !blocker.causes(f.Ref()) {
+	l.findings = slices.DeleteFunc(l.findings, func(f *Finding) bool {
+		blocker := first[f.Tab == TabEtcd]
+		if !slices.Contains(queueReasons, f.Reason) || !blocker.addAffected(f.Ref()) {
 			return false
 		}
 		blocker.Affects = append(blocker.Affects, f.Affects...)
@@ -205,49 +206,49 @@ func (l *attention) joinQueues() {
 	})
 }
 
-func (l *attention) addServer() {
-	why, since := diagnosis.ServerDownFor(l.Environment)
+func (l *attentionBuilder) addServer() {
+	why, since := diagnosis.FindServerOutage(l.World)
 	if why == "" {
 		return
 	}
-	s := l.Environment.Server
-	l.server = l.add(
+	s := l.World.Server
+	l.server = l.addFinding(
 		Finding{
 			Severity: Critical,
 			Reason:   why,
 			Kind:     "server",
 			Name:     cmp.Or(s.Deployment, s.Name, "velero"),
 			Since:    since,
-			Summary: "No Velero server runs" + human.Parens(
-				cmp.Or(s.Waiting, s.LastTermination),
+			Summary: "No Velero server runs" + human.InParens(
+				cmp.Or(s.WaitingReason, s.LastTerminationReason),
 			) + ": jobs neither continue nor start",
 		},
 	)
 }
 
-// shortKinds are the words for Velero's kinds, by the resources that [watch] names.
-var shortKinds = map[string]struct {
+// kindLabels are the words for Velero's kinds, by the resource names of [watch].
+var kindLabels = map[string]struct {
 	kind string
-	in   Place
+	in   Tab
 }{
 	watch.Backups: {
 		"backup",
-		InBackups,
+		TabBackups,
 	},
-	watch.Restores:  {"restore", InRestores},
-	watch.Schedules: {"schedule", InSchedules},
-	watch.Locations: {
+	watch.Restores:  {"restore", TabRestores},
+	watch.Schedules: {"schedule", TabSchedules},
+	watch.StorageLocations: {
 		"storage",
-		InStorage,
+		TabStorage,
 	},
-	watch.Repositories: {"repository", InStorage},
-	watch.Deletions:    {"deletion", InDeletions},
+	watch.Repositories:   {"repository", TabStorage},
+	watch.DeleteRequests: {"deletion", TabDeletions},
 }
 
-func (l *attention) addMalformed() {
+func (l *attentionBuilder) addMalformed() {
 	for _, m := range l.Snapshot.Malformed {
-		short := shortKinds[m.Resource]
-		l.add(
+		short := kindLabels[m.Resource]
+		l.addFinding(
 			Finding{
 				Severity:  Critical,
 				Reason:    diagnosis.MalformedSpec,
@@ -255,9 +256,9 @@ func (l *attention) addMalformed() {
 				Namespace: m.Namespace,
 				Name:      m.Name,
 				UID:       m.UID,
-				In: cmp.Or(
+				Tab: cmp.Or(
 					short.in,
-					InStorage,
+					TabStorage,
 				),
 				Summary: fmt.Sprintf(
 					"Velero cannot read %s, and may stop reading this kind until you correct it",

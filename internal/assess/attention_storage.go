@@ -5,51 +5,50 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
-// addLocations lists those that cannot be used.
-func (l *attention) addLocations() {
+// addLocations lists the locations that cannot be used.
+func (l *attentionBuilder) addLocations() {
 	users := map[string]int{}
 	for _, s := range l.Snapshot.Schedules {
 		if !s.Spec.Paused {
-			users[l.locationOf(s.Spec.Template.StorageLocation)]++
+			users[l.resolveLocation(s.Spec.Template.StorageLocation)]++
 		}
 	}
-	for _, b := range l.Locations() {
+	for _, b := range l.JudgeLocations() {
 		f := Finding{Severity: Warning}
 		switch {
-		case Alarmed(b.Notes):
-			f.Reason, f.Summary, f.why = diagnosis.LocationUnavailable, cmp.Or(
+		case IsAlarming(b.Notes):
+			f.Reason, f.Summary, f.locationCause = diagnosis.LocationUnavailable, cmp.Or(
 				string(b.Status.Phase),
 				velero.LocationUnavailable,
 			), cmp.Or(
-				locationError(b.Status.Message),
+				trimLocationError(b.Status.Message),
 				"Velero gives no reason",
 			)
 			if users[b.Name] > 0 || b.Spec.Default {
 				f.Severity = Critical
 			}
-		case b.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly && users[b.Name] > 0:
-			f.Reason, f.Summary, f.why = diagnosis.LocationReadOnly, "ReadOnly", "Velero makes no backup to it"
+		case b.Spec.AccessMode == veleroapi.BackupStorageLocationAccessModeReadOnly && users[b.Name] > 0:
+			f.Reason, f.Summary, f.locationCause = diagnosis.LocationReadOnly, "ReadOnly", "Velero makes no backup to it"
 		default:
 			continue
 		}
-		if added := l.addOf(watch.Locations, b.BackupStorageLocation, f); added != nil {
+		if added := l.addObjectFinding(watch.StorageLocations, b.BackupStorageLocation, f); added != nil {
 			l.locations[b.Name] = added
 		}
 	}
 }
 
-// locationError is the message without Velero's own lead
+// trimLocationError returns the message without Velero's own lead
 // (pkg/controller/backup_storage_location_controller.go) and that of plugins' calls.
-func locationError(message string) string {
+func trimLocationError(message string) string {
 	if _, rest, ok := strings.Cut(
 		message,
 		" is unavailable: ",
@@ -60,7 +59,7 @@ func locationError(message string) string {
 	if _, cause, ok := strings.Cut(
 		message,
 		"request send failed, ",
-	); ok { // behind the attempts and ids of the S3 client
+	); ok { // after the attempts and ids of the S3 client
 		message = cause
 	}
 	if _, cause, ok := strings.Cut(
@@ -73,8 +72,8 @@ func locationError(message string) string {
 	return human.Shorten(strings.TrimSuffix(strings.TrimPrefix(message, "rpc error: code = Unknown desc = "), "."), 200)
 }
 
-// explainLocations says which schedules a location keeps from making backups, and why.
-func (l *attention) explainLocations() {
+// explainLocations adds which schedules a location keeps from making backups, and why.
+func (l *attentionBuilder) explainLocations() {
 	for _, f := range l.locations {
 		var users []string
 		for _, affected := range f.Affects {
@@ -83,31 +82,31 @@ func (l *attention) explainLocations() {
 			}
 		}
 		if len(users) > 0 {
-			f.Summary += ", so the backups of " + human.List(users, 3) + " fail"
+			f.Summary += ", so the backups of " + human.JoinNames(users, 3) + " fail"
 		}
-		f.Summary += ": " + f.why
+		f.Summary += ": " + f.locationCause
 	}
 }
 
-func (l *attention) addRepositories() {
-	for _, r := range l.Repositories() {
+func (l *attentionBuilder) addRepositories() {
+	for _, r := range l.JudgeRepositories() {
 		location := l.locations[r.Spec.BackupStorageLocation]
 		away := location != nil && location.Reason == diagnosis.LocationUnavailable
-		if r.finding.Reason != "" && !(away && location.causes("repository/"+r.Name)) {
-			l.addOf(watch.Repositories, r.BackupRepository, r.finding)
+		if r.finding.Reason != "" && !(away && location.addAffected("repository/"+r.Name)) {
+			l.addObjectFinding(watch.Repositories, r.BackupRepository, r.finding)
 		}
 	}
 }
 
-// addDeletions has one finding for each backup: of several requests, which come newest first, the newest.
-func (l *attention) addDeletions() {
+// addDeletions adds one finding for each backup: of several requests, which come newest first, the newest.
+func (l *attentionBuilder) addDeletions() {
 	newest := map[string]*Finding{}
-	for _, d := range l.Deletions() {
-		failed := d.Status.Phase == velerov1.DeleteBackupRequestPhaseProcessed
+	for _, d := range l.JudgeDeletions() {
+		failed := d.Status.Phase == veleroapi.DeleteBackupRequestPhaseProcessed
 		f, again := newest[d.Spec.BackupName]
 		if again && failed {
 			if f != nil {
-				f.repeat(d.CreationTimestamp.Time)
+				f.countRepeat(d.CreationTimestamp.Time)
 			}
 			continue
 		}
@@ -116,19 +115,20 @@ func (l *attention) addDeletions() {
 		switch {
 		case !failed:
 			cause = l.server
-		case d.Backup != nil: // as long as Velero deletes nothing from its location, a new request fails too
+		case d.Backup != nil:
+			// While Velero deletes nothing from the backup's location, a new request fails too.
 			cause = l.locations[d.Backup.StorageLocation]
 		}
-		if d.finding.Reason != "" && (d.Backup == nil || !l.isListed(d.Backup.UID)) &&
-			!cause.causes("deletion/"+d.Name) {
-			newest[d.Spec.BackupName] = l.addOf(watch.Deletions, d.DeleteBackupRequest, d.finding)
+		if d.finding.Reason != "" && (d.Backup == nil || !l.hasFinding(d.Backup.UID)) &&
+			!cause.addAffected("deletion/"+d.Name) {
+			newest[d.Spec.BackupName] = l.addObjectFinding(watch.DeleteRequests, d.DeleteBackupRequest, d.finding)
 		}
 	}
 }
 
-// addEtcd lists OpenShift's etcd backups: of a schedule that failed its last backup, only the schedule.
-func (l *attention) addEtcd() {
-	cluster, now := l.Snapshot.Etcd, l.Environment.Now
+// addEtcd lists OpenShift's etcd backups: for a schedule whose last backup failed, only the schedule.
+func (l *attentionBuilder) addEtcd() {
+	cluster, now := l.Snapshot.Etcd, l.World.Now
 	if cluster == nil {
 		return
 	}
@@ -140,30 +140,30 @@ func (l *attention) addEtcd() {
 			Namespace: etcd.Namespace,
 			Name:      r.Name,
 			UID:       r.UID,
-			In:        InEtcd,
+			Tab:       TabEtcd,
 			Since:     since,
-			Summary:   human.Capital(v.Text),
-			stuck:     v.State() == diagnosis.Stuck,
+			Summary:   human.Capitalize(v.Text),
+			isStuck:   v.State() == diagnosis.Stuck,
 		}
-		if f.stuck || v.Reason == etcd.FalseCompletion {
+		if f.isStuck || v.Reason == etcd.FalseCompletion {
 			f.Severity = Critical
 		}
-		l.add(f)
+		l.addFinding(f)
 	}
 	newestGood := false
 	for i := range cluster.Backups { // newest first
-		b := cluster.Judge(&cluster.Backups[i], now)
+		b := cluster.JudgeBackup(&cluster.Backups[i], now)
 		newestGood = newestGood || b.Verdict.Reason == etcd.BackupCompleted
-		over := b.Ended() &&
-			(b.Schedule != "" || newestGood || now.Sub(b.Condition.LastTransitionTime.Time) >= endedRecently)
+		over := b.HasEnded() &&
+			(b.Schedule != "" || newestGood || now.Sub(b.Condition.LastTransitionTime.Time) >= maxFailureAge)
 		if behind := b.Verdict.Reason == etcd.BehindStuckBackup; behind ||
-			b.Trouble && !over && b.Verdict.Reason != etcd.BackupSkipped {
+			b.IsTroubled && !over && b.Verdict.Reason != etcd.BackupSkipped {
 			add("etcdbackup", b.Resource, b.Verdict, b.Created)
 		}
 	}
 	for i := range cluster.Schedules {
 		s := cluster.JudgeSchedule(&cluster.Schedules[i], now)
-		if s.Trouble && (s.Running == nil || !s.Running.Trouble) {
+		if s.IsTroubled && (s.Running == nil || !s.Running.IsTroubled) {
 			add("etcdschedule", s.Resource, s.Verdict, time.Time{})
 		}
 	}

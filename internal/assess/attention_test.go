@@ -5,30 +5,29 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
 // plan is a schedule that ran on time, changed.
-func plan(name string, change ...func(*velerov1.Schedule)) *velerov1.Schedule {
-	s := &velerov1.Schedule{
+func plan(name string, change ...func(*veleroapi.Schedule)) *veleroapi.Schedule {
+	s := &veleroapi.Schedule{
 		ObjectMeta: object(name, 900*time.Hour),
-		Spec:       velerov1.ScheduleSpec{Schedule: "15 * * * *"},
-		Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: before(40 * time.Minute)},
+		Spec:       veleroapi.ScheduleSpec{Schedule: "15 * * * *"},
+		Status:     veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled, LastBackup: before(40 * time.Minute)},
 	}
 	for _, c := range change {
 		c(s)
@@ -38,55 +37,55 @@ func plan(name string, change ...func(*velerov1.Schedule)) *velerov1.Schedule {
 
 // expiring is a run of a schedule that began ago and expires in left.
 func expiring(schedule string, ago, left time.Duration) *job.Job {
-	j := runOf(schedule, "of-"+schedule, velerov1.BackupPhaseCompleted, ago)
-	j.Object.(*velerov1.Backup).Status.Expiration = before(-left)
+	j := runOf(schedule, "of-"+schedule, veleroapi.BackupPhaseCompleted, ago)
+	j.Object.(*veleroapi.Backup).Status.Expiration = before(-left)
 	return j
 }
 
 // runOf is a run of a schedule, by hand for "".
-func runOf(schedule, name string, phase velerov1.BackupPhase, began time.Duration) *job.Job {
-	b := run(name, phase, began, time.Minute).Object.DeepCopyObject().(*velerov1.Backup)
-	b.Labels = map[string]string{velerov1.ScheduleNameLabel: schedule}
-	if phase == velerov1.BackupPhaseFailedValidation {
+func runOf(schedule, name string, phase veleroapi.BackupPhase, began time.Duration) *job.Job {
+	b := run(name, phase, began, time.Minute).Object.DeepCopyObject().(*veleroapi.Backup)
+	b.Labels = map[string]string{veleroapi.ScheduleNameLabel: schedule}
+	if phase == veleroapi.BackupPhaseFailedValidation {
 		b.Status.StartTimestamp, b.Status.CompletionTimestamp, b.Status.ValidationErrors = nil, nil, []string{
 			"the location is unavailable",
 		}
 	}
-	if phase == velerov1.BackupPhasePartiallyFailed {
+	if phase == veleroapi.BackupPhasePartiallyFailed {
 		b.Status.Errors = 3
 	}
-	return job.Next(nil, job.Input{Backup: b, At: noon})
+	return job.Fold(nil, job.Observation{Backup: b, ObservedAt: noon})
 }
 
-func restored(name, namespace string, phase velerov1.RestorePhase, began time.Duration) *job.Job {
-	r := &velerov1.Restore{
+func restored(name, namespace string, phase veleroapi.RestorePhase, began time.Duration) *job.Job {
+	r := &veleroapi.Restore{
 		ObjectMeta: object(name, began),
-		Spec:       velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{namespace}},
-		Status: velerov1.RestoreStatus{
+		Spec:       veleroapi.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{namespace}},
+		Status: veleroapi.RestoreStatus{
 			Phase:               phase,
 			StartTimestamp:      before(began),
 			CompletionTimestamp: before(began - time.Minute),
 		},
 	}
-	return job.Next(nil, job.Input{Restore: r, At: noon})
+	return job.Fold(nil, job.Observation{Restore: r, ObservedAt: noon})
 }
 
 func deletion(
 	backup string,
 	age time.Duration,
-	phase velerov1.DeleteBackupRequestPhase,
+	phase veleroapi.DeleteBackupRequestPhase,
 	errors ...string,
-) *velerov1.DeleteBackupRequest {
-	return &velerov1.DeleteBackupRequest{
+) *veleroapi.DeleteBackupRequest {
+	return &veleroapi.DeleteBackupRequest{
 		ObjectMeta: object(backup+"-x", age),
-		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: backup},
-		Status:     velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors},
+		Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: backup},
+		Status:     veleroapi.DeleteBackupRequestStatus{Phase: phase, Errors: errors},
 	}
 }
 
 func unavailable(snap *watch.Snapshot) {
-	snap.Locations[0].Status = velerov1.BackupStorageLocationStatus{
-		Phase:              velerov1.BackupStorageLocationPhaseUnavailable,
+	snap.StorageLocations[0].Status = veleroapi.BackupStorageLocationStatus{
+		Phase:              veleroapi.BackupStorageLocationPhaseUnavailable,
 		LastValidationTime: before(time.Minute),
 		LastSyncedTime: before(
 			time.Minute,
@@ -117,7 +116,7 @@ func etcdOf(conditions map[string]string) *etcd.Cluster {
 		u.SetLabels(map[string]string{"state": "processed"})
 		o.Backups = append(o.Backups, u)
 	}
-	return etcd.Read(o, nil)
+	return etcd.NewCluster(o, nil)
 }
 
 func listed(found []Finding) (lines []string) {
@@ -136,7 +135,7 @@ func listed(found []Finding) (lines []string) {
 
 // Each thing that needs someone is one finding, what has the same cause is part of it, and a healthy cluster has none.
 func TestAttention(t *testing.T) {
-	completed, partly, failed, invalid := velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation
+	completed, partly, failed, invalid := veleroapi.BackupPhaseCompleted, veleroapi.BackupPhasePartiallyFailed, veleroapi.BackupPhaseFailed, veleroapi.BackupPhaseFailedValidation
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
 		jobs []*job.Job // newest first
@@ -145,97 +144,97 @@ func TestAttention(t *testing.T) {
 		want []string
 	}{
 		"healthy": {jobs: []*job.Job{runOf("s", "b", completed, time.Hour), runOf("s", "a", completed, 2*time.Hour)}, snap: func(s *watch.Snapshot) {
-			s.Schedules = []*velerov1.Schedule{plan("s"), plan("off", func(s *velerov1.Schedule) { s.Spec.Paused = true })}
-			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("gone", time.Minute, velerov1.DeleteBackupRequestPhaseProcessed)}
+			s.Schedules = []*veleroapi.Schedule{plan("s"), plan("off", func(s *veleroapi.Schedule) { s.Spec.Paused = true })}
+			s.DeleteRequests = []*veleroapi.DeleteBackupRequest{deletion("gone", time.Minute, veleroapi.DeleteBackupRequestPhaseProcessed)}
 		}},
 		"the same failure night after night": {jobs: []*job.Job{runOf("s", "d", partly, time.Hour), runOf("s", "c", partly, day), runOf("s", "b", partly, 2*day), runOf("s", "a", completed, 3*day)},
-			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }, want: []string{"warning FailingRepeatedly schedule/s x3"}},
+			snap: func(s *watch.Snapshot) { s.Schedules = []*veleroapi.Schedule{plan("s")} }, want: []string{"warning FailingRepeatedly schedule/s x3"}},
 		"the last run failed": {jobs: []*job.Job{runOf("s", "b", failed, time.Hour), runOf("s", "a", completed, 3*day)},
-			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }, want: []string{"warning LastRunFailed schedule/s"}},
+			snap: func(s *watch.Snapshot) { s.Schedules = []*veleroapi.Schedule{plan("s")} }, want: []string{"warning LastRunFailed schedule/s"}},
 		"a later run went well": {jobs: []*job.Job{runOf("s", "b", completed, time.Hour), runOf("s", "a", failed, 2*time.Hour)},
-			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }},
+			snap: func(s *watch.Snapshot) { s.Schedules = []*veleroapi.Schedule{plan("s")} }},
 		"too old": {jobs: []*job.Job{runOf("s", "b", failed, time.Hour), runOf("s", "a", completed, 3*day)}, age: day,
-			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }, want: []string{"critical BackupTooOld schedule/s"}},
+			snap: func(s *watch.Snapshot) { s.Schedules = []*veleroapi.Schedule{plan("s")} }, want: []string{"critical BackupTooOld schedule/s"}},
 		"rejected, late, forgotten": {snap: func(s *watch.Snapshot) {
-			s.Schedules = []*velerov1.Schedule{
-				plan("bad", func(s *velerov1.Schedule) {
-					s.Status.Phase, s.Status.ValidationErrors = velerov1.SchedulePhaseFailedValidation, []string{"no cron"}
+			s.Schedules = []*veleroapi.Schedule{
+				plan("bad", func(s *veleroapi.Schedule) {
+					s.Status.Phase, s.Status.ValidationErrors = veleroapi.SchedulePhaseFailedValidation, []string{"no cron"}
 				}),
-				plan("late", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * time.Hour) }),
-				plan("dead", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) }),
-				plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(3*day) })}
+				plan("late", func(s *veleroapi.Schedule) { s.Status.LastBackup = before(3 * time.Hour) }),
+				plan("dead", func(s *veleroapi.Schedule) { s.Status.LastBackup = before(3 * day) }),
+				plan("off", func(s *veleroapi.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(3*day) })}
 		}, want: []string{"critical ScheduleMissed schedule/dead", "critical ScheduleInvalid schedule/bad", "warning ForgottenPause schedule/off", "warning ScheduleMissed schedule/late"}},
 		"one location, many schedules": {jobs: []*job.Job{runOf("s", "c", invalid, time.Hour), runOf("s", "b", invalid, day), runOf("s", "a", completed, 2*day), runOf("r", "x", completed, 2*day), runOf("", "hand", invalid, 3*time.Hour)},
 			snap: func(s *watch.Snapshot) {
 				unavailable(s)
-				s.Schedules = []*velerov1.Schedule{plan("s"), plan("r"), plan("elsewhere", func(s *velerov1.Schedule) { s.Spec.Template.StorageLocation = "typo" })}
-				s.Repositories = []*velerov1.BackupRepository{{ObjectMeta: object("repo", day), Spec: velerov1.BackupRepositorySpec{BackupStorageLocation: "default", VolumeNamespace: "shop"},
-					Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseNotReady}}}
+				s.Schedules = []*veleroapi.Schedule{plan("s"), plan("r"), plan("elsewhere", func(s *veleroapi.Schedule) { s.Spec.Template.StorageLocation = "typo" })}
+				s.Repositories = []*veleroapi.BackupRepository{{ObjectMeta: object("repo", day), Spec: veleroapi.BackupRepositorySpec{BackupStorageLocation: "default", VolumeNamespace: "shop"},
+					Status: veleroapi.BackupRepositoryStatus{Phase: veleroapi.BackupRepositoryPhaseNotReady}}}
 			}, want: []string{"critical LocationUnavailable storage/default x2 affects backup/hand repository/repo schedule/r schedule/s", "critical LocationMissing storage/typo affects schedule/elsewhere"}},
 		"an unused location": {snap: func(s *watch.Snapshot) {
 			unavailable(s)
-			s.Locations[0].Spec.Default = false
+			s.StorageLocations[0].Spec.Default = false
 		}, want: []string{"warning LocationUnavailable storage/default"}},
 		"read-only, but for restores": {snap: func(s *watch.Snapshot) {
-			s.Locations[0].Spec.AccessMode = velerov1.BackupStorageLocationAccessModeReadOnly
+			s.StorageLocations[0].Spec.AccessMode = veleroapi.BackupStorageLocationAccessModeReadOnly
 		}},
 		"read-only, and used": {snap: func(s *watch.Snapshot) {
-			s.Locations[0].Spec.AccessMode = velerov1.BackupStorageLocationAccessModeReadOnly
-			s.Schedules = []*velerov1.Schedule{plan("s")}
+			s.StorageLocations[0].Spec.AccessMode = veleroapi.BackupStorageLocationAccessModeReadOnly
+			s.Schedules = []*veleroapi.Schedule{plan("s")}
 		}, want: []string{"warning LocationReadOnly storage/default affects schedule/s"}},
 		"by hand, yesterday and before": {jobs: []*job.Job{runOf("", "b", partly, time.Hour), runOf("", "a", failed, 30*time.Hour)}, want: []string{"warning PartiallyFailed backup/b"}},
-		"a restore that is tried again": {jobs: []*job.Job{restored("c", "shop", velerov1.RestorePhaseFailed, time.Hour), restored("b", "shop", velerov1.RestorePhaseFailed, 2*time.Hour), restored("a", "shop", velerov1.RestorePhaseCompleted, 3*time.Hour), restored("other", "crm", velerov1.RestorePhaseFailed, 4*time.Hour)},
+		"a restore that is tried again": {jobs: []*job.Job{restored("c", "shop", veleroapi.RestorePhaseFailed, time.Hour), restored("b", "shop", veleroapi.RestorePhaseFailed, 2*time.Hour), restored("a", "shop", veleroapi.RestorePhaseCompleted, 3*time.Hour), restored("other", "crm", veleroapi.RestorePhaseFailed, 4*time.Hour)},
 			want: []string{"warning Failed restore/other", "warning Failed restore/c x2"}},
-		"a restore that came back at last": {jobs: []*job.Job{restored("b", "shop", velerov1.RestorePhaseCompleted, time.Hour), restored("a", "shop", velerov1.RestorePhaseFailed, 2*time.Hour)}},
+		"a restore that came back at last": {jobs: []*job.Job{restored("b", "shop", veleroapi.RestorePhaseCompleted, time.Hour), restored("a", "shop", veleroapi.RestorePhaseFailed, 2*time.Hour)}},
 		"a schedule that is gone":          {jobs: []*job.Job{runOf("gone", "b", completed, time.Hour), runOf("gone", "a", failed, 2*time.Hour)}},
-		"no server": {jobs: []*job.Job{run("long", velerov1.BackupPhaseInProgress, time.Hour, 0)}, snap: func(s *watch.Snapshot) {
-			s.Server.Running, s.Server.Waiting, s.Server.Restarts, s.Server.Created = false, "CrashLoopBackOff", 9, noon.Add(-time.Hour)
-			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * time.Hour) })}
-			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("long", time.Hour, velerov1.DeleteBackupRequestPhaseNew)}
+		"no server": {jobs: []*job.Job{run("long", veleroapi.BackupPhaseInProgress, time.Hour, 0)}, snap: func(s *watch.Snapshot) {
+			s.Server.Running, s.Server.WaitingReason, s.Server.Restarts, s.Server.Created = false, "CrashLoopBackOff", 9, noon.Add(-time.Hour)
+			s.Schedules = []*veleroapi.Schedule{plan("s", func(s *veleroapi.Schedule) { s.Status.LastBackup = before(3 * time.Hour) })}
+			s.DeleteRequests = []*veleroapi.DeleteBackupRequest{deletion("long", time.Hour, veleroapi.DeleteBackupRequestPhaseNew)}
 		}, want: []string{"critical ServerCrashLooping server/velero-1 affects backup/long deletion/long-x schedule/s"}},
 		"the server restarts": {snap: func(s *watch.Snapshot) { s.Server.Running, s.Server.LastTerminationAt = false, noon.Add(-time.Second) }},
 		"repositories": {snap: func(s *watch.Snapshot) {
-			bad := velerov1.BackupRepositoryMaintenanceStatus{Result: velerov1.BackupRepositoryMaintenanceFailed, StartTimestamp: before(time.Hour), Message: "killed"}
-			for name, status := range map[string]velerov1.BackupRepositoryStatus{
-				"a": {Phase: velerov1.BackupRepositoryPhaseNotReady}, "b": {Phase: velerov1.BackupRepositoryPhaseReady, RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{bad, bad}},
-				"c": {Phase: velerov1.BackupRepositoryPhaseReady, RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{bad}}} {
-				s.Repositories = append(s.Repositories, &velerov1.BackupRepository{ObjectMeta: object(name, day), Status: status})
+			bad := veleroapi.BackupRepositoryMaintenanceStatus{Result: veleroapi.BackupRepositoryMaintenanceFailed, StartTimestamp: before(time.Hour), Message: "killed"}
+			for name, status := range map[string]veleroapi.BackupRepositoryStatus{
+				"a": {Phase: veleroapi.BackupRepositoryPhaseNotReady}, "b": {Phase: veleroapi.BackupRepositoryPhaseReady, RecentMaintenance: []veleroapi.BackupRepositoryMaintenanceStatus{bad, bad}},
+				"c": {Phase: veleroapi.BackupRepositoryPhaseReady, RecentMaintenance: []veleroapi.BackupRepositoryMaintenanceStatus{bad}}} {
+				s.Repositories = append(s.Repositories, &veleroapi.BackupRepository{ObjectMeta: object(name, day), Status: status})
 			}
 		}, want: []string{"critical RepositoryNotReady repository/a", "warning MaintenanceFailing repository/b x2"}},
 		"deletions": {jobs: []*job.Job{runOf("", "b", completed, 2*day)}, snap: func(s *watch.Snapshot) {
-			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("b", 2*time.Hour, velerov1.DeleteBackupRequestPhaseProcessed, "denied"), deletion("z", time.Hour, velerov1.DeleteBackupRequestPhaseNew)}
-			again := deletion("b", 3*time.Hour, velerov1.DeleteBackupRequestPhaseProcessed, "denied")
+			s.DeleteRequests = []*veleroapi.DeleteBackupRequest{deletion("b", 2*time.Hour, veleroapi.DeleteBackupRequestPhaseProcessed, "denied"), deletion("z", time.Hour, veleroapi.DeleteBackupRequestPhaseNew)}
+			again := deletion("b", 3*time.Hour, veleroapi.DeleteBackupRequestPhaseProcessed, "denied")
 			again.Name, again.UID = "b-y", "b-y"
-			s.Deletions = append(s.Deletions, again)
+			s.DeleteRequests = append(s.DeleteRequests, again)
 		}, want: []string{"warning DeletionFailed deletion/b-x x2", "warning DeletionStuck deletion/z-x"}},
 		"a deletion whose location is away": {jobs: []*job.Job{runOf("", "b", completed, 2*day)}, snap: func(s *watch.Snapshot) {
 			unavailable(s)
-			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("b", 2*time.Hour, velerov1.DeleteBackupRequestPhaseProcessed,
+			s.DeleteRequests = []*veleroapi.DeleteBackupRequest{deletion("b", 2*time.Hour, veleroapi.DeleteBackupRequestPhaseProcessed,
 				"cannot delete backup because backup storage location default is currently in Unavailable state")}
 		}, want: []string{"critical LocationUnavailable storage/default affects deletion/b-x"}},
 		"failing, and dead for days": {jobs: []*job.Job{runOf("s", "b", failed, 3*day), runOf("s", "a", completed, 4*day)}, snap: func(s *watch.Snapshot) {
-			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) })}
+			s.Schedules = []*veleroapi.Schedule{plan("s", func(s *veleroapi.Schedule) { s.Status.LastBackup = before(3 * day) })}
 		}, want: []string{"critical ScheduleMissed schedule/s"}},
 		"a date that never comes": {snap: func(s *watch.Snapshot) {
-			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Spec.Schedule = "0 0 31 2 *" }),
-				plan("leap", func(s *velerov1.Schedule) { s.Spec.Schedule = "0 0 29 2 *" }),
-				plan("off", func(s *velerov1.Schedule) { s.Spec.Schedule, s.Spec.Paused = "0 0 31 2 *", true })}
+			s.Schedules = []*veleroapi.Schedule{plan("s", func(s *veleroapi.Schedule) { s.Spec.Schedule = "0 0 31 2 *" }),
+				plan("leap", func(s *veleroapi.Schedule) { s.Spec.Schedule = "0 0 29 2 *" }),
+				plan("off", func(s *veleroapi.Schedule) { s.Spec.Schedule, s.Spec.Paused = "0 0 31 2 *", true })}
 		}, want: []string{"critical ImpossibleCron schedule/s"}},
 		"backups that expire before the next run": {jobs: []*job.Job{expiring("dated", 40*time.Minute, 5*time.Minute), expiring("daily", 9*time.Hour+59*time.Minute, 14*time.Hour+time.Minute)},
 			snap: func(s *watch.Snapshot) {
-				s.Schedules = []*velerov1.Schedule{plan("dated"), plan("weekly", func(s *velerov1.Schedule) {
+				s.Schedules = []*veleroapi.Schedule{plan("dated"), plan("weekly", func(s *veleroapi.Schedule) {
 					s.Spec.Schedule, s.Spec.Template.TTL.Duration, s.Status.LastBackup = "0 2 * * 0", 3*day, before(130*time.Hour)
-				}), plan("daily", func(s *velerov1.Schedule) {
+				}), plan("daily", func(s *veleroapi.Schedule) {
 					s.Spec.Schedule, s.Spec.Template.TTL.Duration, s.Status.LastBackup = "0 2 * * *", day, before(10*time.Hour)
-				}), plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Spec.Template.TTL.Duration = true, time.Minute })}
+				}), plan("off", func(s *veleroapi.Schedule) { s.Spec.Paused, s.Spec.Template.TTL.Duration = true, time.Minute })}
 			}, want: []string{"warning ExpiresFirst schedule/dated", "warning ExpiresFirst schedule/weekly"}},
 		"malformed": {snap: func(s *watch.Snapshot) {
-			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) })}
-			s.Malformed = []watch.Malformed{{Resource: watch.Schedules, Kind: "Schedule", Name: "s", UID: "s", Fields: []decode.Malformed{{Field: "spec.ttl"}}},
-				{Resource: "datauploads.velero.io", Kind: "DataUpload", Name: "d", UID: "d", Fields: []decode.Malformed{{Field: "spec.x"}}}}
+			s.Schedules = []*veleroapi.Schedule{plan("s", func(s *veleroapi.Schedule) { s.Status.LastBackup = before(3 * day) })}
+			s.Malformed = []watch.MalformedObject{{Resource: watch.Schedules, Kind: "Schedule", Name: "s", UID: "s", Fields: []decode.MalformedField{{Field: "spec.ttl"}}},
+				{Resource: "datauploads.velero.io", Kind: "DataUpload", Name: "d", UID: "d", Fields: []decode.MalformedField{{Field: "spec.x"}}}}
 		}, want: []string{"critical MalformedSpec dataupload/d", "critical MalformedSpec schedule/s"}},
 		"etcd": {snap: func(s *watch.Snapshot) {
-			s.Etcd = etcdOf(map[string]string{"bad": etcd.Failed, "lost": etcd.Pending})
+			s.Etcd = etcdOf(map[string]string{"bad": etcd.ConditionFailed, "lost": etcd.ConditionPending})
 		}, want: []string{"critical StatusLost etcdbackup/lost", "warning BackupFailed etcdbackup/bad"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +244,7 @@ func TestAttention(t *testing.T) {
 				c.snap(snap)
 			}
 			e := Estimates{BackupAge: c.age}
-			found := e.Assess(snap, noon).Attention()
+			found := e.AssessSnapshot(snap, noon).ListFindings()
 			if got := listed(found); !slices.Equal(got, c.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
@@ -271,15 +270,15 @@ func TestFindingKey(t *testing.T) {
 				runOf(
 					"s",
 					fmt.Sprint("night-", 9-i),
-					velerov1.BackupPhaseFailed,
+					veleroapi.BackupPhaseFailed,
 					time.Duration(24*(9-n+i)+1)*time.Hour,
 				),
 			)
 		}
-		jobs = append(jobs, runOf("s", "good", velerov1.BackupPhaseCompleted, 300*time.Hour))
+		jobs = append(jobs, runOf("s", "good", veleroapi.BackupPhaseCompleted, 300*time.Hour))
 		snap := alive(jobs...)
-		snap.Schedules = []*velerov1.Schedule{plan("s")}
-		return new(Estimates).Assess(snap, noon).Attention()[0]
+		snap.Schedules = []*veleroapi.Schedule{plan("s")}
+		return new(Estimates).AssessSnapshot(snap, noon).ListFindings()[0]
 	}
 	if a, b := nights(3), nights(4); a.Key() != b.Key() || a.Count == b.Count {
 		t.Errorf("after one more night: %s, %s", a.Key(), b.Key())
@@ -322,14 +321,14 @@ func BenchmarkAttention(b *testing.B) {
 		for n := range 20 {
 			jobs = append(
 				jobs,
-				runOf(name, fmt.Sprint(name, "-", n), velerov1.BackupPhaseFailed, time.Duration(n+1)*time.Hour),
+				runOf(name, fmt.Sprint(name, "-", n), veleroapi.BackupPhaseFailed, time.Duration(n+1)*time.Hour),
 			)
 		}
 	}
 	snap.Jobs = jobs
-	a := new(Estimates).Assess(snap, noon)
+	a := new(Estimates).AssessSnapshot(snap, noon)
 	for b.Loop() {
-		if len(a.Attention()) != 1000 {
+		if len(a.ListFindings()) != 1000 {
 			b.Fatal("not all are listed")
 		}
 	}
@@ -352,9 +351,9 @@ func TestAttentionToCoverage(t *testing.T) {
 			Workloads: []coverage.Item{{}},
 		}
 	}
-	a := new(Estimates).Assess(&watch.Snapshot{At: noon}, noon)
+	a := new(Estimates).AssessSnapshot(&watch.Snapshot{At: noon}, noon)
 	a.Coverage = &coverage.Reading[coverage.Result]{}
-	if found := a.Attention(); len(found) > 0 {
+	if found := a.ListFindings(); len(found) > 0 {
 		t.Errorf("%v", listed(found))
 	}
 	empty := item("default", coverage.Unprotected, coverage.NamespaceNotIncluded)
@@ -364,18 +363,18 @@ func TestAttentionToCoverage(t *testing.T) {
 		Namespaces: []coverage.Namespace{
 			item("ok", coverage.Covered, ""),
 			item("unread", coverage.Undecided, coverage.NotRead),
-			item("old", coverage.Warned, coverage.TooOld),
+			item("old", coverage.CoveredWithWarning, coverage.TooOld),
 			item(
 				"bare",
 				coverage.Unprotected,
 				coverage.NotInBackup,
 			),
 			item("chosen", coverage.Unprotected, coverage.OptedOut),
-			item("new", coverage.Warned, coverage.NotYet),
+			item("new", coverage.CoveredWithWarning, coverage.NotYet),
 			empty,
 		},
 	}
-	found := a.Attention()
+	found := a.ListFindings()
 	if got := fmt.Sprint(
 		listed(found),
 	); got != "[critical NamespaceUnprotected namespace/bare warning NamespaceUnprotected namespace/chosen warning CopyAtRisk namespace/old]" {
@@ -388,14 +387,14 @@ func TestAttentionToCoverage(t *testing.T) {
 		t.Errorf("%s", found[0].Summary)
 	}
 	snap := alive(
-		runOf("s", "b", velerov1.BackupPhaseFailed, time.Hour),
-		runOf("s", "a", velerov1.BackupPhaseFailed, 2*time.Hour),
+		runOf("s", "b", veleroapi.BackupPhaseFailed, time.Hour),
+		runOf("s", "a", veleroapi.BackupPhaseFailed, 2*time.Hour),
 	)
-	snap.Schedules = []*velerov1.Schedule{plan("s")}
-	b := new(Estimates).Assess(snap, noon)
+	snap.Schedules = []*veleroapi.Schedule{plan("s")}
+	b := new(Estimates).AssessSnapshot(snap, noon)
 	b.Coverage = a.Coverage
 	if got := fmt.Sprint(
-		listed(b.Attention()),
+		listed(b.ListFindings()),
 	); got != "[critical NamespaceUnprotected namespace/bare warning FailingRepeatedly schedule/s x2 affects namespace/old warning NamespaceUnprotected namespace/chosen]" {
 		t.Errorf("%s", got)
 	}
@@ -407,11 +406,11 @@ func TestStoppedScheduleIsOneFinding(t *testing.T) {
 	item := func(name string, s coverage.State) coverage.Namespace {
 		return coverage.Namespace{
 			Item: coverage.Item{
-				Kind:   "Namespace",
-				Name:   name,
-				State:  s,
-				Reason: coverage.SchedulePaused,
-				Rule:   "off",
+				Kind:         "Namespace",
+				Name:         name,
+				State:        s,
+				Reason:       coverage.SchedulePaused,
+				RuleSchedule: "off",
 			},
 			Workloads: []coverage.Item{{}},
 		}
@@ -420,8 +419,8 @@ func TestStoppedScheduleIsOneFinding(t *testing.T) {
 		Result: &coverage.Result{
 			At: noon,
 			Namespaces: []coverage.Namespace{
-				item("a", coverage.Warned),
-				item("b", coverage.Warned),
+				item("a", coverage.CoveredWithWarning),
+				item("b", coverage.CoveredWithWarning),
 				item("c", coverage.Unprotected),
 			},
 		},
@@ -434,12 +433,12 @@ func TestStoppedScheduleIsOneFinding(t *testing.T) {
 		{72 * time.Hour, "[critical NamespaceUnprotected namespace/c warning ForgottenPause schedule/off affects namespace/a namespace/b]"},
 	} {
 		snap := alive()
-		snap.Schedules = []*velerov1.Schedule{
-			plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(c.last) }),
+		snap.Schedules = []*veleroapi.Schedule{
+			plan("off", func(s *veleroapi.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(c.last) }),
 		}
-		a := new(Estimates).Assess(snap, noon)
+		a := new(Estimates).AssessSnapshot(snap, noon)
 		a.Coverage = reading
-		found := a.Attention()
+		found := a.ListFindings()
 		if got := fmt.Sprint(listed(found)); got != c.want {
 			t.Errorf("paused after a run %s ago: %s", c.last, got)
 		}
@@ -457,16 +456,16 @@ func TestCompletedJobsCostNoAttention(t *testing.T) {
 	allocated := func(completed int, failed ...*job.Job) float64 {
 		jobs := failed
 		for i := range completed {
-			done := finished("r"+strconv.Itoa(i), velerov1.RestorePhaseCompleted, time.Duration(i+30)*time.Hour)
+			done := finished("r"+strconv.Itoa(i), veleroapi.RestorePhaseCompleted, time.Duration(i+30)*time.Hour)
 			jobs = append(jobs, done)
 		}
-		a := new(Estimates).Assess(alive(jobs...), noon)
-		if found := a.Attention(); len(found) != len(failed) {
+		a := new(Estimates).AssessSnapshot(alive(jobs...), noon)
+		if found := a.ListFindings(); len(found) != len(failed) {
 			t.Fatalf("%d findings about %d failed restores", len(found), len(failed))
 		}
-		return testing.AllocsPerRun(20, func() { a.Attention() })
+		return testing.AllocsPerRun(20, func() { a.ListFindings() })
 	}
-	bad := finished("bad", velerov1.RestorePhaseFailed, time.Hour)
+	bad := finished("bad", veleroapi.RestorePhaseFailed, time.Hour)
 	for name, failed := range map[string][]*job.Job{"none failed": nil, "one failed": {bad}} {
 		// An allocation for each job would be 1,000; the runtime adds some of its own.
 		if few, many := allocated(10, failed...), allocated(1000, failed...); many > few+100 {
@@ -476,11 +475,11 @@ func TestCompletedJobsCostNoAttention(t *testing.T) {
 }
 
 // finished is a restore that began ago and took a minute.
-func finished(name string, phase velerov1.RestorePhase, ago time.Duration) *job.Job {
-	r := &velerov1.Restore{ObjectMeta: object(name, ago)}
+func finished(name string, phase veleroapi.RestorePhase, ago time.Duration) *job.Job {
+	r := &veleroapi.Restore{ObjectMeta: object(name, ago)}
 	r.Spec.BackupName = "of-" + name
-	r.Status = velerov1.RestoreStatus{
+	r.Status = veleroapi.RestoreStatus{
 		Phase: phase, StartTimestamp: before(ago), CompletionTimestamp: before(ago - time.Minute),
 	}
-	return job.Next(nil, job.Input{Restore: r, At: noon})
+	return job.Fold(nil, job.Observation{Restore: r, ObservedAt: noon})
 }

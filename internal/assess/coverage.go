@@ -7,20 +7,19 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
-// staleCoverage is how old a reading may be before its age is said.
-const staleCoverage = 5 * time.Minute
+// staleCoverageAge is how old a reading may be before its age is mentioned.
+const staleCoverageAge = 5 * time.Minute
 
-// chosen are the reasons by which somebody decided that something is in no backup.
-var chosen = []coverage.Reason{
+// deliberateReasons are the reasons that mean that somebody decided to keep something out of backups.
+var deliberateReasons = []coverage.Reason{
 	coverage.NamespaceTerminating,
 	coverage.BeingDeleted,
 	coverage.OptedOut,
@@ -32,67 +31,68 @@ var chosen = []coverage.Reason{
 	coverage.KindExcluded,
 }
 
-// NeedsCoverage reports whether the finding with a key is known only once coverage was read.
+// NeedsCoverage reports whether the finding with a key is known only after coverage was read.
 func NeedsCoverage(key string) bool {
 	return strings.HasPrefix(key, "/namespace/") || strings.Contains(key, " "+string(CopyAtRisk)+" ")
 }
 
-// addCoverage adds what the last reading says of namespaces. A namespace is one finding; its page names what is in it.
-func (l *attention) addCoverage() {
+// addCoverage adds what the last reading says about namespaces. A namespace is one finding; its page names what is in
+// it.
+func (l *attentionBuilder) addCoverage() {
 	if l.Coverage == nil || l.Coverage.Result == nil {
 		return
 	}
 	result, asOf := l.Coverage.Result, ""
-	if age := l.Environment.Now.Sub(result.At); age >= staleCoverage {
-		asOf = "As of " + l.Environment.Style.Duration(age) + " ago: "
+	if age := l.World.Now.Sub(result.At); age >= staleCoverageAge {
+		asOf = "As of " + l.World.Style.Duration(age) + " ago: "
 	}
 	for i := range result.Namespaces {
 		n := &result.Namespaces[i]
-		if len(n.Claims)+len(n.Workloads) == 0 || n.Reason.Minor() ||
-			n.State == coverage.Warned && l.aboutSchedule(n, asOf).causes("namespace/"+n.Name) {
+		if len(n.Claims)+len(n.Workloads) == 0 || n.Reason.IsMinor() ||
+			n.State == coverage.CoveredWithWarning && l.findScheduleCause(n, asOf).addAffected("namespace/"+n.Name) {
 			continue
 		}
-		f := Finding{Kind: "namespace", Name: n.Name, In: InCoverage, Severity: Warning, Reason: CopyAtRisk}
+		f := Finding{Kind: "namespace", Name: n.Name, Tab: TabCoverage, Severity: Warning, Reason: CopyAtRisk}
 		switch n.State {
 		case coverage.Unprotected:
-			if f.Reason = NamespaceUnprotected; !slices.Contains(chosen, n.Reason) {
+			if f.Reason = NamespaceUnprotected; !slices.Contains(deliberateReasons, n.Reason) {
 				f.Severity = Critical
 			}
-		case coverage.Warned:
+		case coverage.CoveredWithWarning:
 		default:
 			continue
 		}
-		f.Summary = asOf + human.Capital(n.Sentence)
-		l.add(f)
+		f.Summary = asOf + human.Capitalize(n.Sentence)
+		l.addFinding(f)
 	}
 }
 
-// late and stopped are the reasons that concern the runs of a schedule and thus all that it takes, or took
+// lateReasons and stoppedReasons concern the runs of a schedule, and thus everything that it includes, or included
 // until it stopped.
 var (
-	late    = []coverage.Reason{coverage.TooOld, coverage.ExpiresFirst, coverage.BackupFailed}
-	stopped = []coverage.Reason{coverage.SchedulePaused, coverage.ScheduleInvalid, coverage.BackupsRefused}
+	lateReasons    = []coverage.Reason{coverage.TooOld, coverage.ExpiresFirst, coverage.BackupFailed}
+	stoppedReasons = []coverage.Reason{coverage.SchedulePaused, coverage.ScheduleInvalid, coverage.BackupsRefused}
 )
 
-// aboutSchedule is the finding about the schedule by whose runs, or by the lack of them, a namespace's copies
-// are at risk; nil for none. A schedule that has stopped and is no finding becomes one.
-func (l *attention) aboutSchedule(n *coverage.Namespace, asOf string) *Finding {
-	name, stops := n.Schedule, slices.Contains(stopped, n.Reason)
+// findScheduleCause returns the finding about the schedule whose runs, or lack of runs, put a namespace's copies at
+// risk; nil for none. A schedule that has stopped and has no finding gets one.
+func (l *attentionBuilder) findScheduleCause(n *coverage.Namespace, asOf string) *Finding {
+	name, stops := n.Schedule, slices.Contains(stoppedReasons, n.Reason)
 	if stops {
-		name = n.Rule
+		name = n.RuleSchedule
 	}
-	if !stops && !slices.Contains(late, n.Reason) {
+	if !stops && !slices.Contains(lateReasons, n.Reason) {
 		return nil
 	}
 	about := func(f *Finding) bool {
 		return f.Kind == "schedule" && f.Name == name || slices.Contains(f.Affects, "schedule/"+name)
 	}
-	if i := slices.IndexFunc(l.found, about); i >= 0 {
-		return l.found[i]
+	if i := slices.IndexFunc(l.findings, about); i >= 0 {
+		return l.findings[i]
 	}
 	all := l.Snapshot.Schedules
-	if i := slices.IndexFunc(all, func(s *velerov1.Schedule) bool { return stops && s.Name == name }); i >= 0 {
-		return l.addOf(
+	if i := slices.IndexFunc(all, func(s *veleroapi.Schedule) bool { return stops && s.Name == name }); i >= 0 {
+		return l.addObjectFinding(
 			watch.Schedules,
 			all[i],
 			Finding{
@@ -105,64 +105,64 @@ func (l *attention) aboutSchedule(n *coverage.Namespace, asOf string) *Finding {
 	return nil
 }
 
-// CoverageSchedules are the schedules with what coverage needs of them.
+// CoverageSchedules returns the schedules with what coverage needs to know about them.
 func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 	var all []*coverage.Schedule
-	for _, s := range a.Schedules() {
+	for _, s := range a.JudgeSchedules() {
 		c := &coverage.Schedule{
-			Schedule: s.Schedule,
-			Next:     s.Next,
-			After:    s.table.After,
-			Refused:  a.whyRefused(s.Spec.Template.StorageLocation),
+			Schedule:      s.Schedule,
+			NextRun:       s.NextRun,
+			RunAfter:      s.timetable.NextAfter,
+			RefusalReason: a.refusalReason(s.Spec.Template.StorageLocation),
 		}
-		if last := s.Last(); last != nil {
-			c.Last = last.Began()
+		if last := s.LastEnded(); last != nil {
+			c.LastEndedRunStart = last.BeganAt()
 		} else if len(s.Runs) == 0 && s.Status.LastBackup != nil { // its runs are deleted
-			c.Last = s.Status.LastBackup.Time
+			c.LastEndedRunStart = s.Status.LastBackup.Time
 		}
 		switch {
 		case s.State == ScheduleNotValid:
-			c.Invalid = "Velero rejected the schedule" + strings.TrimSuffix(
+			c.InvalidReason = "Velero rejected the schedule" + strings.TrimSuffix(
 				": "+strings.Join(s.Status.ValidationErrors, "; "),
 				": ",
 			)
-		case s.NextErr != nil:
-			c.Invalid = fmt.Sprintf("its next run is not known: %v", s.NextErr)
+		case s.NextRunErr != nil:
+			c.InvalidReason = fmt.Sprintf("its next run is not known: %v", s.NextRunErr)
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// Copies are the rules by which a backup counts as a copy, whoever made it. What was not read is unknown.
-func (a *Assessment) Copies() velero.Copies {
-	c := velero.Copies{
-		Now:       a.Environment.Now,
-		Requests:  velero.RequestsByBackup(a.Snapshot.Deletions),
-		Locations: map[string]velerov1.BackupStorageLocationPhase{},
+// CopyRules returns the rules by which a backup counts as a copy, whoever made it. What was not read is unknown.
+func (a *Assessment) CopyRules() velero.CopyRules {
+	c := velero.CopyRules{
+		Now:              a.World.Now,
+		DeletionRequests: velero.GroupRequestsByBackup(a.Snapshot.DeleteRequests),
+		LocationPhases:   map[string]veleroapi.BackupStorageLocationPhase{},
 	}
-	for name, l := range a.Environment.Locations {
-		c.Locations[name] = velerov1.BackupStorageLocationPhase(l.Phase)
+	for name, l := range a.World.Locations {
+		c.LocationPhases[name] = veleroapi.BackupStorageLocationPhase(l.Phase)
 	}
-	if a.Unseen(watch.Deletions) || a.sourceOf(watch.Deletions) == "" {
-		c.RequestsUnknown = watch.Deletions + " were not read"
+	if a.IsUnchecked(watch.DeleteRequests) || a.sourceState(watch.DeleteRequests) == "" {
+		c.DeletionRequestsUnchecked = watch.DeleteRequests + " were not read"
 	}
-	if a.Unseen(watch.Locations) || a.sourceOf(watch.Locations) == "" {
-		c.LocationsUnknown = watch.Locations + " were not read"
+	if a.IsUnchecked(watch.StorageLocations) || a.sourceState(watch.StorageLocations) == "" {
+		c.LocationsUnchecked = watch.StorageLocations + " were not read"
 	}
 	return c
 }
 
-// Backups are the Backups, the one that began last first.
-func (a *Assessment) Backups() []*velerov1.Backup {
-	var all []*velerov1.Backup
+// SortedBackups returns the Backups, the one that began last first.
+func (a *Assessment) SortedBackups() []*veleroapi.Backup {
+	var all []*veleroapi.Backup
 	for _, j := range a.Snapshot.Jobs {
-		if b, ok := j.Object.(*velerov1.Backup); ok && j.Kind == job.Backup {
+		if b, ok := j.Object.(*veleroapi.Backup); ok && j.Kind == job.Backup {
 			all = append(all, b)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y *velerov1.Backup) int {
-		return cmp.Compare(coverage.Began(y).UnixNano(), coverage.Began(x).UnixNano())
+	slices.SortStableFunc(all, func(x, y *veleroapi.Backup) int {
+		return cmp.Compare(coverage.BackupStart(y).UnixNano(), coverage.BackupStart(x).UnixNano())
 	})
 	return all
 }

@@ -16,61 +16,65 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Estimates are what is known of jobs beyond the watch: how many items a restore restores, how it goes,
-// and closer looks. The zero value knows nothing. Several goroutines may use them.
+// Estimates are what is known of jobs beyond the watch: how many items a restore restores, how it progresses, and
+// closer looks. The zero value knows nothing. Estimates are safe for concurrent use.
 type Estimates struct {
 	// BackupAge is [Assessment.BackupAge]. Set it before the first assessment.
 	BackupAge time.Duration
 
-	mu       sync.Mutex
-	restores map[types.UID]*estimate
-	learned  []forecast.Rates
-	looks    map[types.UID]Look
+	mu           sync.Mutex
+	restores     map[types.UID]*restoreEstimate
+	learnedRates []forecast.Rates
+	looks        map[types.UID]CloserLook
 }
 
-type estimate struct {
-	total  job.Total
-	course *forecast.Restore // nil where nothing can be foreseen
-	// drawn is how much of the items was shown as done.
-	drawn float64
+type restoreEstimate struct {
+	itemEstimate job.ItemEstimate
+	forecaster   *forecast.JobForecaster // nil if nothing can be predicted
+	// shownFraction is the share of the items that was shown as done.
+	shownFraction float64
 }
 
-// Set notes what a restore restores, what earlier restores of the cluster showed, and what bounds the server's client.
-func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known forecast.Rates, limit forecast.Limit) {
-	total := job.Total{Items: restores.Total, First: restores.MostPublished()}
+// Set records what a restore restores, what earlier restores of the cluster showed, and what limits the server's
+// client.
+func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known forecast.Rates, limit forecast.ClientLimit) {
+	total := job.ItemEstimate{Items: restores.Total, MaxVeleroTotal: restores.MaxPublishedTotal()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.restores == nil {
-		e.restores = map[types.UID]*estimate{}
+		e.restores = map[types.UID]*restoreEstimate{}
 	}
-	e.restores[uid] = &estimate{total: total, course: forecast.Follow(restores.Steps, known, limit)}
+	e.restores[uid] = &restoreEstimate{
+		itemEstimate: total,
+		forecaster:   forecast.NewJobForecaster(restores.Steps, known, limit),
+	}
 }
 
-// Keep drops what is known of restores that keep does not name.
-func (e *Estimates) Keep(keep func(types.UID) bool) {
+// RetainRestores drops what is known of restores for which keep returns false.
+func (e *Estimates) RetainRestores(keep func(types.UID) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.restores, func(uid types.UID, _ *estimate) bool { return !keep(uid) })
+	maps.DeleteFunc(e.restores, func(uid types.UID, _ *restoreEstimate) bool { return !keep(uid) })
 }
 
-// Learned removes and returns what restores showed about the cluster since the last call.
-func (e *Estimates) Learned() []forecast.Rates {
+// TakeLearnedRates removes and returns what restores have shown about the cluster since the last call.
+func (e *Estimates) TakeLearnedRates() []forecast.Rates {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	learned := e.learned
-	e.learned = nil
+	learned := e.learnedRates
+	e.learnedRates = nil
 	return learned
 }
 
-// Assess enriches and judges the jobs of a snapshot for a moment of our own clock.
-func (e *Estimates) Assess(snap *watch.Snapshot, now time.Time) *Assessment {
-	a := assess(e.enrich(snap, now.Add(snap.ClockOffset)), snap, e.recent(now), now)
+// AssessSnapshot enriches and judges the jobs of a snapshot for a time by our own clock.
+func (e *Estimates) AssessSnapshot(snap *watch.Snapshot, now time.Time) *Assessment {
+	a := newAssessment(e.enrichSnapshot(snap, now.Add(snap.ClockOffset)), snap, e.recentLooks(now), now)
 	a.BackupAge = e.BackupAge
 	return a
 }
 
-// enrich gives restores their estimates, and takes the speed from jobs that stand still.
-func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot {
+// enrichSnapshot gives restores their estimates, and removes the speed of jobs that stand still.
+func (e *Estimates) enrichSnapshot(snap *watch.Snapshot, now time.Time) *watch.Snapshot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	serverDown := snap.Server.Visible && !snap.Server.Running
@@ -79,8 +83,8 @@ func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot 
 	}
 	live := snap.Health.State == watch.Live
 	enriched := func(j *job.Job) *job.Job {
-		if j = e.better(j, live); serverDown && halted(j, snap.Server, now) {
-			return j.Halted()
+		if j = e.withEstimate(j, live); serverDown && isHalted(j, snap.Server, now) {
+			return j.WithoutRate()
 		}
 		return j
 	}
@@ -91,43 +95,44 @@ func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot 
 	}
 	better := map[types.UID]*job.Job{}
 	for _, j := range snap.Jobs {
-		if _, known := e.restores[j.UID]; !known && j.Terminal() {
+		if _, known := e.restores[j.UID]; !known && j.IsTerminal() {
 			continue
 		}
 		if k := enriched(j); k != j {
 			better[j.UID] = k
 		}
 	}
-	copied.Jobs, copied.Active = replaced(snap.Jobs, better), replaced(snap.Active, better)
+	copied.Jobs, copied.Active = replaceJobs(snap.Jobs, better), replaceJobs(snap.Active, better)
 	return &copied
 }
 
-// movedNow is how old a movement before our eyes is at most: Velero writes each second (docs/dev/velero.md#progress).
-const movedNow = 3 * time.Second
+// currentMovementAge is the maximum age of a movement that is happening now: Velero writes each second
+// (docs/dev/velero.md#progress).
+const currentMovementAge = 3 * time.Second
 
-// halted reports whether items stand still as no server runs. An unrecognized server may still move them.
-func halted(j *job.Job, s velero.Server, now time.Time) bool {
-	return j.Stage == job.StageItems && (s.Name != "" || now.Sub(j.ItemsMoved()) > movedNow)
+// isHalted reports whether items stand still because no server runs. An unrecognized server may still move them.
+func isHalted(j *job.Job, s velero.Server, now time.Time) bool {
+	return j.Stage == job.StageItems && (s.Name != "" || now.Sub(j.ItemsMovedAt()) > currentMovementAge)
 }
 
-// better is j with what is known of it, and learns from it.
-func (e *Estimates) better(j *job.Job, live bool) *job.Job {
+// withEstimate returns j with what is known of it, and learns from j.
+func (e *Estimates) withEstimate(j *job.Job, live bool) *job.Job {
 	known, ok := e.restores[j.UID]
 	if !ok {
 		return j
 	}
-	if rates, ok := known.course.Learned(j); ok {
-		e.learned = append(e.learned, rates)
+	if rates, ok := known.forecaster.TakeLearnedRates(j); ok {
+		e.learnedRates = append(e.learnedRates, rates)
 	}
-	k := j.WithTotal(known.total)
+	k := j.WithItemEstimate(known.itemEstimate)
 	if k.Stage == job.StageItems {
-		k = k.WithFraction(known.drawn)
-		known.drawn = max(known.drawn, k.Fraction)
+		k = k.WithFraction(known.shownFraction)
+		known.shownFraction = max(known.shownFraction, k.Fraction)
 	}
-	return known.course.See(k, live)
+	return known.forecaster.ObserveJob(k, live)
 }
 
-func replaced(jobs []*job.Job, better map[types.UID]*job.Job) []*job.Job {
+func replaceJobs(jobs []*job.Job, better map[types.UID]*job.Job) []*job.Job {
 	if len(better) == 0 {
 		return jobs
 	}

@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 var counts = []int{100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 700}
@@ -20,18 +19,18 @@ var counts = []int{100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 7
 func TestNoRateOfADeadServer(t *testing.T) {
 	for name, known := range map[string]bool{"by its rate": false, "by the mix of its kinds": true} {
 		for server, pod := range map[string]velero.ServerPod{
-			"ended":         {Name: "velero-1", LastTermination: "Error"},
-			"crash-looping": {Name: "velero-1", LastTermination: "Error", Waiting: "CrashLoopBackOff"},
+			"ended":         {Name: "velero-1", LastTerminationReason: "Error"},
+			"crash-looping": {Name: "velero-1", LastTerminationReason: "Error", WaitingReason: "CrashLoopBackOff"},
 			"gone":          {},
 		} {
 			var e Estimates
 			if known {
-				e.Set("shop", shopItems, lab, forecast.Limit{})
+				e.Set("shop", shopItems, lab, forecast.ClientLimit{})
 			}
-			j := restore(velerov1.RestorePhaseInProgress, 900, counts...)
+			j := restore(veleroapi.RestorePhaseInProgress, 900, counts...)
 			last := noon.Add(time.Duration(len(counts)-1) * time.Second)
 			snap := snapshotOf(last, j)
-			if a := e.Assess(snap, last.Add(time.Second)); !a.Of(a.Snapshot.Active[0]).ETA.Known {
+			if a := e.AssessSnapshot(snap, last.Add(time.Second)); !a.AssessJob(a.Snapshot.Active[0]).ETA.Known {
 				t.Fatalf("%s: no ETA while it moves", name)
 			}
 			snap.Server.ServerPod = pod
@@ -40,8 +39,8 @@ func TestNoRateOfADeadServer(t *testing.T) {
 				first = 4 * time.Second // it may be a server that is not recognized
 			}
 			for wait := first; wait < 10*time.Minute; wait += time.Second {
-				a := e.Assess(snap, last.Add(wait))
-				judged := a.Of(a.Snapshot.Active[0])
+				a := e.AssessSnapshot(snap, last.Add(wait))
+				judged := a.AssessJob(a.Snapshot.Active[0])
 				if judged.ETA.Known || judged.Rate.Known || strings.Contains(judged.Verdict.Summary(), "left") ||
 					strings.Contains(judged.Verdict.Summary(), "/s") {
 					t.Fatalf(
@@ -64,11 +63,11 @@ func TestNoRateOfADeadServer(t *testing.T) {
 func TestNoETAOfOldNumbers(t *testing.T) {
 	for _, silence := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, time.Minute, 150 * time.Second, time.Hour} {
 		var e Estimates
-		e.Set("shop", shopItems, lab, forecast.Limit{})
-		j := readOnce(velerov1.RestorePhaseInProgress, 900, 300, silence)
+		e.Set("shop", shopItems, lab, forecast.ClientLimit{})
+		j := readOnce(veleroapi.RestorePhaseInProgress, 900, 300, silence)
 		now := noon.Add(silence)
-		a := e.Assess(snapshotOf(now, j), now)
-		judged := a.Of(a.Snapshot.Active[0])
+		a := e.AssessSnapshot(snapshotOf(now, j), now)
+		judged := a.AssessJob(a.Snapshot.Active[0])
 		if moves := silence < 15*time.Second; judged.ETA.Known != moves {
 			t.Errorf("%v after the last write: ETA %q, %s", silence, judged.ETA, judged.State)
 		}
@@ -77,13 +76,13 @@ func TestNoETAOfOldNumbers(t *testing.T) {
 
 // Whatever the verdict is, a job that does not make progress has no speed.
 func TestNoRateWithoutProgress(t *testing.T) {
-	j := restore(velerov1.RestorePhaseInProgress, 900, counts...)
+	j := restore(veleroapi.RestorePhaseInProgress, 900, counts...)
 	last := noon.Add(time.Duration(len(counts)-1) * time.Second)
 	for wait := time.Duration(0); wait < 20*time.Minute; wait += time.Second {
 		snap := snapshotOf(last, j)
 		snap.Server.StartedAt = last.Add(500 * time.Millisecond) // it has forgotten the restore
-		a := new(Estimates).Assess(snap, last.Add(wait))
-		judged := a.Of(a.Snapshot.Active[0])
+		a := new(Estimates).AssessSnapshot(snap, last.Add(wait))
+		judged := a.AssessJob(a.Snapshot.Active[0])
 		if judged.State != diagnosis.Progressing && (judged.ETA.Known || judged.Rate.Known) {
 			t.Fatalf("after %v: %s, rate %q, ETA %q", wait, judged.State, judged.Rate, judged.ETA)
 		}
@@ -95,9 +94,9 @@ func TestNoRateWithoutProgress(t *testing.T) {
 // estimate turns out to be wrong.
 func TestExactTotalStays(t *testing.T) {
 	expected := collector.Estimate{
-		Total:    1019,
-		Selected: 1035,
-		Steps:    []collector.Step{{Resource: "secrets", Items: 1019}},
+		Total:         1019,
+		SelectedCount: 1035,
+		Steps:         []collector.Step{{Resource: "secrets", Items: 1019}},
 	}
 	for name, c := range map[string]struct {
 		totals []int
@@ -109,13 +108,13 @@ func TestExactTotalStays(t *testing.T) {
 		"not even partly": {[]int{90, 90, 80, 80, 80}, []int{90, 90, 80, 80, 80}},
 	} {
 		var e Estimates
-		e.Set("shop", expected, forecast.Rates{}, forecast.Limit{})
+		e.Set("shop", expected, forecast.Rates{}, forecast.ClientLimit{})
 		before := 0.0
 		for i, total := range c.totals {
 			done := 15 * (i + 1) * total / 80
-			j := restore(velerov1.RestorePhaseInProgress, total, done)
-			a := e.Assess(snapshotOf(noon, j), noon)
-			judged := a.Of(a.Snapshot.Active[0])
+			j := restore(veleroapi.RestorePhaseInProgress, total, done)
+			a := e.AssessSnapshot(snapshotOf(noon, j), noon)
+			judged := a.AssessJob(a.Snapshot.Active[0])
 			if judged.Items.Total != c.want[i] {
 				t.Errorf("%s: %d of %d is shown as %+v", name, done, total, judged.Items)
 			}
@@ -124,9 +123,9 @@ func TestExactTotalStays(t *testing.T) {
 			}
 			before = judged.Fraction
 		}
-		ended := restore(velerov1.RestorePhaseCompleted, 1019, 1019)
-		a := e.Assess(snapshotOf(noon, ended), noon)
-		if judged := a.Of(a.Snapshot.Jobs[0]); judged.Items.Estimated || judged.Items.Total != 1019 {
+		ended := restore(veleroapi.RestorePhaseCompleted, 1019, 1019)
+		a := e.AssessSnapshot(snapshotOf(noon, ended), noon)
+		if judged := a.AssessJob(a.Snapshot.Jobs[0]); judged.Items.Estimated || judged.Items.Total != 1019 {
 			t.Errorf("%s: it ended with %+v", name, judged.Items)
 		}
 	}

@@ -1,15 +1,14 @@
 package assess
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -23,32 +22,32 @@ func object(name string, age time.Duration) metav1.ObjectMeta {
 }
 
 // run is a backup of schedule s that began some time ago.
-func run(name string, phase velerov1.BackupPhase, began, took time.Duration) *job.Job {
-	b := &velerov1.Backup{ObjectMeta: object(name, began)}
-	b.Labels = map[string]string{velerov1.ScheduleNameLabel: "s"}
+func run(name string, phase veleroapi.BackupPhase, began, took time.Duration) *job.Job {
+	b := &veleroapi.Backup{ObjectMeta: object(name, began)}
+	b.Labels = map[string]string{veleroapi.ScheduleNameLabel: "s"}
 	b.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: before(began - took)}}
 	b.Spec.StorageLocation = "default"
-	b.Status = velerov1.BackupStatus{Phase: phase, StartTimestamp: before(began)}
+	b.Status = veleroapi.BackupStatus{Phase: phase, StartTimestamp: before(began)}
 	if took > 0 {
 		b.Status.CompletionTimestamp = before(began - took)
 	}
-	if phase == velerov1.BackupPhaseFailed {
+	if phase == veleroapi.BackupPhaseFailed {
 		b.Status.FailureReason = "the server restarted."
 	}
-	return job.Next(nil, job.Input{Backup: b, At: noon})
+	return job.Fold(nil, job.Observation{Backup: b, ObservedAt: noon})
 }
 
 func alive(jobs ...*job.Job) *watch.Snapshot {
 	snap := snapshotOf(noon, jobs...)
-	for _, kind := range []string{watch.Backups, watch.Restores, watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions} {
+	for _, kind := range []string{watch.Backups, watch.Restores, watch.Schedules, watch.StorageLocations, watch.Repositories, watch.DeleteRequests} {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
 	}
-	snap.Locations = []*velerov1.BackupStorageLocation{
+	snap.StorageLocations = []*veleroapi.BackupStorageLocation{
 		{
 			ObjectMeta: object("default", 900*time.Hour),
-			Spec:       velerov1.BackupStorageLocationSpec{Default: true},
-			Status: velerov1.BackupStorageLocationStatus{
-				Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+			Spec:       veleroapi.BackupStorageLocationSpec{Default: true},
+			Status: veleroapi.BackupStorageLocationStatus{
+				Phase:              veleroapi.BackupStorageLocationPhaseAvailable,
 				LastValidationTime: before(time.Minute),
 				LastSyncedTime:     before(time.Minute),
 			},
@@ -60,38 +59,38 @@ func alive(jobs ...*job.Job) *watch.Snapshot {
 func said(notes []Note) string {
 	var texts []string
 	for _, n := range notes {
-		texts = append(texts, []string{"", "~ ", "! "}[n.Mood]+n.Text)
+		texts = append(texts, []string{"", "~ ", "! "}[n.Tone]+n.Text)
 	}
 	return strings.Join(texts, "\n")
 }
 
 func TestSchedules(t *testing.T) {
 	yes := true
-	completed, partly, failed, progress := velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseInProgress
+	completed, partly, failed, progress := veleroapi.BackupPhaseCompleted, veleroapi.BackupPhasePartiallyFailed, veleroapi.BackupPhaseFailed, veleroapi.BackupPhaseInProgress
 	for name, c := range map[string]struct {
 		runs   []*job.Job // newest first
 		last   time.Duration
-		change func(*velerov1.Schedule, *watch.Snapshot)
+		change func(*veleroapi.Schedule, *watch.Snapshot)
 		state  string
 		next   time.Duration // from noon, 0 for none
 		want   []string      // in the notes; none wants no note at all
 	}{
 		"calm":              {runs: []*job.Job{run("a", completed, 50*time.Minute, time.Minute)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute},
-		"due, a minute ago": {last: 61 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Schedule = "59 * * * *" }, state: ScheduleDue, next: -time.Minute},
+		"due, a minute ago": {last: 61 * time.Minute, change: func(s *veleroapi.Schedule, _ *watch.Snapshot) { s.Spec.Schedule = "59 * * * *" }, state: ScheduleDue, next: -time.Minute},
 		"late":              {last: 3 * time.Hour, state: ScheduleLate, next: -165 * time.Minute, want: []string{"! A run was due 2h45m ago, and Velero has made no backup: veltui sees no reason"}},
-		"late, stale data": {last: 3 * time.Hour, change: func(_ *velerov1.Schedule, s *watch.Snapshot) {
+		"late, stale data": {last: 3 * time.Hour, change: func(_ *veleroapi.Schedule, s *watch.Snapshot) {
 			s.Health = watch.Health{State: watch.Stale, Since: noon}
 		}, state: ScheduleDue, next: -165 * time.Minute},
-		"late, no server":   {last: 3 * time.Hour, change: func(_ *velerov1.Schedule, s *watch.Snapshot) { s.Server.Running = false }, state: ScheduleLate, next: -165 * time.Minute, want: []string{"! ", "no Velero server runs"}},
+		"late, no server":   {last: 3 * time.Hour, change: func(_ *veleroapi.Schedule, s *watch.Snapshot) { s.Server.Running = false }, state: ScheduleLate, next: -165 * time.Minute, want: []string{"! ", "no Velero server runs"}},
 		"late, its own run": {runs: []*job.Job{run("long", progress, 3*time.Hour, 0)}, last: 3 * time.Hour, state: ScheduleLate, next: -165 * time.Minute, want: []string{"its backup long is still InProgress"}},
-		"paused":            {last: 30 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused = true }, state: SchedulePaused, want: []string{"~ Paused: Velero makes no backups."}},
-		"paused, due":       {last: 3 * time.Hour, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused = true }, state: SchedulePaused, want: []string{"makes a backup at once"}},
-		"paused, skips":     {last: 3 * time.Hour, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused, s.Spec.SkipImmediately = true, &yes }, state: SchedulePaused, want: []string{"skips the missed run"}},
-		"skips":             {last: 30 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.SkipImmediately = &yes }, state: "Enabled", next: 15 * time.Minute, want: []string{"~ skipImmediately is set"}},
-		"invalid": {change: func(s *velerov1.Schedule, _ *watch.Snapshot) {
-			s.Spec.Schedule, s.Status.Phase, s.Status.ValidationErrors = "x", velerov1.SchedulePhaseFailedValidation, []string{"invalid schedule: x."}
+		"paused":            {last: 30 * time.Minute, change: func(s *veleroapi.Schedule, _ *watch.Snapshot) { s.Spec.Paused = true }, state: SchedulePaused, want: []string{"~ Paused: Velero makes no backups."}},
+		"paused, due":       {last: 3 * time.Hour, change: func(s *veleroapi.Schedule, _ *watch.Snapshot) { s.Spec.Paused = true }, state: SchedulePaused, want: []string{"makes a backup at once"}},
+		"paused, skips":     {last: 3 * time.Hour, change: func(s *veleroapi.Schedule, _ *watch.Snapshot) { s.Spec.Paused, s.Spec.SkipImmediately = true, &yes }, state: SchedulePaused, want: []string{"skips the missed run"}},
+		"skips":             {last: 30 * time.Minute, change: func(s *veleroapi.Schedule, _ *watch.Snapshot) { s.Spec.SkipImmediately = &yes }, state: "Enabled", next: 15 * time.Minute, want: []string{"~ skipImmediately is set"}},
+		"invalid": {change: func(s *veleroapi.Schedule, _ *watch.Snapshot) {
+			s.Spec.Schedule, s.Status.Phase, s.Status.ValidationErrors = "x", veleroapi.SchedulePhaseFailedValidation, []string{"invalid schedule: x."}
 		}, state: ScheduleNotValid, want: []string{"! Velero rejected this schedule: no backups are made: invalid schedule: x."}},
-		"cannot be read here": {change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Schedule = "CRON_TZ=Moon/Sea 0 2 * * *" }, state: "Enabled", want: []string{"~ Next run unknown"}},
+		"cannot be read here": {change: func(s *veleroapi.Schedule, _ *watch.Snapshot) { s.Spec.Schedule = "CRON_TZ=Moon/Sea 0 2 * * *" }, state: "Enabled", want: []string{"~ Next run unknown"}},
 		"one partly": {runs: []*job.Job{run("b", partly, 50*time.Minute, time.Minute), run("a", completed, 110*time.Minute, time.Minute)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute,
 			want: []string{"~ The last run is PartiallyFailed", "~ The last Completed backup is 1h49m old: a."}},
 		"three bad": {runs: []*job.Job{run("d", failed, 50*time.Minute, time.Minute), run("c", failed, 110*time.Minute, time.Minute), run("b", partly, 170*time.Minute, time.Minute), run("a", completed, 230*time.Minute, time.Minute)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute,
@@ -99,20 +98,20 @@ func TestSchedules(t *testing.T) {
 		"all bad":                  {runs: []*job.Job{run("b", failed, 50*time.Minute, time.Minute)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute, want: []string{"! The last run is Failed: the server restarted.", "! No backup of it is Completed."}},
 		"a run is under way":       {runs: []*job.Job{run("b", progress, 5*time.Minute, 0), run("a", completed, 110*time.Minute, time.Minute)}, last: 5 * time.Minute, state: "Enabled", next: 15 * time.Minute},
 		"longer than the interval": {runs: []*job.Job{run("a", completed, 170*time.Minute, 2*time.Hour)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute, want: []string{"~ The last run took 2h, which is more than the 1h between two runs"}},
-		"location unavailable": {last: 30 * time.Minute, change: func(_ *velerov1.Schedule, s *watch.Snapshot) {
-			s.Locations[0].Status.Phase = velerov1.BackupStorageLocationPhaseUnavailable
+		"location unavailable": {last: 30 * time.Minute, change: func(_ *veleroapi.Schedule, s *watch.Snapshot) {
+			s.StorageLocations[0].Status.Phase = veleroapi.BackupStorageLocationPhaseUnavailable
 		}, state: "Enabled", next: 15 * time.Minute, want: []string{"! The next backup will fail: its storage location default is Unavailable."}},
-		"no such location": {last: 30 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Template.StorageLocation = "gone" }, state: "Enabled", next: 15 * time.Minute, want: []string{"! The next backup will fail: there is no storage location gone."}},
-		"locations not seen": {last: 30 * time.Minute, change: func(s *velerov1.Schedule, snap *watch.Snapshot) {
-			s.Spec.Template.StorageLocation, snap.Locations, snap.Sources[3].State = "gone", nil, watch.SourceForbidden
+		"no such location": {last: 30 * time.Minute, change: func(s *veleroapi.Schedule, _ *watch.Snapshot) { s.Spec.Template.StorageLocation = "gone" }, state: "Enabled", next: 15 * time.Minute, want: []string{"! The next backup will fail: there is no storage location gone."}},
+		"locations not seen": {last: 30 * time.Minute, change: func(s *veleroapi.Schedule, snap *watch.Snapshot) {
+			s.Spec.Template.StorageLocation, snap.StorageLocations, snap.Sources[3].State = "gone", nil, watch.SourceForbidden
 		}, state: "Enabled", next: 15 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := alive(c.runs...)
-			s := &velerov1.Schedule{
+			s := &veleroapi.Schedule{
 				ObjectMeta: object("s", 30*time.Minute),
-				Spec:       velerov1.ScheduleSpec{Schedule: "15 * * * *"},
-				Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+				Spec:       veleroapi.ScheduleSpec{Schedule: "15 * * * *"},
+				Status:     veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled},
 			}
 			if c.last > 0 {
 				s.Status.LastBackup = before(c.last)
@@ -120,16 +119,16 @@ func TestSchedules(t *testing.T) {
 			if c.change != nil {
 				c.change(s, snap)
 			}
-			snap.Schedules = []*velerov1.Schedule{s}
+			snap.Schedules = []*veleroapi.Schedule{s}
 			var e Estimates
 			at := noon.Add(time.Second)
-			got := e.Assess(snap, at).Schedules()[0]
+			got := e.AssessSnapshot(snap, at).JudgeSchedules()[0]
 			notes := said(got.Notes)
 			if got.State != c.state {
 				t.Errorf("state %s, want %s: %s", got.State, c.state, notes)
 			}
-			if next := noon.Add(c.next); c.next != 0 && !got.Next.Equal(next) || c.next == 0 && !got.Next.IsZero() {
-				t.Errorf("next run %s, want %s", got.Next, next)
+			if next := noon.Add(c.next); c.next != 0 && !got.NextRun.Equal(next) || c.next == 0 && !got.NextRun.IsZero() {
+				t.Errorf("next run %s, want %s", got.NextRun, next)
 			}
 			for _, want := range c.want {
 				if !strings.Contains(notes, want) {
@@ -147,85 +146,85 @@ func TestSchedules(t *testing.T) {
 // Backups that Velero read from the object store were created in any order: what counts is when they began.
 func TestRunsAreInTheOrderOfTheirBeginning(t *testing.T) {
 	snap := alive(
-		run("a", velerov1.BackupPhaseCompleted, 50*time.Hour, time.Minute),
-		run("b", velerov1.BackupPhaseFailed, time.Hour, time.Minute),
+		run("a", veleroapi.BackupPhaseCompleted, 50*time.Hour, time.Minute),
+		run("b", veleroapi.BackupPhaseFailed, time.Hour, time.Minute),
 	)
-	snap.Schedules = []*velerov1.Schedule{plan("s")}
-	if last := new(Estimates).Assess(snap, noon).Schedules()[0].Last(); last.Name != "b" {
+	snap.Schedules = []*veleroapi.Schedule{plan("s")}
+	if last := new(Estimates).AssessSnapshot(snap, noon).JudgeSchedules()[0].LastEnded(); last.Name != "b" {
 		t.Errorf("the last run is %s", last.Name)
 	}
 }
 
 func TestScheduleZone(t *testing.T) {
 	snap := alive()
-	snap.Schedules = []*velerov1.Schedule{
+	snap.Schedules = []*veleroapi.Schedule{
 		{
 			ObjectMeta: object("s", time.Hour),
-			Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
-			Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+			Spec:       veleroapi.ScheduleSpec{Schedule: "0 2 * * *"},
+			Status:     veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled},
 		},
 	}
 	snap.Server.TimeZone = "Asia/Tokyo"
 	var e Estimates
-	if got := e.Assess(snap, noon).Schedules()[0]; got.Zone != "Asia/Tokyo" ||
-		!got.Next.Equal(time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)) {
-		t.Errorf("in %s at %s", got.Zone, got.Next.UTC())
+	if got := e.AssessSnapshot(snap, noon).JudgeSchedules()[0]; got.TimeZone != "Asia/Tokyo" ||
+		!got.NextRun.Equal(time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)) {
+		t.Errorf("in %s at %s", got.TimeZone, got.NextRun.UTC())
 	}
 	snap.Server.TimeZone = "Moon/Sea"
-	if got := e.Assess(snap, noon).Schedules()[0]; got.Zone != "UTC" ||
-		!got.Next.Equal(time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)) {
-		t.Errorf("in %s at %s", got.Zone, got.Next.UTC())
+	if got := e.AssessSnapshot(snap, noon).JudgeSchedules()[0]; got.TimeZone != "UTC" ||
+		!got.NextRun.Equal(time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)) {
+		t.Errorf("in %s at %s", got.TimeZone, got.NextRun.UTC())
 	}
 }
 
 func TestStorage(t *testing.T) {
 	old, young := run(
 		"old",
-		velerov1.BackupPhaseCompleted,
+		veleroapi.BackupPhaseCompleted,
 		90*time.Hour,
 		time.Minute,
 	), run(
 		"young",
-		velerov1.BackupPhaseFailed,
+		veleroapi.BackupPhaseFailed,
 		time.Hour,
 		time.Minute,
 	)
 	snap := alive(young, old)
 	off := metav1.Duration{}
-	nas := &velerov1.BackupStorageLocation{
+	nas := &veleroapi.BackupStorageLocation{
 		ObjectMeta: object("nas", 900*time.Hour),
-		Spec: velerov1.BackupStorageLocationSpec{
-			AccessMode:          velerov1.BackupStorageLocationAccessModeReadOnly,
+		Spec: veleroapi.BackupStorageLocationSpec{
+			AccessMode:          veleroapi.BackupStorageLocationAccessModeReadOnly,
 			ValidationFrequency: &off,
 		},
-		Status: velerov1.BackupStorageLocationStatus{
-			Phase:          velerov1.BackupStorageLocationPhaseUnavailable,
+		Status: veleroapi.BackupStorageLocationStatus{
+			Phase:          veleroapi.BackupStorageLocationPhaseUnavailable,
 			Message:        "connection refused",
 			LastSyncedTime: before(3 * time.Hour),
 		},
 	}
-	fresh := &velerov1.BackupStorageLocation{ObjectMeta: object("fresh", time.Second)}
-	snap.Locations = append(snap.Locations, nas, fresh)
-	maintained := func(name, location string, phase velerov1.BackupRepositoryPhase, last time.Duration, results ...velerov1.BackupRepositoryMaintenanceResult) *velerov1.BackupRepository {
-		r := &velerov1.BackupRepository{
+	fresh := &veleroapi.BackupStorageLocation{ObjectMeta: object("fresh", time.Second)}
+	snap.StorageLocations = append(snap.StorageLocations, nas, fresh)
+	maintained := func(name, location string, phase veleroapi.BackupRepositoryPhase, last time.Duration, results ...veleroapi.BackupRepositoryMaintenanceResult) *veleroapi.BackupRepository {
+		r := &veleroapi.BackupRepository{
 			ObjectMeta: object(name, 900*time.Hour),
-			Spec: velerov1.BackupRepositorySpec{
+			Spec: veleroapi.BackupRepositorySpec{
 				VolumeNamespace:       name,
 				BackupStorageLocation: location,
 				MaintenanceFrequency:  metav1.Duration{Duration: time.Hour},
 			},
-			Status: velerov1.BackupRepositoryStatus{Phase: phase, LastMaintenanceTime: before(last)},
+			Status: veleroapi.BackupRepositoryStatus{Phase: phase, LastMaintenanceTime: before(last)},
 		}
 		for _, result := range results {
 			r.Status.RecentMaintenance = append(
 				r.Status.RecentMaintenance,
-				velerov1.BackupRepositoryMaintenanceStatus{Result: result, Message: "out of memory"},
+				veleroapi.BackupRepositoryMaintenanceStatus{Result: result, Message: "out of memory"},
 			)
 		}
 		return r
 	}
-	const ready, good, bad = velerov1.BackupRepositoryPhaseReady, velerov1.BackupRepositoryMaintenanceSucceeded, velerov1.BackupRepositoryMaintenanceFailed
-	snap.Repositories = []*velerov1.BackupRepository{
+	const ready, good, bad = veleroapi.BackupRepositoryPhaseReady, veleroapi.BackupRepositoryMaintenanceSucceeded, veleroapi.BackupRepositoryMaintenanceFailed
+	snap.Repositories = []*veleroapi.BackupRepository{
 		maintained(
 			"bad",
 			"default",
@@ -245,10 +244,10 @@ func TestStorage(t *testing.T) {
 		),
 		maintained("late", "default", ready, 90*time.Hour, good),
 		maintained("new", "default", "", time.Hour),
-		maintained("off", "default", velerov1.BackupRepositoryPhaseNotReady, time.Hour),
+		maintained("off", "default", veleroapi.BackupRepositoryPhaseNotReady, time.Hour),
 	}
 	var e Estimates
-	a := e.Assess(snap, noon)
+	a := e.AssessSnapshot(snap, noon)
 	for i, want := range []struct {
 		name, says string
 		backups    int
@@ -257,7 +256,7 @@ func TestStorage(t *testing.T) {
 		{"fresh", "~ Not checked yet.", 0},
 		{"nas", "! Unavailable: connection refused. Velero makes no backup to it and deletes none from it.\n~ ReadOnly: Velero makes no backup to it, deletes none from it and maintains no repository in it. Restores work.\n~ Velero does not check whether it can be reached: validationFrequency is 0.\n~ Velero last looked for backups of others in it 3h ago; usually it does so every 1m.", 0},
 	} {
-		if got := a.Locations()[i]; got.Name != want.name || said(got.Notes) != want.says ||
+		if got := a.JudgeLocations()[i]; got.Name != want.name || said(got.Notes) != want.says ||
 			got.Backups != want.backups {
 			t.Errorf(
 				"location %s holds %d and says:\n%s\nwant %s, %d:\n%s",
@@ -270,62 +269,62 @@ func TestStorage(t *testing.T) {
 			)
 		}
 	}
-	if l := a.Locations()[0]; l.Newest != young && l.Newest.Name != "young" || l.Oldest.Name != "old" || l.Bad != 1 ||
+	if l := a.JudgeLocations()[0]; l.NewestBackup != young && l.NewestBackup.Name != "young" || l.OldestBackup.Name != "old" || l.NotCompletedBackups != 1 ||
 		l.Repositories != 5 {
-		t.Errorf("newest %v, oldest %v, %d bad, %d repositories", l.Newest, l.Oldest, l.Bad, l.Repositories)
+		t.Errorf("newest %v, oldest %v, %d bad, %d repositories", l.NewestBackup, l.OldestBackup, l.NotCompletedBackups, l.Repositories)
 	}
 	for i, want := range []string{
 		"! The last 2 maintenances failed: out of memory. Without maintenance what was deleted stays in the object store.", "", "",
 		"~ Maintenance is 3d overdue.", "~ Velero is about to create or connect it.",
 		"! It is NotReady: Velero gives no reason. No volume data of namespace off can be saved to it or restored from it.",
 	} {
-		if got := a.Repositories()[i]; said(got.Notes) != want {
+		if got := a.JudgeRepositories()[i]; said(got.Notes) != want {
 			t.Errorf("repository %s says:\n%s\nwant:\n%s", got.Name, said(got.Notes), want)
 		}
 	}
 }
 
 func TestDeletions(t *testing.T) {
-	const inProgress, processed, new = velerov1.DeleteBackupRequestPhaseInProgress, velerov1.DeleteBackupRequestPhaseProcessed, velerov1.DeleteBackupRequestPhaseNew
-	request := func(name, backup string, age time.Duration, phase velerov1.DeleteBackupRequestPhase, errors ...string) *velerov1.DeleteBackupRequest {
-		d := &velerov1.DeleteBackupRequest{
+	const inProgress, processed, new = veleroapi.DeleteBackupRequestPhaseInProgress, veleroapi.DeleteBackupRequestPhaseProcessed, veleroapi.DeleteBackupRequestPhaseNew
+	request := func(name, backup string, age time.Duration, phase veleroapi.DeleteBackupRequestPhase, errors ...string) *veleroapi.DeleteBackupRequest {
+		d := &veleroapi.DeleteBackupRequest{
 			ObjectMeta: object(name, age),
-			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: backup},
-			Status:     velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors},
+			Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: backup},
+			Status:     veleroapi.DeleteBackupRequestStatus{Phase: phase, Errors: errors},
 		}
 		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: before(age)}}
 		return d
 	}
-	expired := run("expired", velerov1.BackupPhaseCompleted, 900*time.Hour, time.Minute)
-	expired.Object.(*velerov1.Backup).Status.Expiration = before(time.Hour)
+	expired := run("expired", veleroapi.BackupPhaseCompleted, 900*time.Hour, time.Minute)
+	expired.Object.(*veleroapi.Backup).Status.Expiration = before(time.Hour)
 	jobs := []*job.Job{
-		run("a", velerov1.BackupPhaseCompleted, 90*time.Hour, time.Minute),
-		run("going", velerov1.BackupPhaseDeleting, 90*time.Hour, 90*time.Hour-time.Minute),
+		run("a", veleroapi.BackupPhaseCompleted, 90*time.Hour, time.Minute),
+		run("going", veleroapi.BackupPhaseDeleting, 90*time.Hour, 90*time.Hour-time.Minute),
 		expired,
 	}
 	for name, c := range map[string]struct {
-		requests []*velerov1.DeleteBackupRequest // the first one counts
+		requests []*veleroapi.DeleteBackupRequest // the first one counts
 		change   func(*watch.Snapshot)
 		want     string
 	}{
-		"failed":          {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, processed, "no such bucket.", "x")}, nil, "! The backup is not deleted: no such bucket.\n~ Velero does not try this request again. Fix the cause, then delete it again: velero backup delete a."},
-		"failed, expired": {[]*velerov1.DeleteBackupRequest{request("d", "expired", time.Hour, processed, "x")}, nil, "! The backup is not deleted: x.\n~ Velero does not try this request again. Fix the cause, then delete it again: velero backup delete expired. The backup has expired, so Velero's garbage collector makes a new request every hour."},
-		"failed, gone":    {[]*velerov1.DeleteBackupRequest{request("d", "nobody", time.Hour, processed, "backup not found")}, nil, "~ It ended with 1 error, but backup nobody no longer exists."},
-		"done":            {[]*velerov1.DeleteBackupRequest{request("d", "nobody", time.Hour, processed)}, nil, "The backup is deleted."},
-		"under way":       {[]*velerov1.DeleteBackupRequest{request("d", "going", time.Minute, inProgress)}, nil, "Velero has been deleting the backup for 1m: the backup is still there."},
-		"cut off":         {[]*velerov1.DeleteBackupRequest{request("d", "nobody", 2*time.Hour, inProgress)}, nil, "! The Velero server restarted 1h ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: velero backup delete nobody."},
-		"just made":       {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Minute, new)}, nil, "Not started yet."},
-		"behind another":  {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, ""), request("e", "going", time.Minute, inProgress)}, nil, "~ Waiting for the deletion of going: Velero deletes one backup at a time."},
-		"not begun":       {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, new), request("e", "going", 2*time.Hour, inProgress)}, nil, "! Velero has not begun with it for 1h."},
-		"no server":       {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, new)}, func(s *watch.Snapshot) { s.Server.Running = false }, "! No Velero server runs, so nothing is deleted."},
+		"failed":          {[]*veleroapi.DeleteBackupRequest{request("d", "a", time.Hour, processed, "no such bucket.", "x")}, nil, "! The backup is not deleted: no such bucket.\n~ Velero does not try this request again. Fix the cause, then delete it again: velero backup delete a."},
+		"failed, expired": {[]*veleroapi.DeleteBackupRequest{request("d", "expired", time.Hour, processed, "x")}, nil, "! The backup is not deleted: x.\n~ Velero does not try this request again. Fix the cause, then delete it again: velero backup delete expired. The backup has expired, so Velero's garbage collector makes a new request every hour."},
+		"failed, gone":    {[]*veleroapi.DeleteBackupRequest{request("d", "nobody", time.Hour, processed, "backup not found")}, nil, "~ It ended with 1 error, but backup nobody no longer exists."},
+		"done":            {[]*veleroapi.DeleteBackupRequest{request("d", "nobody", time.Hour, processed)}, nil, "The backup is deleted."},
+		"under way":       {[]*veleroapi.DeleteBackupRequest{request("d", "going", time.Minute, inProgress)}, nil, "Velero has been deleting the backup for 1m: the backup is still there."},
+		"cut off":         {[]*veleroapi.DeleteBackupRequest{request("d", "nobody", 2*time.Hour, inProgress)}, nil, "! The Velero server restarted 1h ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: velero backup delete nobody."},
+		"just made":       {[]*veleroapi.DeleteBackupRequest{request("d", "a", time.Minute, new)}, nil, "Not started yet."},
+		"behind another":  {[]*veleroapi.DeleteBackupRequest{request("d", "a", time.Hour, ""), request("e", "going", time.Minute, inProgress)}, nil, "~ Waiting for the deletion of going: Velero deletes one backup at a time."},
+		"not begun":       {[]*veleroapi.DeleteBackupRequest{request("d", "a", time.Hour, new), request("e", "going", 2*time.Hour, inProgress)}, nil, "! Velero has not begun with it for 1h."},
+		"no server":       {[]*veleroapi.DeleteBackupRequest{request("d", "a", time.Hour, new)}, func(s *watch.Snapshot) { s.Server.Running = false }, "! No Velero server runs, so nothing is deleted."},
 	} {
 		snap := alive(jobs...)
-		snap.Deletions = c.requests
+		snap.DeleteRequests = c.requests
 		if c.change != nil {
 			c.change(snap)
 		}
 		var e Estimates
-		for _, got := range e.Assess(snap, noon).Deletions() {
+		for _, got := range e.AssessSnapshot(snap, noon).JudgeDeletions() {
 			if got.Name == "d" && said(got.Notes) != c.want {
 				t.Errorf("%s:\n%s\nwant:\n%s", name, said(got.Notes), c.want)
 			}
@@ -336,19 +335,19 @@ func TestDeletions(t *testing.T) {
 // How old a schedule's last Completed backup may be is the user's own limit.
 func TestBackupAge(t *testing.T) {
 	run := func(age time.Duration) *job.Job {
-		b := &velerov1.Backup{
+		b := &veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{
 				Name:              "b",
 				UID:               "b",
-				Labels:            map[string]string{velerov1.ScheduleNameLabel: "s"},
+				Labels:            map[string]string{veleroapi.ScheduleNameLabel: "s"},
 				CreationTimestamp: metav1.NewTime(noon.Add(-age)),
 			},
 		}
-		b.Status = velerov1.BackupStatus{
-			Phase:               velerov1.BackupPhaseCompleted,
+		b.Status = veleroapi.BackupStatus{
+			Phase:               veleroapi.BackupPhaseCompleted,
 			CompletionTimestamp: &metav1.Time{Time: noon.Add(-age)},
 		}
-		return job.Next(nil, job.Input{Backup: b, At: noon})
+		return job.Fold(nil, job.Observation{Backup: b, ObservedAt: noon})
 	}
 	for name, c := range map[string]struct {
 		limit  time.Duration
@@ -372,20 +371,20 @@ func TestBackupAge(t *testing.T) {
 		"all left out":          {26 * time.Hour, nil, watch.SourceLive, false, "No backup of it that ended in the last 30d is Completed; veltui leaves out older ones (--ended-within). You allow 26h (thresholds.backup-age).", 12, 720 * time.Hour},
 		"left out too early":    {26 * time.Hour, nil, watch.SourceLive, false, "", 12, 20 * time.Hour},
 	} {
-		s := &velerov1.Schedule{
+		s := &veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Name: "s", CreationTimestamp: metav1.NewTime(noon.Add(-100 * time.Hour))},
-			Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *", Paused: c.paused},
-			Status: velerov1.ScheduleStatus{
-				Phase:      velerov1.SchedulePhaseEnabled,
+			Spec:       veleroapi.ScheduleSpec{Schedule: "0 2 * * *", Paused: c.paused},
+			Status: veleroapi.ScheduleStatus{
+				Phase:      veleroapi.SchedulePhaseEnabled,
 				LastBackup: &metav1.Time{Time: noon.Add(-10 * time.Hour)},
 			},
 		}
 		e := Estimates{BackupAge: c.limit}
-		got := e.Assess(&watch.Snapshot{Health: watch.Health{State: watch.Live}, Schedules: []*velerov1.Schedule{s}, Jobs: c.jobs, Sources: []watch.Source{{Resource: watch.Backups, State: c.state}},
-			LeftBackups: c.left, LeftOf: map[string]int{"s": c.left}, EndedWithin: c.within}, noon).Schedules()[0]
+		got := e.AssessSnapshot(&watch.Snapshot{Health: watch.Health{State: watch.Live}, Schedules: []*veleroapi.Schedule{s}, Jobs: c.jobs, Sources: []watch.Source{{Resource: watch.Backups, State: c.state}},
+			AgedOutBackups: c.left, AgedOutBySchedule: map[string]int{"s": c.left}, EndedWithin: c.within}, noon).JudgeSchedules()[0]
 		alarm := ""
 		for _, n := range got.Notes {
-			if n.Mood == Alarming {
+			if n.Tone == Alarming {
 				alarm += n.Text
 			}
 		}

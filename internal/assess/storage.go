@@ -7,36 +7,35 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 type Location struct {
-	*velerov1.BackupStorageLocation
-	// Backups counts those in it, and Left those of them that ended too long ago to be kept. Of the
-	// others, Bad ended and are not Completed, and Oldest and Newest are nil if there are none.
-	Backups, Left, Bad int
-	Oldest, Newest     *job.Job
-	Repositories       int
-	Notes              []Note
+	*veleroapi.BackupStorageLocation
+	// Backups counts the location's backups, and AgedOutBackups those of them that ended too long ago to be kept. Of the
+	// others, NotCompletedBackups ended otherwise than Completed, and Oldest and Newest are nil if there are none.
+	Backups, AgedOutBackups, NotCompletedBackups int
+	OldestBackup, NewestBackup                   *job.Job
+	Repositories                                 int
+	Notes                                        []Note
 }
 
-// SnapshotLocation is a VolumeSnapshotLocation, which Velero does not check. Backups counts those that name it.
+// SnapshotLocation is a VolumeSnapshotLocation, which Velero does not check. Backups counts the backups that name it.
 type SnapshotLocation struct {
-	*velerov1.VolumeSnapshotLocation
+	*veleroapi.VolumeSnapshotLocation
 	Backups int
 }
 
-// SnapshotLocations are all volume snapshot locations, by name.
+// SnapshotLocations returns all volume snapshot locations, by name.
 func (a *Assessment) SnapshotLocations() []SnapshotLocation {
 	if len(a.Snapshot.SnapshotLocations) == 0 {
-		return nil // the dashboard does not ask for them, and has tens of thousands of backups
+		return nil // the dashboard does not read them, and has tens of thousands of backups
 	}
 	named := map[string]int{}
-	for _, b := range a.Backups() {
+	for _, b := range a.SortedBackups() {
 		for _, name := range b.Spec.VolumeSnapshotLocations {
 			named[name]++
 		}
@@ -49,24 +48,24 @@ func (a *Assessment) SnapshotLocations() []SnapshotLocation {
 }
 
 type Repository struct {
-	*velerov1.BackupRepository
-	// Due is when its next maintenance is due, zero if that is not known.
-	Due   time.Time
-	Notes []Note
+	*veleroapi.BackupRepository
+	// MaintenanceDue is when its next maintenance is due, zero if unknown.
+	MaintenanceDue time.Time
+	Notes          []Note
 
 	finding Finding
 }
 
-// State is the phase, and says so where there is none yet.
+// State returns the phase, or says that there is none yet.
 func (l Location) State() string { return cmp.Or(string(l.Status.Phase), "not checked") }
 
-// Mode is the access mode, Velero's default where it is not set.
+// Mode returns the access mode, Velero's default if it is not set.
 func (l Location) Mode() string {
-	return cmp.Or(string(l.Spec.AccessMode), string(velerov1.BackupStorageLocationAccessModeReadWrite))
+	return cmp.Or(string(l.Spec.AccessMode), string(veleroapi.BackupStorageLocationAccessModeReadWrite))
 }
 
-// Bucket names provider, bucket and prefix.
-func (l Location) Bucket() string {
+// BucketPath returns provider, bucket and prefix.
+func (l Location) BucketPath() string {
 	if l.Spec.ObjectStorage == nil {
 		return ""
 	}
@@ -76,29 +75,29 @@ func (l Location) Bucket() string {
 func (r Repository) State() string { return cmp.Or(string(r.Status.Phase), velero.PhaseNew) }
 
 func (r Repository) Type() string {
-	return cmp.Or(r.Spec.RepositoryType, velerov1.BackupRepositoryTypeRestic) // before 1.10 there was no other
+	return cmp.Or(r.Spec.RepositoryType, veleroapi.BackupRepositoryTypeRestic) // before 1.10 there was no other
 }
 
 const (
-	// storeCheck is how often Velero validates and syncs a location, unless the location or
+	// storeCheckPeriod is how often Velero validates and syncs a location, unless the location or
 	// the server's flags say otherwise (pkg/cmd/server/config/config.go
 	// defaultStoreValidationFrequency, defaultBackupSyncPeriod; 1.16 to 1.18.3).
-	storeCheck = time.Minute
-	// uncheckedAfter is after how many of these a location is unchecked.
-	uncheckedAfter = 10
+	storeCheckPeriod = time.Minute
+	// maxMissedChecks is the number of these periods after which a location counts as unchecked.
+	maxMissedChecks = 10
 	// maintenanceSlack is how late maintenance may be: one repository after the other, every five minutes
 	// (pkg/controller/backup_repository_controller.go repoSyncPeriod).
 	maintenanceSlack = 6 * time.Hour
 )
 
-// Locations are all storage locations, by name.
-func (a *Assessment) Locations() []Location {
-	found := make([]Location, len(a.Snapshot.Locations))
+// JudgeLocations returns all storage locations, by name.
+func (a *Assessment) JudgeLocations() []Location {
+	found := make([]Location, len(a.Snapshot.StorageLocations))
 	byName := make(map[string]*Location, len(found))
-	byNames := func(a, b *velerov1.BackupStorageLocation) int { return strings.Compare(a.Name, b.Name) }
-	for i, l := range slices.SortedFunc(slices.Values(a.Snapshot.Locations), byNames) {
-		left := a.Snapshot.LeftIn[l.Name]
-		found[i] = Location{BackupStorageLocation: l, Left: left, Backups: left}
+	byNames := func(a, b *veleroapi.BackupStorageLocation) int { return strings.Compare(a.Name, b.Name) }
+	for i, l := range slices.SortedFunc(slices.Values(a.Snapshot.StorageLocations), byNames) {
+		left := a.Snapshot.AgedOutByLocation[l.Name]
+		found[i] = Location{BackupStorageLocation: l, AgedOutBackups: left, Backups: left}
 		byName[l.Name] = &found[i]
 	}
 	for _, j := range a.Snapshot.Jobs {
@@ -107,14 +106,14 @@ func (a *Assessment) Locations() []Location {
 			continue
 		}
 		l.Backups++
-		if j.Terminal() && j.Phase != velero.PhaseCompleted {
-			l.Bad++
+		if j.IsTerminal() && j.Phase != velero.PhaseCompleted {
+			l.NotCompletedBackups++
 		}
-		if l.Newest == nil || j.Began().After(l.Newest.Began()) {
-			l.Newest = j
+		if l.NewestBackup == nil || j.BeganAt().After(l.NewestBackup.BeganAt()) {
+			l.NewestBackup = j
 		}
-		if l.Oldest == nil || j.Began().Before(l.Oldest.Began()) {
-			l.Oldest = j
+		if l.OldestBackup == nil || j.BeganAt().Before(l.OldestBackup.BeganAt()) {
+			l.OldestBackup = j
 		}
 	}
 	for _, r := range a.Snapshot.Repositories {
@@ -129,9 +128,9 @@ func (a *Assessment) Locations() []Location {
 }
 
 func (a *Assessment) judgeLocation(l *Location) {
-	say := noteTo(&l.Notes)
+	say := noteAdder(&l.Notes)
 	switch why := strings.TrimSuffix(l.Status.Message, "."); {
-	case l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable:
+	case l.Status.Phase == veleroapi.BackupStorageLocationPhaseAvailable:
 	case l.Status.LastValidationTime == nil && why == "":
 		say(Unusual, "Not checked yet.")
 	default:
@@ -142,7 +141,7 @@ func (a *Assessment) judgeLocation(l *Location) {
 			cmp.Or(why, "Velero gives no reason"),
 		)
 	}
-	if l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly {
+	if l.Spec.AccessMode == veleroapi.BackupStorageLocationAccessModeReadOnly {
 		say(
 			Unusual,
 			"ReadOnly: Velero makes no backup to it, deletes none from it and maintains no repository in it. Restores work.",
@@ -156,20 +155,20 @@ func (a *Assessment) judgeLocation(l *Location) {
 		{
 			"checked it",
 			"Velero does not check whether it can be reached: validationFrequency is 0.",
-			periodOf(l.Spec.ValidationFrequency),
-			job.TimeOf(l.Status.LastValidationTime),
+			periodOrDefault(l.Spec.ValidationFrequency),
+			job.TimeOrZero(l.Status.LastValidationTime),
 		},
 		{
 			"looked for backups of others in it",
 			"Velero does not look for backups of others in it: backupSyncPeriod is 0.",
-			periodOf(l.Spec.BackupSyncPeriod),
-			job.TimeOf(l.Status.LastSyncedTime),
+			periodOrDefault(l.Spec.BackupSyncPeriod),
+			job.TimeOrZero(l.Status.LastSyncedTime),
 		},
 	} {
-		switch since := a.Environment.Now.Sub(c.last); {
+		switch since := a.World.Now.Sub(c.last); {
 		case c.every == 0:
 			say(Unusual, "%s", c.off)
-		case c.last.IsZero() || a.Stale() || since < uncheckedAfter*c.every:
+		case c.last.IsZero() || a.IsStale() || since < maxMissedChecks*c.every:
 		default:
 			say(
 				Unusual,
@@ -182,8 +181,8 @@ func (a *Assessment) judgeLocation(l *Location) {
 	}
 }
 
-// Repositories are all backup repositories, by the namespace of their volumes.
-func (a *Assessment) Repositories() []Repository {
+// JudgeRepositories returns all backup repositories, by the namespace of their volumes.
+func (a *Assessment) JudgeRepositories() []Repository {
 	found := make([]Repository, len(a.Snapshot.Repositories))
 	for i, r := range a.Snapshot.Repositories {
 		found[i].BackupRepository = r
@@ -195,13 +194,13 @@ func (a *Assessment) Repositories() []Repository {
 	return found
 }
 
-// judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile and dueForMaintenance
-// (1.16 to 1.18.3).
+// judgeRepository follows pkg/controller/backup_repository_controller.go Reconcile and dueForMaintenance (1.16 to
+// 1.18.3).
 func (a *Assessment) judgeRepository(r *Repository) {
-	say := noteTo(&r.Notes)
+	say := noteAdder(&r.Notes)
 	switch r.Status.Phase {
-	case velerov1.BackupRepositoryPhaseReady:
-	case velerov1.BackupRepositoryPhaseNotReady:
+	case veleroapi.BackupRepositoryPhaseReady:
+	case veleroapi.BackupRepositoryPhaseNotReady:
 		text := fmt.Sprintf("NotReady: %s. No volume data of namespace %s can be saved to it or restored from it",
 			cmp.Or(strings.TrimSuffix(r.Status.Message, "."), "Velero gives no reason"), r.Spec.VolumeNamespace)
 		say(Alarming, "It is %s", text)
@@ -211,8 +210,8 @@ func (a *Assessment) judgeRepository(r *Repository) {
 	}
 	recent := r.Status.RecentMaintenance
 	f := Finding{Severity: Warning, Reason: MaintenanceFailing}
-	for i := len(recent) - 1; i >= 0 && recent[i].Result == velerov1.BackupRepositoryMaintenanceFailed; i-- {
-		f.Since, f.Count = job.TimeOf(recent[i].StartTimestamp), f.Count+1
+	for i := len(recent) - 1; i >= 0 && recent[i].Result == veleroapi.BackupRepositoryMaintenanceFailed; i-- {
+		f.Since, f.Count = job.TimeOrZero(recent[i].StartTimestamp), f.Count+1
 	}
 	if f.Count > 0 {
 		mood := Unusual
@@ -222,7 +221,7 @@ func (a *Assessment) judgeRepository(r *Repository) {
 		f.Summary = say(
 			mood,
 			"The last %s failed: %s. Without maintenance what was deleted stays in the object store",
-			human.Plural(
+			human.CountForms(
 				f.Count,
 				"maintenance",
 				"maintenances",
@@ -233,21 +232,21 @@ func (a *Assessment) judgeRepository(r *Repository) {
 			r.finding = f
 		}
 	}
-	last, every := job.TimeOf(r.Status.LastMaintenanceTime), r.Spec.MaintenanceFrequency.Duration
+	last, every := job.TimeOrZero(r.Status.LastMaintenanceTime), r.Spec.MaintenanceFrequency.Duration
 	if last.IsZero() || every <= 0 {
 		return
 	}
-	r.Due = last.Add(every)
-	if late := a.Environment.Now.Sub(
-		r.Due,
-	); f.Count == 0 && late > maintenanceSlack && !a.Stale() &&
-		!a.readOnly(r.Spec.BackupStorageLocation) {
+	r.MaintenanceDue = last.Add(every)
+	if late := a.World.Now.Sub(
+		r.MaintenanceDue,
+	); f.Count == 0 && late > maintenanceSlack && !a.IsStale() &&
+		!a.isReadOnly(r.Spec.BackupStorageLocation) {
 		say(Unusual, "Maintenance is %s overdue.", human.Duration(late))
 	}
 }
 
-func (a *Assessment) readOnly(location string) bool {
-	return slices.ContainsFunc(a.Snapshot.Locations, func(l *velerov1.BackupStorageLocation) bool {
-		return l.Name == location && l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly
+func (a *Assessment) isReadOnly(location string) bool {
+	return slices.ContainsFunc(a.Snapshot.StorageLocations, func(l *veleroapi.BackupStorageLocation) bool {
+		return l.Name == location && l.Spec.AccessMode == veleroapi.BackupStorageLocationAccessModeReadOnly
 	})
 }

@@ -17,92 +17,92 @@ import (
 )
 
 type Event struct {
-	// At is in the clock of Source; Velero's own times are put right where its clock is known to be off.
+	// At is by the clock of Source; Velero's own times are corrected if its clock is known to be off.
 	At     time.Time
 	Source EventSource
 	Text   string
-	Mood   EventMood
+	Tone   EventTone
 }
 
-// EventSource is who says so, and whose clock the time is of.
+// EventSource is the source of an event, whose clock its time is by.
 type EventSource string
 
-// Times of FromCluster and FromVeltui are in the API server's clock, others in that of the machine that wrote them.
+// Times of FromCluster and FromVeltui are by the API server's clock, others by that of the machine that wrote them.
 const (
-	FromCluster EventSource = "cluster"    // the API server noted it
+	FromCluster EventSource = "cluster"    // the API server recorded it
 	FromVelero  EventSource = "velero"     // the server wrote it into a status
 	FromAgent   EventSource = "node-agent" // a node-agent wrote it into a status
-	FromNode    EventSource = "node"       // the kubelet says so of a container
+	FromNode    EventSource = "node"       // the kubelet reports it about a container
 	FromLog     EventSource = "log"        // the server's log
 	FromVeltui  EventSource = "seen"       // veltui saw it while it ran
 )
 
-// EventMood is how an event bears on the job.
-type EventMood int
+// EventTone is what an event means for the job.
+type EventTone int
 
 const (
-	Neutral EventMood = iota
+	Neutral EventTone = iota
 	Good
 	Bad
 )
 
-// Timeline is what happened to a job, its volumes and operations, and what it depends on.
+// Timeline is what happened to a job, its volumes and operations, and to what it depends on.
 type Timeline struct {
 	Events []Event
-	// Notes say what the times cannot tell, and what is left out.
+	// Notes say what the times cannot tell, and what is omitted.
 	Notes []string
 }
 
 // maxTimelineVolumes is how many volumes are named, open and failed ones first.
 const maxTimelineVolumes = 400
 
-// Timeline is the job's. operations are its item operations, nil if unknown.
-func (a *Assessment) Timeline(j *job.Job, operations []artifact.Operation) Timeline {
-	l := telling{a: a, j: j}
-	l.server()
-	l.location()
-	l.resource()
-	l.volumes()
-	l.operations(operations)
-	l.seen()
-	l.log()
-	l.ends()
-	l.clocks()
-	l.unseen()
-	// Of what happened in the same second, what was told later came later.
+// BuildTimeline returns the job's timeline. operations are its item operations, nil if unknown.
+func (a *Assessment) BuildTimeline(j *job.Job, operations []artifact.Operation) Timeline {
+	l := timelineBuilder{assessment: a, j: j}
+	l.addServer()
+	l.addLocation()
+	l.addResource()
+	l.addVolumes()
+	l.addOperations(operations)
+	l.addSeenChanges()
+	l.addLog()
+	l.addEnd()
+	l.noteClocks()
+	l.noteUnchecked()
+	// Of the events of one second, those added later came later.
 	slices.Reverse(l.Events)
 	slices.SortStableFunc(l.Events, func(x, y Event) int { return y.At.Compare(x.At) })
 	return l.Timeline
 }
 
-// telling is a timeline in the making: events of one second in their order.
-type telling struct {
+// timelineBuilder builds a timeline: events of one second in their order.
+type timelineBuilder struct {
 	Timeline
-	a *Assessment
-	j *job.Job
+	assessment *Assessment
+	j          *job.Job
 }
 
-func (l *telling) tell(at time.Time, source EventSource, mood EventMood, format string, args ...any) {
+func (l *timelineBuilder) addEvent(at time.Time, source EventSource, mood EventTone, format string, args ...any) {
 	if at.IsZero() {
 		return
 	}
 	if source == FromVelero || source == FromLog {
-		at = at.Add(-l.a.Environment.ServerAhead)
+		at = at.Add(-l.assessment.World.ServerClockOffset)
 	}
-	l.Events = append(l.Events, Event{At: at, Source: source, Text: fmt.Sprintf(format, args...), Mood: mood})
+	l.Events = append(l.Events, Event{At: at, Source: source, Text: fmt.Sprintf(format, args...), Tone: mood})
 }
 
-// over reports whether a time is after the job's end, where it no longer matters.
-func (l *telling) over(at time.Time) bool {
-	return l.j.Terminal() && !l.j.Completed.IsZero() && at.After(l.j.Completed.Add(time.Minute))
+// isAfterEnd reports whether a time is after the job's end, where it no longer matters.
+func (l *timelineBuilder) isAfterEnd(at time.Time) bool {
+	return l.j.IsTerminal() && !l.j.Completed.IsZero() && at.After(l.j.Completed.Add(time.Minute))
 }
 
-func (l *telling) server() {
-	now := l.a.Snapshot.Server
-	seen := slices.Clone(l.a.Snapshot.Seen)
-	for _, s := range []watch.Seen{
-		{At: now.LastTerminationAt, What: watch.SeenServerStop, Name: now.Name, Why: now.LastTermination},
-		{At: now.StartedAt, What: watch.SeenServerStart, Name: now.Name},
+func (l *timelineBuilder) addServer() {
+	now := l.assessment.Snapshot.Server
+	seen := slices.Clone(l.assessment.Snapshot.Events)
+	for _, s := range []watch.ClusterEvent{
+		{At: now.LastTerminationAt, Kind: watch.EventServerStop, Name: now.Name, Reason: now.LastTerminationReason},
+		{At: now.StartedAt, Kind: watch.EventServerStart, Name: now.Name},
 	} {
 		if !slices.Contains(seen, s) {
 			seen = append(seen, s)
@@ -110,52 +110,52 @@ func (l *telling) server() {
 	}
 	for _, s := range seen {
 		switch {
-		case l.over(s.At):
-		case s.What == watch.SeenServerStop:
-			l.tell(s.At, FromNode, Bad, "Velero's server stopped: %s (pod %s)", s.Why, s.Name)
-		case s.What == watch.SeenServerStart:
-			l.tell(s.At, FromNode, Neutral, "Velero's server started (pod %s)", s.Name)
+		case l.isAfterEnd(s.At):
+		case s.Kind == watch.EventServerStop:
+			l.addEvent(s.At, FromNode, Bad, "Velero's server stopped: %s (pod %s)", s.Reason, s.Name)
+		case s.Kind == watch.EventServerStart:
+			l.addEvent(s.At, FromNode, Neutral, "Velero's server started (pod %s)", s.Name)
 		}
 	}
 }
 
-func (l *telling) location() {
-	env := l.a.Environment
-	location, known := env.Locations[cmp.Or(l.j.StorageLocation, env.BackupLocations[l.j.BackupName])]
-	if !known || l.over(location.LastValidated) {
+func (l *timelineBuilder) addLocation() {
+	env := l.assessment.World
+	location, known := env.Locations[cmp.Or(l.j.StorageLocation, env.LocationByBackup[l.j.BackupName])]
+	if !known || l.isAfterEnd(location.LastValidated) {
 		return
 	}
 	mood, phase := Neutral, cmp.Or(location.Phase, "no phase yet")
 	if location.Phase != velero.LocationAvailable && location.Phase != "" {
-		mood, phase = Bad, phase+reason(location.Message)
+		mood, phase = Bad, phase+reasonClause(location.Message)
 	}
-	l.tell(location.LastValidated, FromVelero, mood, "storage location %s was last checked: %s", location.Name, phase)
+	l.addEvent(location.LastValidated, FromVelero, mood, "storage location %s was last checked: %s", location.Name, phase)
 }
 
-func reason(why string) string { return human.Clause(": ", why) }
+func reasonClause(why string) string { return human.Prefixed(": ", why) }
 
-func (l *telling) resource() {
+func (l *timelineBuilder) addResource() {
 	j := l.j
 	switch {
-	case synced(j):
-		l.tell(j.Created, FromCluster, Neutral, "its resource was created: Velero found the backup in the object store")
+	case isSynced(j):
+		l.addEvent(j.Created, FromCluster, Neutral, "its resource was created: Velero found the backup in the object store")
 	case j.Kind == job.Backup && j.ScheduleName != "":
-		l.tell(j.Created, FromCluster, Neutral, "created by schedule %s", j.ScheduleName)
+		l.addEvent(j.Created, FromCluster, Neutral, "created by schedule %s", j.ScheduleName)
 	case j.ScheduleName != "":
-		l.tell(
+		l.addEvent(
 			j.Created,
 			FromCluster,
 			Neutral,
 			"created%s, to restore the newest backup of schedule %s",
-			l.creator(),
+			l.creatorText(),
 			j.ScheduleName,
 		)
 	case j.BackupName != "":
-		l.tell(j.Created, FromCluster, Neutral, "created%s, to restore backup %s", l.creator(), j.BackupName)
+		l.addEvent(j.Created, FromCluster, Neutral, "created%s, to restore backup %s", l.creatorText(), j.BackupName)
 	default:
-		l.tell(j.Created, FromCluster, Neutral, "created%s", l.creator())
+		l.addEvent(j.Created, FromCluster, Neutral, "created%s", l.creatorText())
 	}
-	l.tell(j.Started, FromVelero, Neutral, "Velero began to work on it")
+	l.addEvent(j.Started, FromVelero, Neutral, "Velero began to work on it")
 	if j.Object != nil {
 		for _, m := range j.Object.GetManagedFields() {
 			if m.Time == nil || !m.Time.After(j.Created) {
@@ -165,33 +165,33 @@ func (l *telling) resource() {
 			if writesStatus(m) {
 				what = "last wrote its status"
 			}
-			l.tell(m.Time.Time, FromCluster, Neutral, "%s %s", m.Manager, what)
+			l.addEvent(m.Time.Time, FromCluster, Neutral, "%s %s", m.Manager, what)
 		}
 		if at := j.Object.GetDeletionTimestamp(); at != nil {
-			l.tell(at.Time, FromCluster, Bad, "somebody asked to delete its resource")
+			l.addEvent(at.Time, FromCluster, Bad, "somebody asked to delete its resource")
 		}
 	}
 	if j.Kind != job.Backup {
 		return
 	}
-	for _, d := range l.a.Environment.Deletions {
+	for _, d := range l.assessment.World.DeletionRequests {
 		if d.Backup != j.Name {
 			continue
 		}
 		mood, text := Neutral, cmp.Or(d.Phase, velero.PhaseNew)
 		if len(d.Errors) > 0 {
-			mood, text = Bad, text+reason(human.List(d.Errors, 2))
+			mood, text = Bad, text+reasonClause(human.JoinNames(d.Errors, 2))
 		}
-		l.tell(d.Created, FromCluster, mood, "deletion of the backup and its data was asked for (%s): %s", d.Name, text)
+		l.addEvent(d.Created, FromCluster, mood, "deletion of the backup and its data was asked for (%s): %s", d.Name, text)
 	}
 }
 
-// synced reports whether Velero found a backup in the object store and made its resource.
-func synced(j *job.Job) bool {
+// isSynced reports whether Velero found a backup in the object store and created its resource.
+func isSynced(j *job.Job) bool {
 	return j.Kind == job.Backup && !j.Completed.IsZero() && j.Created.After(j.Completed)
 }
 
-func (l *telling) creator() string {
+func (l *timelineBuilder) creatorText() string {
 	if l.j.Object == nil {
 		return ""
 	}
@@ -208,14 +208,14 @@ func writesStatus(m metav1.ManagedFieldsEntry) bool {
 	return m.Subresource == "status" || m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:status"`)
 }
 
-func (l *telling) volumes() {
+func (l *timelineBuilder) addVolumes() {
 	list := make([]*job.Volume, len(l.j.Volumes))
 	for i := range list {
 		list[i] = &l.j.Volumes[i]
 	}
 	if len(list) > maxTimelineVolumes {
 		ok := func(v *job.Volume) int {
-			if v.Ended() && v.Phase == velero.VolumeCompleted {
+			if v.HasEnded() && v.Phase == velero.VolumeCompleted {
 				return 1
 			}
 			return 0
@@ -232,20 +232,20 @@ func (l *telling) volumes() {
 		list = list[:maxTimelineVolumes]
 	}
 	for _, v := range list {
-		l.tell(v.Created, FromCluster, Neutral, "%s for %s was created", v.Kind, v.Target)
-		l.tell(v.Accepted, FromAgent, Neutral, "%s: a node-agent accepted it", v.Target)
-		l.tell(v.Started, FromAgent, Neutral, "%s: its data began to move%s", v.Target, human.Clause(" on ", v.Node))
+		l.addEvent(v.Created, FromCluster, Neutral, "%s for %s was created", v.Kind, v.Target)
+		l.addEvent(v.Accepted, FromAgent, Neutral, "%s: a node-agent accepted it", v.Target)
+		l.addEvent(v.Started, FromAgent, Neutral, "%s: its data began to move%s", v.Target, human.Prefixed(" on ", v.Node))
 		switch {
-		case !v.Ended():
+		case !v.HasEnded():
 		case v.Phase == velero.VolumeCompleted:
-			l.tell(v.Completed, FromAgent, Good, "%s: Completed%s", v.Target, moved(v))
+			l.addEvent(v.Completed, FromAgent, Good, "%s: Completed%s", v.Target, movedText(v))
 		default:
-			l.tell(v.Completed, FromAgent, Bad, "%s: %s%s", v.Target, v.Phase, reason(v.Message))
+			l.addEvent(v.Completed, FromAgent, Bad, "%s: %s%s", v.Target, v.Phase, reasonClause(v.Message))
 		}
 	}
 }
 
-func moved(v *job.Volume) string {
+func movedText(v *job.Volume) string {
 	if v.Total <= 0 {
 		return ""
 	}
@@ -256,16 +256,16 @@ func moved(v *job.Volume) string {
 	return text
 }
 
-func (l *telling) operations(operations []artifact.Operation) {
+func (l *timelineBuilder) addOperations(operations []artifact.Operation) {
 	for i := range operations {
 		o := &operations[i]
 		item := strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
-		l.tell(o.Created, FromVelero, Neutral, "%s began an operation for %s %s", o.Action, o.Resource, item)
+		l.addEvent(o.Created, FromVelero, Neutral, "%s began an operation for %s %s", o.Action, o.Resource, item)
 		switch o.Phase {
 		case velero.OperationCompleted:
-			l.tell(o.Updated, FromVelero, Good, "the operation for %s %s was Completed", o.Resource, item)
+			l.addEvent(o.Updated, FromVelero, Good, "the operation for %s %s was Completed", o.Resource, item)
 		case velero.OperationFailed, velero.VolumeCanceled:
-			l.tell(
+			l.addEvent(
 				o.Updated,
 				FromVelero,
 				Bad,
@@ -273,10 +273,10 @@ func (l *telling) operations(operations []artifact.Operation) {
 				o.Resource,
 				item,
 				o.Phase,
-				reason(o.Error),
+				reasonClause(o.Error),
 			)
 		default:
-			l.tell(
+			l.addEvent(
 				o.Updated,
 				FromVelero,
 				Neutral,
@@ -289,20 +289,20 @@ func (l *telling) operations(operations []artifact.Operation) {
 	}
 }
 
-func (l *telling) seen() {
-	for _, s := range l.j.Seen {
-		switch s.What {
+func (l *timelineBuilder) addSeenChanges() {
+	for _, s := range l.j.SeenChanges {
+		switch s.ChangeKind {
 		case job.SeenPhase:
-			l.tell(
+			l.addEvent(
 				s.At,
 				FromVeltui,
-				phaseMood(s.To),
+				phaseTone(s.To),
 				"phase %s -> %s",
 				cmp.Or(s.From, velero.PhaseNew),
 				cmp.Or(s.To, velero.PhaseNew),
 			)
 		case job.SeenTotal:
-			l.tell(
+			l.addEvent(
 				s.At,
 				FromVeltui,
 				Neutral,
@@ -311,50 +311,50 @@ func (l *telling) seen() {
 				s.ToItems,
 			)
 		case job.SeenVolumePhase:
-			l.tell(
+			l.addEvent(
 				s.At,
 				FromVeltui,
-				phaseMood(s.To),
+				phaseTone(s.To),
 				"%s %s: %s -> %s",
-				s.Kind,
+				s.VolumeKind,
 				s.Volume,
 				cmp.Or(s.From, velero.VolumeNew),
 				s.To,
 			)
 		}
 	}
-	location := cmp.Or(l.j.StorageLocation, l.a.Environment.BackupLocations[l.j.BackupName])
-	for _, s := range l.a.Snapshot.Seen {
+	location := cmp.Or(l.j.StorageLocation, l.assessment.World.LocationByBackup[l.j.BackupName])
+	for _, s := range l.assessment.Snapshot.Events {
 		switch {
-		case l.over(s.At) || !s.Until.IsZero() && s.Until.Before(l.j.Created):
-		case s.What == watch.SeenLocation && s.Name == location:
-			l.tell(
+		case l.isAfterEnd(s.At) || !s.Until.IsZero() && s.Until.Before(l.j.Created):
+		case s.Kind == watch.EventLocationPhase && s.Name == location:
+			l.addEvent(
 				s.At,
 				FromVeltui,
-				phaseMood(s.To),
+				phaseTone(s.To),
 				"storage location %s: %s -> %s%s",
 				s.Name,
 				cmp.Or(s.From, "no phase"),
 				cmp.Or(s.To, "no phase"),
-				reason(s.Why),
+				reasonClause(s.Reason),
 			)
-		case s.What == watch.SeenOutage:
-			l.tell(s.At, FromVeltui, Bad, "veltui no longer reached the API server%s", reason(s.Why))
+		case s.Kind == watch.EventOutage:
+			l.addEvent(s.At, FromVeltui, Bad, "veltui no longer reached the API server%s", reasonClause(s.Reason))
 			if !s.Until.IsZero() {
-				l.tell(s.Until, FromVeltui, Good, "all was live again, after %s", human.Duration(s.Until.Sub(s.At)))
+				l.addEvent(s.Until, FromVeltui, Good, "all was live again, after %s", human.Duration(s.Until.Sub(s.At)))
 			}
 		}
 	}
 }
 
-func phaseMood(phase string) EventMood {
+func phaseTone(phase string) EventTone {
 	switch phase {
 	case velero.PhaseCompleted, velero.LocationAvailable:
 		return Good
 	case velero.PhaseFailed,
 		velero.PhasePartiallyFailed,
-		velero.PhaseFinalizingPartly,
-		velero.PhaseWaitingPartly,
+		velero.PhaseFinalizingPartiallyFailed,
+		velero.PhaseWaitingForPluginOperationsPartiallyFailed,
 		velero.PhaseFailedValidation,
 		velero.LocationUnavailable,
 		velero.VolumeCanceled,
@@ -364,14 +364,14 @@ func phaseMood(phase string) EventMood {
 	return Neutral
 }
 
-func (l *telling) log() {
-	look, looked := l.a.looks[l.j.UID]
-	if !looked || !look.Evidence.LogSeen {
+func (l *timelineBuilder) addLog() {
+	look, looked := l.assessment.closerLooks[l.j.UID]
+	if !looked || !look.Evidence.LogChecked {
 		return
 	}
-	found := look.Evidence.Log
+	found := look.Evidence.ServerLog
 	if found.Hook.Pod != "" {
-		l.tell(
+		l.addEvent(
 			found.Hook.At,
 			FromLog,
 			Neutral,
@@ -382,28 +382,28 @@ func (l *telling) log() {
 		)
 	}
 	if found.Last.At != found.GaveUp.At {
-		l.tell(
+		l.addEvent(
 			found.Last.At,
 			FromLog,
 			Neutral,
 			"the server logged about it: %s%s",
 			found.Last.Text,
-			reason(found.Last.Error),
+			reasonClause(found.Last.Error),
 		)
 	}
-	l.tell(
+	l.addEvent(
 		found.GaveUp.At,
 		FromLog,
 		Bad,
 		"the server gave up writing its status: %s%s",
 		found.GaveUp.Text,
-		reason(found.GaveUp.Error),
+		reasonClause(found.GaveUp.Error),
 	)
 }
 
-func (l *telling) ends() {
+func (l *timelineBuilder) addEnd() {
 	j := l.j
-	if !j.Terminal() {
+	if !j.IsTerminal() {
 		return
 	}
 	text, mood := "it ended as "+j.Phase, Good
@@ -416,7 +416,7 @@ func (l *telling) ends() {
 	if j.Warnings > 0 {
 		text += ", " + human.Count(j.Warnings, "warning")
 	}
-	l.tell(j.Completed, FromVelero, mood, "%s%s", text, reason(j.FailureReason))
+	l.addEvent(j.Completed, FromVelero, mood, "%s%s", text, reasonClause(j.FailureReason))
 	if j.Completed.IsZero() {
 		l.Notes = append(
 			l.Notes,
@@ -425,11 +425,11 @@ func (l *telling) ends() {
 	}
 }
 
-// leastApart is from when on two clocks differ: statuses have whole seconds.
-const leastApart = 3 * time.Second
+// minClockSkew is the difference from which two clocks count as different: statuses have whole seconds.
+const minClockSkew = 3 * time.Second
 
-func (l *telling) clocks() {
-	if ahead := l.a.Environment.ServerAhead; ahead != 0 {
+func (l *timelineBuilder) noteClocks() {
+	if ahead := l.assessment.World.ServerClockOffset; ahead != 0 {
 		way := "ahead of"
 		if ahead < 0 {
 			way = "behind"
@@ -444,7 +444,7 @@ func (l *telling) clocks() {
 		)
 		return
 	}
-	if j := l.j; !j.Started.IsZero() && j.Created.Sub(j.Started) >= leastApart && !synced(j) {
+	if j := l.j; !j.Started.IsZero() && j.Created.Sub(j.Started) >= minClockSkew && !isSynced(j) {
 		l.Notes = append(
 			l.Notes,
 			fmt.Sprintf(
@@ -455,13 +455,13 @@ func (l *telling) clocks() {
 	}
 }
 
-func (l *telling) unseen() {
-	wanted := []string{watch.Pods, watch.Locations, watch.PodVolumeRestores, watch.DataDownloads}
+func (l *timelineBuilder) noteUnchecked() {
+	wanted := []string{watch.Pods, watch.StorageLocations, watch.PodVolumeRestores, watch.DataDownloads}
 	if l.j.Kind == job.Backup {
-		wanted = []string{watch.Pods, watch.Locations, watch.PodVolumeBackups, watch.DataUploads, watch.Deletions}
+		wanted = []string{watch.Pods, watch.StorageLocations, watch.PodVolumeBackups, watch.DataUploads, watch.DeleteRequests}
 	}
 	var hidden []string
-	for _, s := range l.a.Snapshot.Sources {
+	for _, s := range l.assessment.Snapshot.Sources {
 		if s.State == watch.SourceForbidden && slices.Contains(wanted, s.Resource) {
 			hidden = append(hidden, s.Resource)
 		}
@@ -471,11 +471,11 @@ func (l *telling) unseen() {
 			l.Notes,
 			fmt.Sprintf(
 				"You may not list %s, so what happened to them is missing here (list and watch would help).",
-				human.List(hidden, len(hidden)),
+				human.JoinNames(hidden, len(hidden)),
 			),
 		)
 	}
-	if look, looked := l.a.looks[l.j.UID]; looked && look.Evidence.LogWhy != "" {
-		l.Notes = append(l.Notes, "The server's log is missing here: "+look.Evidence.LogWhy+".")
+	if look, looked := l.assessment.closerLooks[l.j.UID]; looked && look.Evidence.LogUnchecked != "" {
+		l.Notes = append(l.Notes, "The server's log is missing here: "+look.Evidence.LogUnchecked+".")
 	}
 }

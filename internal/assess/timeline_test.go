@@ -2,12 +2,10 @@ package assess
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"testing"
 	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -22,13 +21,13 @@ func earlier(d time.Duration) *metav1.Time { at := metav1.NewTime(noon.Add(-d));
 
 // storied is a backup with a bit of everything behind it.
 func storied() *job.Job {
-	b := &velerov1.Backup{
+	b := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              "b",
 			Namespace:         "velero",
 			UID:               "b",
 			CreationTimestamp: *earlier(20 * time.Minute),
-			Labels:            map[string]string{velerov1.ScheduleNameLabel: "nightly"},
+			Labels:            map[string]string{veleroapi.ScheduleNameLabel: "nightly"},
 			DeletionTimestamp: earlier(time.Minute),
 			ManagedFields: []metav1.ManagedFieldsEntry{
 				{
@@ -40,13 +39,13 @@ func storied() *job.Job {
 		},
 	}
 	b.Spec.StorageLocation = "default"
-	b.Status = velerov1.BackupStatus{
+	b.Status = veleroapi.BackupStatus{
 		Phase:               "PartiallyFailed",
 		StartTimestamp:      earlier(19 * time.Minute),
 		CompletionTimestamp: earlier(5 * time.Minute),
 		Errors:              2,
 	}
-	return job.Next(nil, job.Input{Backup: b, At: noon, Volumes: []job.Volume{
+	return job.Fold(nil, job.Observation{Backup: b, ObservedAt: noon, Volumes: []job.Volume{
 		{
 			Kind:    velero.DataUpload,
 			Name:    "b-1",
@@ -75,40 +74,40 @@ func texts(l Timeline) string {
 // TestTimelineIsNewestFirstAndNamesItsSources.
 func TestTimelineIsNewestFirstAndNamesItsSources(t *testing.T) {
 	j := storied()
-	j.Seen = []job.Seen{
-		{At: noon.Add(-5 * time.Minute), What: job.SeenPhase, From: "InProgress", To: "PartiallyFailed"},
+	j.SeenChanges = []job.SeenChange{
+		{At: noon.Add(-5 * time.Minute), ChangeKind: job.SeenPhase, From: "InProgress", To: "PartiallyFailed"},
 	}
 	snap := snapshotOf(noon, j)
 	snap.Server.ServerPod = velero.ServerPod{
-		Name:              "velero-0",
-		Running:           true,
-		StartedAt:         noon.Add(-time.Hour),
-		LastTermination:   "OOMKilled",
-		LastTerminationAt: noon.Add(-61 * time.Minute),
+		Name:                  "velero-0",
+		Running:               true,
+		StartedAt:             noon.Add(-time.Hour),
+		LastTerminationReason: "OOMKilled",
+		LastTerminationAt:     noon.Add(-61 * time.Minute),
 	}
-	snap.Deletions = []*velerov1.DeleteBackupRequest{
+	snap.DeleteRequests = []*veleroapi.DeleteBackupRequest{
 		{
 			ObjectMeta: metav1.ObjectMeta{Name: "b-x", CreationTimestamp: *earlier(30 * time.Second)},
-			Spec: velerov1.DeleteBackupRequestSpec{
+			Spec: veleroapi.DeleteBackupRequestSpec{
 				BackupName: "b",
 			},
-			Status: velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"denied"}},
+			Status: veleroapi.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"denied"}},
 		},
 	}
-	snap.Seen = []watch.Seen{
-		{At: noon.Add(-61 * time.Minute), What: watch.SeenServerStop, Name: "velero-0", Why: "OOMKilled"},
-		{At: noon.Add(-12 * time.Minute), Until: noon.Add(-11 * time.Minute), What: watch.SeenOutage, Why: "no answer"},
+	snap.Events = []watch.ClusterEvent{
+		{At: noon.Add(-61 * time.Minute), Kind: watch.EventServerStop, Name: "velero-0", Reason: "OOMKilled"},
+		{At: noon.Add(-12 * time.Minute), Until: noon.Add(-11 * time.Minute), Kind: watch.EventOutage, Reason: "no answer"},
 		{
-			At:   noon.Add(-10 * time.Minute),
-			What: watch.SeenLocation,
-			Name: "default",
-			From: "Available",
-			To:   "Unavailable",
-			Why:  "403",
+			At:     noon.Add(-10 * time.Minute),
+			Kind:   watch.EventLocationPhase,
+			Name:   "default",
+			From:   "Available",
+			To:     "Unavailable",
+			Reason: "403",
 		},
 		{
 			At:   noon.Add(-10 * time.Minute),
-			What: watch.SeenLocation,
+			Kind: watch.EventLocationPhase,
 			Name: "other",
 			From: "Available",
 			To:   "Unavailable",
@@ -126,8 +125,8 @@ func TestTimelineIsNewestFirstAndNamesItsSources(t *testing.T) {
 			Updated:   noon.Add(-14 * time.Minute),
 		},
 	}
-	a := assess(snap, snap, nil, noon)
-	got := texts(a.Timeline(j, operations))
+	a := newAssessment(snap, snap, nil, noon)
+	got := texts(a.BuildTimeline(j, operations))
 	want := `30s cluster deletion of the backup and its data was asked for (b-x): Processed: denied
 1m0s cluster somebody asked to delete its resource
 5m0s velero it ended as PartiallyFailed, 2 errors
@@ -156,9 +155,9 @@ func TestTimelineIsNewestFirstAndNamesItsSources(t *testing.T) {
 // known to be off, and says where times cannot be compared.
 func TestTimelineOfDifferentClocks(t *testing.T) {
 	j := storied()
-	a := assess(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
-	a.Environment.ServerAhead = 12 * time.Minute
-	l := a.Timeline(j, nil)
+	a := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
+	a.World.ServerClockOffset = 12 * time.Minute
+	l := a.BuildTimeline(j, nil)
 	if got := texts(
 		l,
 	); !strings.Contains(got, "31m0s velero Velero began") || !strings.Contains(got, "16m0s node-agent") || len(l.Notes) != 1 ||
@@ -166,8 +165,8 @@ func TestTimelineOfDifferentClocks(t *testing.T) {
 		t.Errorf("%v\n%s", l.Notes, got)
 	}
 	j.Started = j.Created.Add(-time.Minute)
-	a.Environment.ServerAhead = 0
-	if l := a.Timeline(
+	a.World.ServerClockOffset = 0
+	if l := a.BuildTimeline(
 		j,
 		nil,
 	); len(l.Notes) != 1 ||
@@ -178,7 +177,7 @@ func TestTimelineOfDifferentClocks(t *testing.T) {
 
 // TestTimelineTellsTheLog that a closer look has read.
 func TestTimelineTellsTheLog(t *testing.T) {
-	b := &velerov1.Backup{
+	b := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              "b",
 			Namespace:         "velero",
@@ -186,13 +185,13 @@ func TestTimelineTellsTheLog(t *testing.T) {
 			CreationTimestamp: *earlier(2 * time.Hour),
 		},
 	}
-	b.Status = velerov1.BackupStatus{Phase: "InProgress", StartTimestamp: earlier(2 * time.Hour)}
-	j := job.Next(nil, job.Input{Backup: b, At: noon})
+	b.Status = veleroapi.BackupStatus{Phase: "InProgress", StartTimestamp: earlier(2 * time.Hour)}
+	j := job.Fold(nil, job.Observation{Backup: b, ObservedAt: noon})
 	snap := snapshotOf(noon, j)
-	looks := map[types.UID]Look{"b": {At: noon, Evidence: diagnosis.Evidence{LogSeen: true, Log: velero.JobLog{
+	looks := map[types.UID]CloserLook{"b": {At: noon, Evidence: diagnosis.JobEvidence{LogChecked: true, ServerLog: velero.JobLog{
 		GaveUp: velero.LogLine{At: noon.Add(-time.Hour), Text: "Error updating backup's status", Error: "refused"}}}}}
 	if got := texts(
-		assess(snap, snap, looks, noon).Timeline(j, nil),
+		newAssessment(snap, snap, looks, noon).BuildTimeline(j, nil),
 	); !strings.Contains(
 		got,
 		"1h0m0s log the server gave up writing its status: Error updating backup's status: refused",
@@ -212,10 +211,10 @@ func TestTimelineNamesWhatMayNotBeSeen(t *testing.T) {
 			Resource: watch.DataDownloads,
 			State:    watch.SourceForbidden,
 		},
-		{Resource: watch.Locations, State: watch.SourceLive},
+		{Resource: watch.StorageLocations, State: watch.SourceLive},
 	}
-	looks := map[types.UID]Look{"b": {At: noon, Evidence: diagnosis.Evidence{LogWhy: "you may not get pods/log"}}}
-	notes := strings.Join(assess(snap, snap, looks, noon).Timeline(j, nil).Notes, "\n")
+	looks := map[types.UID]CloserLook{"b": {At: noon, Evidence: diagnosis.JobEvidence{LogUnchecked: "you may not get pods/log"}}}
+	notes := strings.Join(newAssessment(snap, snap, looks, noon).BuildTimeline(j, nil).Notes, "\n")
 	for _, words := range []string{"You may not list pods and datauploads.velero.io,", "log is missing here: you may not get pods/log."} {
 		if !strings.Contains(notes, words) {
 			t.Errorf("%q is not in:\n%s", words, notes)
@@ -250,7 +249,7 @@ func TestTimelineIsBounded(t *testing.T) {
 			Completed: noon,
 		},
 	)
-	l := assess(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon).Timeline(j, nil)
+	l := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon).BuildTimeline(j, nil)
 	if n := len(
 		l.Events,
 	); n > 5*maxTimelineVolumes+20 || len(l.Notes) != 1 ||

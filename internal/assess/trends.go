@@ -2,101 +2,101 @@ package assess
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
-// Run is one run of a schedule, beside the one before it.
-type Run struct {
+// ScheduleRun is one run of a schedule, compared with the run before it.
+type ScheduleRun struct {
 	*job.Job
-	// Volumes counts those with data or a snapshot, and Bytes is the size of the data that Velero moved.
+	// Volumes counts the volumes with data or a snapshot, and Bytes is the size of the data that Velero moved.
 	Volumes, Bytes int64
-	// VolumesKnown is false where volumes could not be listed; Volumes and Bytes then miss them.
+	// VolumesKnown is false if volumes could not be listed; Volumes and Bytes then lack them.
 	VolumesKnown bool
-	// Added and Removed are the namespaces that the run was asked for and the run before was not, and the reverse.
-	Added, Removed []string
+	// AddedNamespaces are the namespaces that were requested for this run but not for the run before, and Removed the
+	// reverse.
+	AddedNamespaces, RemovedNamespaces []string
 }
 
-// Loss is what Completed runs hold less than the runs before them.
+// Loss is what Completed runs lack compared with the runs before them.
 type Loss struct {
-	// Runs are the newest ones, each of which lost something, newest first.
-	Runs   []*job.Job
-	Losses []Measure
-	// Severe is true if half or more of something is missing.
-	Severe bool
+	// Runs are the newest runs, each of which lost something, newest first.
+	Runs     []*job.Job
+	Measures []LossMeasure
+	// IsSevere is true if half or more of something is missing.
+	IsSevere bool
 }
 
-// Measure is a size of the newest run, and the median of the earlier ones.
-type Measure struct {
+// LossMeasure is a size of the newest run, and its median over the earlier ones.
+type LossMeasure struct {
 	Name           string // items, volumes or bytes
 	Newest, Median int64
 }
 
-func (m Measure) String() string {
+func (m LossMeasure) String() string {
 	if m.Name == "bytes" {
 		return human.Bytes(m.Newest) + " of volume data, usually " + human.Bytes(m.Median)
 	}
 	return human.Count(m.Newest, strings.TrimSuffix(m.Name, "s")) + ", usually " + human.Number(m.Median)
 }
 
-// A run is compared with the median of up to comparedRuns good ones before it, and with none if there are fewer than
-// fewestRuns: two can differ for any reason.
+// A run is compared with the median of up to maxComparedRuns good runs before it, and not at all if there are fewer
+// than minComparedRuns: two runs can differ for any reason.
 const (
-	comparedRuns = 7
-	fewestRuns   = 3
-	judgedRuns   = 40
+	maxComparedRuns = 7
+	minComparedRuns = 3
+	maxJudgedRuns   = 40
 )
 
-// measures are what a run may lose. A loss is below all earlier runs, and below their median by more than four times
-// their median deviation, by the share of it, and by least: a pod or an event more or less is none.
-var measures = []struct {
+// lossMeasures are what a run may lose. A loss is below all earlier runs, and below their median by more than four
+// times their median deviation, by the share of it, and by least: one pod or event more or less is no loss.
+var lossMeasures = []struct {
 	name  string
-	value func(Run) (n int64, known bool)
+	value func(ScheduleRun) (n int64, known bool)
 	share float64
 	least float64
 }{
-	{"items", func(r Run) (int64, bool) { return int64(r.Items.Done), r.Items.Known }, 0.25, 10},
-	{"volumes", func(r Run) (int64, bool) { return r.Volumes, r.VolumesKnown }, 0, 0},
-	{"bytes", func(r Run) (int64, bool) { return r.Bytes, r.VolumesKnown }, 0.25, 1 << 20},
+	{"items", func(r ScheduleRun) (int64, bool) { return int64(r.Items.Done), r.Items.Known }, 0.25, 10},
+	{"volumes", func(r ScheduleRun) (int64, bool) { return r.Volumes, r.VolumesKnown }, 0, 0},
+	{"bytes", func(r ScheduleRun) (int64, bool) { return r.Bytes, r.VolumesKnown }, 0.25, 1 << 20},
 }
 
-// volumeKinds are those of the volumes of runs.
+// volumeKinds are the kinds of the volumes of runs.
 var volumeKinds = []string{watch.PodVolumeBackups, watch.DataUploads}
 
-// NeedsVolumes returns the kinds without which [Schedule.Trend] is not known, nil if no schedule has a run.
-func NeedsVolumes(jobs []*job.Job) []string {
-	if slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.ScheduleName != "" && j.Terminal() }) {
+// NeededVolumeKinds returns the kinds without which [Schedule.ComparedRuns] is unknown, nil if no schedule has a run.
+func NeededVolumeKinds(jobs []*job.Job) []string {
+	if slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.ScheduleName != "" && j.IsTerminal() }) {
 		return volumeKinds
 	}
 	return nil
 }
 
-// trend sets the runs side by side, newest first.
-func (a *Assessment) trend(jobs []*job.Job) []Run {
+// compareAdjacentRuns compares each run with the one before, newest first.
+func (a *Assessment) compareAdjacentRuns(jobs []*job.Job) []ScheduleRun {
 	known := true
 	for _, kind := range volumeKinds {
-		state := a.sourceOf(kind)
+		state := a.sourceState(kind)
 		known = known && (state == watch.SourceLive || state == watch.SourceStale || state == watch.SourceMissing)
 	}
-	runs := make([]Run, len(jobs))
+	runs := make([]ScheduleRun, len(jobs))
 	for i, j := range jobs {
-		runs[i] = Run{
+		runs[i] = ScheduleRun{
 			Job:          j,
 			VolumesKnown: known,
 			Volumes:      int64(j.VolumeCount()),
 			Bytes:        max(0, j.PodVolumes().Done+j.DataMovements().Done),
 		}
-		b, ok := j.Object.(*velerov1.Backup)
+		b, ok := j.Object.(*veleroapi.Backup)
 		if !ok {
 			continue
 		}
@@ -107,23 +107,29 @@ func (a *Assessment) trend(jobs []*job.Job) []Run {
 			runs[i].Volumes += int64(b.Status.CSIVolumeSnapshotsCompleted)
 		}
 		if i+1 < len(jobs) {
-			if before, ok := jobs[i+1].Object.(*velerov1.Backup); ok {
-				runs[i].Added, runs[i].Removed = wider(b.Spec, before.Spec), wider(before.Spec, b.Spec)
+			if before, ok := jobs[i+1].Object.(*veleroapi.Backup); ok {
+				runs[i].AddedNamespaces, runs[i].RemovedNamespaces = addedNamespaces(
+					b.Spec,
+					before.Spec,
+				), addedNamespaces(
+					before.Spec,
+					b.Spec,
+				)
 			}
 		}
 	}
 	return runs
 }
 
-// wider lists the namespaces of a backup that another one excludes or does not name. * stands for all.
-func wider(spec, than velerov1.BackupSpec) (found []string) {
-	names := func(s velerov1.BackupSpec) []string {
+// addedNamespaces lists the namespaces of a backup that another one excludes or does not name. * stands for all.
+func addedNamespaces(spec, than veleroapi.BackupSpec) (found []string) {
+	names := func(s veleroapi.BackupSpec) []string {
 		if len(s.IncludedNamespaces) == 0 {
 			return []string{"*"}
 		}
 		return s.IncludedNamespaces
 	}
-	lacks := func(s velerov1.BackupSpec, name string) bool {
+	lacks := func(s veleroapi.BackupSpec, name string) bool {
 		return slices.Contains(s.ExcludedNamespaces, name) ||
 			!slices.Contains(names(s), name) && !slices.Contains(names(s), "*")
 	}
@@ -136,37 +142,37 @@ func wider(spec, than velerov1.BackupSpec) (found []string) {
 	return found
 }
 
-// loss finds what the newest runs hold less than those before them, nil for nothing. Runs that were asked for
-// something else, and those that are not Completed, do not count.
-func loss(runs []Run) *Loss {
-	ended := slices.IndexFunc(runs, func(r Run) bool { return r.Terminal() })
+// findLoss finds what the newest runs lack compared with those before them, nil for nothing. Runs with another spec,
+// and runs that are not Completed, do not count.
+func findLoss(runs []ScheduleRun) *Loss {
+	ended := slices.IndexFunc(runs, func(r ScheduleRun) bool { return r.IsTerminal() })
 	if ended < 0 || runs[ended].Phase != velero.PhaseCompleted {
 		return nil
 	}
-	asked, ok := askedFor(runs[ended].Job)
-	good := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool {
-		other, is := askedFor(r.Job)
+	asked, ok := comparableSpec(runs[ended].Job)
+	good := slices.DeleteFunc(slices.Clone(runs), func(r ScheduleRun) bool {
+		other, is := comparableSpec(r.Job)
 		return r.Phase != velero.PhaseCompleted || ok != is || !reflect.DeepEqual(asked, other)
 	})
 	var found *Loss
-	for n := 1; n+fewestRuns <= len(good); n++ {
-		earlier := good[n:min(n+comparedRuns, len(good))]
+	for n := 1; n+minComparedRuns <= len(good); n++ {
+		earlier := good[n:min(n+maxComparedRuns, len(good))]
 		lost := &Loss{}
-		for i := n - 1; i >= 0 && (i == n-1 || lost.Losses != nil); i-- {
+		for i := n - 1; i >= 0 && (i == n-1 || lost.Measures != nil); i-- {
 			lost.Runs = slices.Insert(lost.Runs, 0, good[i].Job)
-			lost.compare(good[i], earlier)
+			lost.compareRun(good[i], earlier)
 		}
-		if lost.Losses != nil {
+		if lost.Measures != nil {
 			found = lost
 		}
 	}
 	return found
 }
 
-// compare sets what a run lost against earlier ones.
-func (l *Loss) compare(r Run, earlier []Run) {
-	l.Losses, l.Severe = nil, false
-	for _, m := range measures {
+// compareRun records what a run lost compared with earlier ones.
+func (l *Loss) compareRun(r ScheduleRun, earlier []ScheduleRun) {
+	l.Measures, l.IsSevere = nil, false
+	for _, m := range lossMeasures {
 		newest, known := m.value(r)
 		var values []int64
 		for _, e := range earlier {
@@ -180,41 +186,41 @@ func (l *Loss) compare(r Run, earlier []Run) {
 		}
 		allowed := max(4*float64(median(deviations)), m.share*float64(usual), m.least)
 		if known && newest < slices.Min(values) && float64(usual-newest) > allowed {
-			l.Losses = append(l.Losses, Measure{m.name, newest, usual})
-			l.Severe = l.Severe || newest <= usual/2
+			l.Measures = append(l.Measures, LossMeasure{m.name, newest, usual})
+			l.IsSevere = l.IsSevere || newest <= usual/2
 		}
 	}
 }
 
 func median(values []int64) int64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
-// askedFor is what decides what a backup holds.
-func askedFor(j *job.Job) (spec velerov1.BackupSpec, ok bool) {
-	b, ok := j.Object.(*velerov1.Backup)
+// comparableSpec returns the part of the spec that decides what a backup holds.
+func comparableSpec(j *job.Job) (spec veleroapi.BackupSpec, ok bool) {
+	b, ok := j.Object.(*veleroapi.Backup)
 	if ok {
 		spec = b.Spec
 		spec.TTL, spec.CSISnapshotTimeout, spec.ItemOperationTimeout = metav1.Duration{}, metav1.Duration{}, metav1.Duration{}
-		spec.Metadata, spec.StorageLocation = velerov1.Metadata{}, ""
+		spec.Metadata, spec.StorageLocation = veleroapi.Metadata{}, ""
 	}
 	return spec, ok
 }
 
 func (a *Assessment) judgeLoss(s *Schedule) {
-	if s.Loss = loss(s.Trend[:min(len(s.Trend), judgedRuns)]); s.Loss == nil {
+	if s.Loss = findLoss(s.ComparedRuns[:min(len(s.ComparedRuns), maxJudgedRuns)]); s.Loss == nil {
 		return
 	}
 	mood, what, runs := Unusual, "The last run", s.Loss.Runs
-	if s.Loss.Severe {
+	if s.Loss.IsSevere {
 		mood = Alarming
 	}
 	if len(runs) > 1 {
-		what = everySince(runs, a.Environment.Now)
+		what = everyRunText(runs, a.World.Now)
 	}
-	lost := make([]string, len(s.Loss.Losses))
-	for i, m := range s.Loss.Losses {
+	lost := make([]string, len(s.Loss.Measures))
+	for i, m := range s.Loss.Measures {
 		lost[i] = m.String()
 	}
-	text := noteTo(
+	text := noteAdder(
 		&s.Notes,
 	)(
 		mood,
@@ -222,11 +228,11 @@ func (a *Assessment) judgeLoss(s *Schedule) {
 		what,
 		strings.Join(lost, "; "),
 	)
-	s.find(Finding{Reason: RunsLostData, Since: runs[len(runs)-1].Began(), Count: len(runs), Summary: text})
+	s.addFinding(Finding{Reason: RunsLostData, Since: runs[len(runs)-1].BeganAt(), Count: len(runs), Summary: text})
 }
 
-// everySince names runs, newest first, as one.
-func everySince(runs []*job.Job, now time.Time) string {
-	since := runs[len(runs)-1].Began().In(now.Location())
+// everyRunText describes several runs, newest first, as one.
+func everyRunText(runs []*job.Job, now time.Time) string {
+	since := runs[len(runs)-1].BeganAt().In(now.Location())
 	return fmt.Sprintf("Every run since %s (%d runs)", since.Format("Mon Jan 2"), len(runs))
 }

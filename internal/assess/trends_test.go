@@ -3,18 +3,17 @@ package assess
 import (
 	"cmp"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -22,7 +21,7 @@ import (
 type sizes struct {
 	items, volumes int
 	bytes          int64 // of each volume
-	phase          velerov1.BackupPhase
+	phase          veleroapi.BackupPhase
 	namespaces     []string
 }
 
@@ -30,20 +29,20 @@ type sizes struct {
 func nightly(sources watch.SourceState, all ...sizes) Schedule {
 	var jobs []*job.Job
 	for i, r := range all {
-		b := &velerov1.Backup{
+		b := &veleroapi.Backup{
 			ObjectMeta: object(fmt.Sprintf("n-%d", len(all)-i), time.Duration(i)*24*time.Hour+10*time.Hour),
 		}
-		b.Labels = map[string]string{velerov1.ScheduleNameLabel: "s"}
+		b.Labels = map[string]string{veleroapi.ScheduleNameLabel: "s"}
 		b.Spec.IncludedNamespaces = r.namespaces
-		b.Status = velerov1.BackupStatus{
-			Phase:          cmp.Or(r.phase, velerov1.BackupPhaseCompleted),
+		b.Status = veleroapi.BackupStatus{
+			Phase:          cmp.Or(r.phase, veleroapi.BackupPhaseCompleted),
 			StartTimestamp: &b.CreationTimestamp,
 			CompletionTimestamp: &metav1.Time{
 				Time: b.CreationTimestamp.Add(time.Minute),
 			},
-			Progress: &velerov1.BackupProgress{TotalItems: r.items, ItemsBackedUp: r.items},
+			Progress: &veleroapi.BackupProgress{TotalItems: r.items, ItemsBackedUp: r.items},
 		}
-		in := job.Input{Backup: b, At: noon}
+		in := job.Observation{Backup: b, ObservedAt: noon}
 		for v := range r.volumes {
 			in.Volumes = append(
 				in.Volumes,
@@ -57,25 +56,25 @@ func nightly(sources watch.SourceState, all ...sizes) Schedule {
 				},
 			)
 		}
-		jobs = append(jobs, job.Next(nil, in))
+		jobs = append(jobs, job.Fold(nil, in))
 	}
 	snap := alive(jobs...)
 	for _, kind := range []string{watch.PodVolumeBackups, watch.DataUploads} {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: sources})
 	}
-	snap.Schedules = []*velerov1.Schedule{
-		{ObjectMeta: object("s", 9000*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
-			Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: before(10 * time.Hour)}},
+	snap.Schedules = []*veleroapi.Schedule{
+		{ObjectMeta: object("s", 9000*time.Hour), Spec: veleroapi.ScheduleSpec{Schedule: "0 2 * * *"},
+			Status: veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled, LastBackup: before(10 * time.Hour)}},
 	}
 	var e Estimates
-	return e.Assess(snap, noon).Schedules()[0]
+	return e.AssessSnapshot(snap, noon).JudgeSchedules()[0]
 }
 
 func times(n int, r sizes) []sizes { return slices.Repeat([]sizes{r}, n) }
 
 func TestRunsThatLostSomething(t *testing.T) {
 	full, gib := sizes{items: 900, volumes: 5, bytes: 1 << 30}, int64(1<<30)
-	partly := sizes{items: 100, volumes: 1, bytes: gib, phase: velerov1.BackupPhasePartiallyFailed}
+	partly := sizes{items: 100, volumes: 1, bytes: gib, phase: veleroapi.BackupPhasePartiallyFailed}
 	for name, c := range map[string]struct {
 		runs   []sizes // newest first
 		source watch.SourceState
@@ -131,12 +130,12 @@ func TestHealthyRunsAreSilent(t *testing.T) {
 			}
 			runs = append(runs, sizes{items: int(around(items)), volumes: volumes, bytes: int64(around(bytes))})
 			if r.IntN(8) == 0 {
-				runs = append(runs, sizes{items: 1, phase: velerov1.BackupPhaseFailed})
+				runs = append(runs, sizes{items: 1, phase: veleroapi.BackupPhaseFailed})
 			}
 		}
 		slices.Reverse(runs)
 		if s := nightly(watch.SourceLive, runs...); s.Loss != nil {
-			t.Errorf("seed %d: %v of %v", seed, s.Loss.Losses, runs[:min(len(runs), 9)])
+			t.Errorf("seed %d: %v of %v", seed, s.Loss.Measures, runs[:min(len(runs), 9)])
 		}
 	}
 }
@@ -152,19 +151,19 @@ func TestTrendShowsNamespaces(t *testing.T) {
 		"only some":   {newest: []string{"a", "b"}, before: []string{"*"}, removed: []string{"*"}},
 	} {
 		s := nightly(watch.SourceLive, sizes{namespaces: c.newest}, sizes{namespaces: c.before})
-		if got := s.Trend[0]; !slices.Equal(got.Added, c.added) || !slices.Equal(got.Removed, c.removed) ||
-			s.Trend[1].Added != nil {
-			t.Errorf("%s: added %q, removed %q", name, got.Added, got.Removed)
+		if got := s.ComparedRuns[0]; !slices.Equal(got.AddedNamespaces, c.added) || !slices.Equal(got.RemovedNamespaces, c.removed) ||
+			s.ComparedRuns[1].AddedNamespaces != nil {
+			t.Errorf("%s: added %q, removed %q", name, got.AddedNamespaces, got.RemovedNamespaces)
 		}
 	}
-	spec, than := velerov1.BackupSpec{}, velerov1.BackupSpec{ExcludedNamespaces: []string{"dev"}}
-	if got := wider(spec, than); !slices.Equal(got, []string{"dev"}) || wider(than, spec) != nil {
+	spec, than := veleroapi.BackupSpec{}, veleroapi.BackupSpec{ExcludedNamespaces: []string{"dev"}}
+	if got := addedNamespaces(spec, than); !slices.Equal(got, []string{"dev"}) || addedNamespaces(than, spec) != nil {
 		t.Errorf("without an exclusion: %q", got)
 	}
 }
 
 func TestTheSameFailureIsOneNote(t *testing.T) {
-	failed, full := sizes{phase: velerov1.BackupPhaseFailedValidation}, sizes{items: 9}
+	failed, full := sizes{phase: veleroapi.BackupPhaseFailedValidation}, sizes{items: 9}
 	s := nightly(watch.SourceLive, append(times(5, failed), full, full)...)
 	if got := said(s.Notes); !strings.Contains(got, "! Every run since Mon Nov 16 (5 runs) is FailedValidation.") {
 		t.Errorf("%s", got)
@@ -177,11 +176,11 @@ func TestNeedsVolumes(t *testing.T) {
 		jobs []*job.Job
 		want int
 	}{
-		"none": {}, "by hand": {[]*job.Job{runOf("", "b", velerov1.BackupPhaseCompleted, time.Hour)}, 0},
-		"has not ended": {[]*job.Job{runOf("s", "b", velerov1.BackupPhaseInProgress, time.Hour)}, 0},
-		"a run":         {[]*job.Job{runOf("s", "b", velerov1.BackupPhaseCompleted, time.Hour)}, 2},
+		"none": {}, "by hand": {[]*job.Job{runOf("", "b", veleroapi.BackupPhaseCompleted, time.Hour)}, 0},
+		"has not ended": {[]*job.Job{runOf("s", "b", veleroapi.BackupPhaseInProgress, time.Hour)}, 0},
+		"a run":         {[]*job.Job{runOf("s", "b", veleroapi.BackupPhaseCompleted, time.Hour)}, 2},
 	} {
-		if got := NeedsVolumes(c.jobs); len(got) != c.want {
+		if got := NeededVolumeKinds(c.jobs); len(got) != c.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
@@ -13,52 +14,55 @@ import (
 
 // VolumeRecord is a volume of a job, by the resource that moves its data and by the stored volume info.
 type VolumeRecord struct {
-	// Moved is nil if no resource in the cluster moves the volume's data.
-	Moved *Volume
-	// Info is nil if volume info does not have the volume, or is not known.
-	Info *artifact.Volume
+	// Volume is nil if no resource in the cluster moves the volume's data.
+	Volume *JudgedVolume
+	// Info is nil if the volume info does not have the volume, or is unknown.
+	Info *artifact.VolumeInfo
 }
 
 type VolumeState string
 
-// VolumeUnsaid is of a snapshot whose result nothing says: Velero stores none for restores.
+// VolumeUnreported is the state of a snapshot whose result is not reported: Velero stores none for restores.
 const (
-	VolumeOpen    VolumeState = "Open"
-	VolumeFailed  VolumeState = "Failed"
-	VolumeDone    VolumeState = "Done"
-	VolumeSkipped VolumeState = "Skipped"
-	VolumeUnsaid  VolumeState = ""
+	VolumeOpen       VolumeState = "Open"
+	VolumeFailed     VolumeState = "Failed"
+	VolumeDone       VolumeState = "Done"
+	VolumeSkipped    VolumeState = "Skipped"
+	VolumeUnreported VolumeState = ""
 )
 
-// JoinVolumes joins volumes with volume info, by operation, pod volume, snapshot handle, claim. What
-// holds the job up comes first, then open, failed, others, skipped.
-func JoinVolumes(volumes []Volume, infos []artifact.Volume) []VolumeRecord {
+// JoinVolumes joins volumes with volume info, by operation, pod volume, snapshot handle, claim. The volume that holds
+// the job up comes first, then open, failed, other and skipped ones.
+func JoinVolumes(volumes []JudgedVolume, infos []artifact.VolumeInfo) []VolumeRecord {
 	records := make([]VolumeRecord, len(volumes), len(volumes)+len(infos))
 	for i := range volumes {
-		records[i].Moved = &volumes[i]
+		records[i].Volume = &volumes[i]
 	}
 	joined := make([]bool, len(infos))
 	for _, same := range []struct {
-		resource func(*Volume) string
-		info     func(*artifact.Volume) string
+		resource func(*JudgedVolume) string
+		info     func(*artifact.VolumeInfo) string
 	}{
-		{func(v *Volume) string { return v.Operation }, func(i *artifact.Volume) string { return i.Operation }},
-		{func(v *Volume) string { return podVolume(v.Namespace, v.Pod, v.PodVolume) },
-			func(i *artifact.Volume) string { return podVolume(i.PodNamespace, i.Pod, i.PodVolume) }},
-		{func(v *Volume) string { return v.Handle }, func(i *artifact.Volume) string { return i.Handle }},
-		{func(v *Volume) string { return claimOf(v.Kind.IsPodVolume(), v.Namespace, v.Claim) },
-			func(i *artifact.Volume) string { return claimOf(!i.DataMoved, i.Namespace, i.Claim) }},
+		{func(v *JudgedVolume) string { return v.OperationID }, func(i *artifact.VolumeInfo) string { return i.Operation }},
+		{func(v *JudgedVolume) string { return podVolumeKey(v.Namespace, v.Pod, v.PodVolume) },
+			func(i *artifact.VolumeInfo) string { return podVolumeKey(i.PodNamespace, i.Pod, i.PodVolume) }},
+		{
+			func(v *JudgedVolume) string { return v.SnapshotHandle },
+			func(i *artifact.VolumeInfo) string { return i.SnapshotHandle },
+		},
+		{func(v *JudgedVolume) string { return claimKey(v.Kind.IsPodVolume(), v.Namespace, v.Claim) },
+			func(i *artifact.VolumeInfo) string { return claimKey(!i.DataMoved, i.Namespace, i.Claim) }},
 	} {
 		open := map[string]int{}
 		for i := range records {
 			if r := &records[i]; r.Info == nil {
-				if key := same.resource(r.Moved); key != "" {
+				if key := same.resource(r.Volume); key != "" {
 					open[key] = i
 				}
 			}
 		}
 		for i := range infos {
-			if joined[i] || !carried(&infos[i]) {
+			if joined[i] || !hasResource(&infos[i]) {
 				continue
 			}
 			if at, ok := open[same.info(&infos[i])]; ok {
@@ -76,19 +80,20 @@ func JoinVolumes(volumes []Volume, infos []artifact.Volume) []VolumeRecord {
 	return records
 }
 
-// carried reports whether a resource stands, or stood, for what the info says.
-func carried(i *artifact.Volume) bool {
-	return !i.Skipped && (i.DataMoved || i.Method == artifact.ByPod || i.Method == artifact.ByPodRestore)
+// hasResource reports whether a resource represents, or represented, what the info says.
+func hasResource(i *artifact.VolumeInfo) bool {
+	return !i.Skipped &&
+		(i.DataMoved || i.Method == artifact.MethodPodVolumeBackup || i.Method == artifact.MethodPodVolumeRestore)
 }
 
-func podVolume(namespace, pod, volume string) string {
+func podVolumeKey(namespace, pod, volume string) string {
 	if pod == "" {
 		return ""
 	}
 	return namespace + "/" + pod + ":" + volume
 }
 
-func claimOf(ofPod bool, namespace, claim string) string {
+func claimKey(ofPod bool, namespace, claim string) string {
 	switch {
 	case claim == "":
 		return ""
@@ -99,23 +104,23 @@ func claimOf(ofPod bool, namespace, claim string) string {
 }
 
 func compareRecords(a, b *VolumeRecord) int {
-	order := map[VolumeState]int{VolumeOpen: 0, VolumeFailed: 1, VolumeUnsaid: 2, VolumeDone: 2, VolumeSkipped: 3}
+	order := map[VolumeState]int{VolumeOpen: 0, VolumeFailed: 1, VolumeUnreported: 2, VolumeDone: 2, VolumeSkipped: 3}
 	if c := cmp.Compare(order[a.State()], order[b.State()]); c != 0 {
 		return c
 	}
-	if a.State() == VolumeOpen && a.Moved != nil && b.Moved != nil {
-		return compareOpen(b.Moved, a.Moved)
+	if a.State() == VolumeOpen && a.Volume != nil && b.Volume != nil {
+		return compareByBlocking(b.Volume, a.Volume)
 	}
 	return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Pod(), b.Pod()))
 }
 
-// State is how the volume stands. What the resource in the cluster says counts: volume info is as old as its file.
+// State returns the state of the volume. The resource in the cluster decides: volume info is as old as its file.
 func (r *VolumeRecord) State() VolumeState {
-	if v := r.Moved; v != nil {
+	if v := r.Volume; v != nil {
 		switch {
-		case v.Failed():
+		case v.HasFailed():
 			return VolumeFailed
-		case v.Ended():
+		case v.HasEnded():
 			return VolumeDone
 		}
 		return VolumeOpen
@@ -128,72 +133,82 @@ func (r *VolumeRecord) State() VolumeState {
 	case artifact.VolumeFailed:
 		return VolumeFailed
 	}
-	return VolumeUnsaid
+	return VolumeUnreported
 }
 
-// moved and info are what is known of the volume, else zero.
-func (r *VolumeRecord) moved() job.Volume {
-	if r.Moved == nil {
+// movedVolume and volumeInfo return what is known of the volume, else zero.
+func (r *VolumeRecord) movedVolume() job.Volume {
+	if r.Volume == nil {
 		return job.Volume{}
 	}
-	return *r.Moved.Volume
+	return *r.Volume.Volume
 }
 
-func (r *VolumeRecord) info() artifact.Volume {
+func (r *VolumeRecord) volumeInfo() artifact.VolumeInfo {
 	if r.Info == nil {
-		return artifact.Volume{}
+		return artifact.VolumeInfo{}
 	}
 	return *r.Info
 }
 
 func (r *VolumeRecord) Claim() string {
-	m, i := r.moved(), r.info()
-	return cmp.Or(claimOf(false, i.Namespace, i.Claim), claimOf(false, m.Namespace, m.Claim))
+	m, i := r.movedVolume(), r.volumeInfo()
+	return cmp.Or(claimKey(false, i.Namespace, i.Claim), claimKey(false, m.Namespace, m.Claim))
 }
 
-// Pod is the pod and its volume, as namespace/pod:volume; empty for all but pod volumes.
+// Pod returns the pod and its volume, as namespace/pod:volume; empty for all but pod volumes.
 func (r *VolumeRecord) Pod() string {
-	if r.Moved != nil {
-		return podVolume(r.Moved.Namespace, r.Moved.Pod, r.Moved.PodVolume)
+	if r.Volume != nil {
+		return podVolumeKey(r.Volume.Namespace, r.Volume.Pod, r.Volume.PodVolume)
 	}
-	return podVolume(r.Info.PodNamespace, r.Info.Pod, r.Info.PodVolume)
+	return podVolumeKey(r.Info.PodNamespace, r.Info.Pod, r.Info.PodVolume)
 }
 
 func (r *VolumeRecord) Name() string {
-	return cmp.Or(r.Claim(), r.Pod(), r.moved().Target, r.info().PersistentVolume)
+	return cmp.Or(r.Claim(), r.Pod(), r.movedVolume().Target, r.volumeInfo().PersistentVolume)
 }
 
-func (r *VolumeRecord) Node() string { return cmp.Or(r.moved().Node, r.info().Node) }
+func (r *VolumeRecord) Node() string { return cmp.Or(r.movedVolume().Node, r.volumeInfo().Node) }
 
-// Bytes are how many were moved, 0 of a snapshot that is not, and in total, 0 if unknown.
-func (r *VolumeRecord) Bytes() (done, total int64) {
-	if r.Moved != nil && (r.Moved.Total > 0 || r.Info == nil) {
-		return r.Moved.Done, r.Moved.Total
+// MovedBytes returns how many bytes were moved, 0 for a snapshot that is not, and the total, 0 if unknown.
+func (r *VolumeRecord) MovedBytes() (done, total int64) {
+	if r.Volume != nil && (r.Volume.Total > 0 || r.Info == nil) {
+		return r.Volume.Done, r.Volume.Total
 	}
 	i := r.Info
-	if r.State() == VolumeDone && carried(i) {
+	if r.State() == VolumeDone && hasResource(i) {
 		return i.Size, i.Size
 	}
 	return 0, i.Size
 }
 
-// Incremental is how many bytes were new since the last backup, 0 if unknown.
-func (r *VolumeRecord) Incremental() int64 {
-	return cmp.Or(r.moved().Incremental, r.info().Incremental)
-}
-
-// Handle is that of the repository's snapshot for moved data, else the storage system's.
-func (r *VolumeRecord) Handle() string {
-	i := r.info()
-	if i.DataMoved && i.Handle == i.LocalHandle { // its data is not moved yet
-		i.Handle = ""
+// Times returns when moving the data, or taking the snapshot, began and ended; zero if unknown.
+func (r *VolumeRecord) Times() (began, ended time.Time) {
+	if v := r.Volume; v != nil {
+		return v.Started, v.Completed
 	}
-	return cmp.Or(r.moved().Handle, i.Handle)
+	return r.Info.Started, r.Info.Completed
 }
 
-func (r *VolumeRecord) Operation() string { return cmp.Or(r.moved().Operation, r.info().Operation) }
+// IncrementalBytes returns how many bytes were new since the last backup, 0 if unknown.
+func (r *VolumeRecord) IncrementalBytes() int64 {
+	return cmp.Or(r.movedVolume().IncrementalBytes, r.volumeInfo().Incremental)
+}
 
-// SkippedReason is why a backup skipped the volume, in Velero's words.
+// SnapshotHandle returns the handle of the repository's snapshot for moved data, else the storage system's.
+func (r *VolumeRecord) SnapshotHandle() string {
+	i := r.volumeInfo()
+	if i.DataMoved && i.SnapshotHandle == i.LocalSnapshotHandle { // its data is not moved yet
+		i.SnapshotHandle = ""
+	}
+	return cmp.Or(r.movedVolume().SnapshotHandle, i.SnapshotHandle)
+}
+
+func (r *VolumeRecord) OperationID() string {
+	return cmp.Or(r.movedVolume().OperationID, r.volumeInfo().Operation)
+}
+
+// SkippedReason returns why a backup skipped the volume, in Velero's words.
 func (r *VolumeRecord) SkippedReason() string {
 	if r.Info == nil || !r.Info.Skipped {
 		return ""
@@ -208,19 +223,19 @@ func (r *VolumeRecord) SkippedReason() string {
 	return strings.Join(slices.DeleteFunc(reasons, func(reason string) bool { return reason == "" }), "; ")
 }
 
-// How says how the volume was saved, or what it was restored from; empty if skipped.
-func (r *VolumeRecord) How() string {
-	m, i := r.moved(), r.info()
+// MethodText says how the volume was saved, or what it was restored from; empty if skipped.
+func (r *VolumeRecord) MethodText() string {
+	m, i := r.movedVolume(), r.volumeInfo()
 	method := cmp.Or(string(m.Kind), i.Method)
 	switch {
 	case i.Skipped:
 		return ""
-	case method == artifact.ByCSI && i.DataMoved:
+	case method == artifact.MethodCSISnapshot && i.DataMoved:
 		method = string(velero.DataUpload)
 	}
 	switch method {
-	case artifact.ByPod, artifact.ByPodRestore:
-		return "fs-backup" + human.Clause(", ", cmp.Or(m.Uploader, i.Uploader))
+	case artifact.MethodPodVolumeBackup, artifact.MethodPodVolumeRestore:
+		return "fs-backup" + human.Prefixed(", ", cmp.Or(m.Uploader, i.Uploader))
 	case string(velero.DataUpload), string(velero.DataDownload):
 		by := "data mover"
 		if mover := cmp.Or(m.DataMover, i.DataMover); mover != "" && mover != "velero" {
@@ -230,24 +245,24 @@ func (r *VolumeRecord) How() string {
 			return by
 		}
 		return "CSI snapshot, " + by
-	case artifact.ByCSI:
+	case artifact.MethodCSISnapshot:
 		return "CSI snapshot"
-	case artifact.ByNative:
+	case artifact.MethodNativeSnapshot:
 		return "native snapshot"
 	}
 	return method
 }
 
-// ListsStored reports whether Velero stores the job's volume info and item operations by
-// now: it does when all items are done (pkg/controller/backup_controller.go persistBackup,
-// restore_controller.go runValidatedRestore), and completes them later. Of a troubled job
-// they may be there before its counts say so: neither could be written.
-func (j Judged) ListsStored() bool {
+// HasStoredLists reports whether Velero has stored the job's volume info and item operations by now: it stores them
+// when all items are done (pkg/controller/backup_controller.go persistBackup, restore_controller.go
+// runValidatedRestore), and completes them later. For a troubled job they may be stored before its counts say so:
+// neither could be written.
+func (j JudgedJob) HasStoredLists() bool {
 	switch j.Stage {
 	case job.StageQueued:
 		return false
 	case job.StageItems, job.StageVolumes:
-		return j.Troubled()
+		return j.IsTroubled()
 	}
 	return j.Phase != velero.PhaseFailedValidation
 }

@@ -7,38 +7,37 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-func podBackup(pod, claim, phase string) Volume {
-	return Volume{
+func podBackup(pod, claim, phase string) JudgedVolume {
+	return JudgedVolume{
 		Volume: &job.Volume{
-			Kind:      velero.PodVolumeBackup,
-			Name:      "pvb-" + pod,
-			Phase:     phase,
-			Namespace: "shop",
-			Pod:       pod,
-			PodVolume: "data",
-			Claim:     claim,
-			Target:    "shop/" + pod + ":data",
-			Node:      "a",
-			Uploader:  "kopia",
-			Handle:    "k-" + pod,
-			Done:      3,
-			Total:     7,
+			Kind:           velero.PodVolumeBackup,
+			Name:           "pvb-" + pod,
+			Phase:          phase,
+			Namespace:      "shop",
+			Pod:            pod,
+			PodVolume:      "data",
+			Claim:          claim,
+			Target:         "shop/" + pod + ":data",
+			Node:           "a",
+			Uploader:       "kopia",
+			SnapshotHandle: "k-" + pod,
+			Done:           3,
+			Total:          7,
 		},
 	}
 }
 
-func upload(claim, phase string) Volume {
-	return Volume{
+func upload(claim, phase string) JudgedVolume {
+	return JudgedVolume{
 		Volume: &job.Volume{Kind: velero.DataUpload, Name: "du-" + claim, Phase: phase, Namespace: "shop", Claim: claim,
-			Target: "shop/" + claim, Operation: "du-op." + claim, Done: 1, Total: 9},
+			Target: "shop/" + claim, OperationID: "du-op." + claim, Done: 1, Total: 9},
 	}
 }
 
@@ -47,30 +46,30 @@ func words(records []VolumeRecord) []string {
 	all := make([]string, len(records))
 	for i := range records {
 		r := &records[i]
-		done, total := r.Bytes()
-		all[i] = fmt.Sprintf("%s|%s|%s|%s|%s|%d/%d", r.Name(), r.Pod(), r.Node(), r.State(), r.How(), done, total)
+		done, total := r.MovedBytes()
+		all[i] = fmt.Sprintf("%s|%s|%s|%s|%s|%d/%d", r.Name(), r.Pod(), r.Node(), r.State(), r.MethodText(), done, total)
 	}
 	return all
 }
 
 func TestJoinVolumes(t *testing.T) {
 	for name, c := range map[string]struct {
-		volumes []Volume
-		infos   []artifact.Volume
+		volumes []JudgedVolume
+		infos   []artifact.VolumeInfo
 		want    []string
 	}{
 		"a running job has resources only": {
-			[]Volume{podBackup("web", "", velero.VolumeInProgress), upload("db", "")}, nil,
+			[]JudgedVolume{podBackup("web", "", velero.VolumeInProgress), upload("db", "")}, nil,
 			[]string{"shop/db|||Open|CSI snapshot, data mover|1/9", "shop/web:data|shop/web:data|a|Open|fs-backup, kopia|3/7"},
 		},
 		"a synced backup has volume info only": {
-			nil, []artifact.Volume{
+			nil, []artifact.VolumeInfo{
 				{Namespace: "shop", Claim: "cache", Skipped: true, SkippedReason: "podvolume: opted out due to annotation in pod web;"},
-				{Namespace: "shop", Claim: "pg", Method: artifact.ByNative, Result: "succeeded", Handle: "snap-1"},
-				{Namespace: "shop", Claim: "log", Method: artifact.ByCSI, Result: "failed", Size: 50},
-				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, DataMoved: true, DataMover: "velero", Phase: "Completed", Size: 9},
-				{Namespace: "shop", Claim: "img", Method: artifact.ByCSI, DataMoved: true, DataMover: "vendor", Phase: "Canceled"},
-				{PodNamespace: "shop", Pod: "web", PodVolume: "tmp", Node: "b", Method: artifact.ByPod, Uploader: "restic", Result: "succeeded", Size: 5},
+				{Namespace: "shop", Claim: "pg", Method: artifact.MethodNativeSnapshot, Result: "succeeded", SnapshotHandle: "snap-1"},
+				{Namespace: "shop", Claim: "log", Method: artifact.MethodCSISnapshot, Result: "failed", Size: 50},
+				{Namespace: "shop", Claim: "db", Method: artifact.MethodCSISnapshot, DataMoved: true, DataMover: "velero", Phase: "Completed", Size: 9},
+				{Namespace: "shop", Claim: "img", Method: artifact.MethodCSISnapshot, DataMoved: true, DataMover: "vendor", Phase: "Canceled"},
+				{PodNamespace: "shop", Pod: "web", PodVolume: "tmp", Node: "b", Method: artifact.MethodPodVolumeBackup, Uploader: "restic", Result: "succeeded", Size: 5},
 			},
 			[]string{
 				"shop/img|||Failed|CSI snapshot, data mover vendor|0/0", "shop/log|||Failed|CSI snapshot|0/50",
@@ -79,40 +78,40 @@ func TestJoinVolumes(t *testing.T) {
 			},
 		},
 		"by the operation, whatever else differs": {
-			[]Volume{upload("db", velero.VolumeCompleted)},
-			[]artifact.Volume{{Namespace: "old", Claim: "pg", Method: artifact.ByCSI, DataMoved: true, Operation: "du-op.db", Phase: "Prepared"}},
+			[]JudgedVolume{upload("db", velero.VolumeCompleted)},
+			[]artifact.VolumeInfo{{Namespace: "old", Claim: "pg", Method: artifact.MethodCSISnapshot, DataMoved: true, Operation: "du-op.db", Phase: "Prepared"}},
 			[]string{"old/pg|||Done|CSI snapshot, data mover|1/9"},
 		},
 		"by the pod's volume: two pods share one claim": {
-			[]Volume{podBackup("web-0", "files", velero.VolumeCompleted), podBackup("web-1", "files", velero.VolumeFailed)},
-			[]artifact.Volume{
-				{Namespace: "shop", Claim: "files", Method: artifact.ByPod, PodNamespace: "shop", Pod: "web-1", PodVolume: "data", Result: "failed"},
-				{Namespace: "shop", Claim: "files", Method: artifact.ByPod, PodNamespace: "shop", Pod: "web-0", PodVolume: "data", Result: "succeeded"},
+			[]JudgedVolume{podBackup("web-0", "files", velero.VolumeCompleted), podBackup("web-1", "files", velero.VolumeFailed)},
+			[]artifact.VolumeInfo{
+				{Namespace: "shop", Claim: "files", Method: artifact.MethodPodVolumeBackup, PodNamespace: "shop", Pod: "web-1", PodVolume: "data", Result: "failed"},
+				{Namespace: "shop", Claim: "files", Method: artifact.MethodPodVolumeBackup, PodNamespace: "shop", Pod: "web-0", PodVolume: "data", Result: "succeeded"},
 			},
 			[]string{"shop/files|shop/web-1:data|a|Failed|fs-backup, kopia|3/7", "shop/files|shop/web-0:data|a|Done|fs-backup, kopia|3/7"},
 		},
 		"by the snapshot's handle": {
-			[]Volume{podBackup("web", "", velero.VolumeCompleted)},
-			[]artifact.Volume{{Namespace: "shop", Claim: "files", Method: artifact.ByPod, Handle: "k-web", Size: 7}},
+			[]JudgedVolume{podBackup("web", "", velero.VolumeCompleted)},
+			[]artifact.VolumeInfo{{Namespace: "shop", Claim: "files", Method: artifact.MethodPodVolumeBackup, SnapshotHandle: "k-web", Size: 7}},
 			[]string{"shop/files|shop/web:data|a|Done|fs-backup, kopia|3/7"},
 		},
 		"by the claim, but not what carries no data": {
-			[]Volume{upload("db", velero.VolumeCompleted)},
-			[]artifact.Volume{
+			[]JudgedVolume{upload("db", velero.VolumeCompleted)},
+			[]artifact.VolumeInfo{
 				{Namespace: "shop", Claim: "db", Skipped: true, SkippedReason: "no"},
-				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, Size: 4, Result: "succeeded"},
-				{Namespace: "shop", Claim: "db", Method: artifact.ByPod, Size: 5, Result: "succeeded"},
-				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, DataMoved: true, Size: 6, Node: "n"},
+				{Namespace: "shop", Claim: "db", Method: artifact.MethodCSISnapshot, Size: 4, Result: "succeeded"},
+				{Namespace: "shop", Claim: "db", Method: artifact.MethodPodVolumeBackup, Size: 5, Result: "succeeded"},
+				{Namespace: "shop", Claim: "db", Method: artifact.MethodCSISnapshot, DataMoved: true, Size: 6, Node: "n"},
 			},
 			[]string{"shop/db||n|Done|CSI snapshot, data mover|1/9", "shop/db|||Done|CSI snapshot|0/4", "shop/db|||Done|fs-backup|5/5", "shop/db|||Skipped||0/0"},
 		},
 		"nothing is joined twice": {
-			[]Volume{upload("db", velero.VolumeCompleted)},
-			[]artifact.Volume{{Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.ByCSI, Operation: "du-op.db"}, {Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.ByCSI}},
+			[]JudgedVolume{upload("db", velero.VolumeCompleted)},
+			[]artifact.VolumeInfo{{Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.MethodCSISnapshot, Operation: "du-op.db"}, {Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.MethodCSISnapshot}},
 			[]string{"shop/db|||Done|CSI snapshot, data mover|1/9", "shop/db||||CSI snapshot, data mover|0/0"},
 		},
 		"of a restore no result is stored": {
-			nil, []artifact.Volume{{Namespace: "shop", Claim: "db", Method: artifact.ByCSI}, {PersistentVolume: "pv-1", Method: artifact.ByNative, Handle: "snap"}},
+			nil, []artifact.VolumeInfo{{Namespace: "shop", Claim: "db", Method: artifact.MethodCSISnapshot}, {PersistentVolume: "pv-1", Method: artifact.MethodNativeSnapshot, SnapshotHandle: "snap"}},
 			[]string{"pv-1||||native snapshot|0/0", "shop/db||||CSI snapshot|0/0"},
 		},
 	} {
@@ -131,43 +130,43 @@ func TestTheVolumeThatHoldsTheJobUpIsFirst(t *testing.T) {
 	slow.ETA, quick.ETA = TimeLeft{Left: time.Hour, Known: true}, TimeLeft{Left: time.Minute, Known: true}
 	failed := upload("a", velero.VolumeFailed)
 	waiting := upload("waiting", velero.VolumePrepared)
-	for _, volumes := range [][]Volume{{failed, quick, slow}, {failed, quick, slow, waiting}} {
+	for _, volumes := range [][]JudgedVolume{{failed, quick, slow}, {failed, quick, slow, waiting}} {
 		records := JoinVolumes(volumes, nil)
-		if want := Last(
+		if want := FindBlockingVolume(
 			volumes,
-		); records[0].Moved.Name != want.Name ||
-			records[len(records)-1].Moved.Name != failed.Name {
+		); records[0].Volume.Name != want.Name ||
+			records[len(records)-1].Volume.Name != failed.Name {
 			t.Errorf("%s is held up by %s", words(records), want.Name)
 		}
 	}
 }
 
 func TestSkippedReasonsAndHandles(t *testing.T) {
-	r := JoinVolumes(nil, []artifact.Volume{{Skipped: true, SkippedReason: "volumeSnapshot: no applicable volumesnapshotter found;podvolume: opted out; "}})[0]
+	r := JoinVolumes(nil, []artifact.VolumeInfo{{Skipped: true, SkippedReason: "volumeSnapshot: no applicable volumesnapshotter found;podvolume: opted out; "}})[0]
 	if got := r.SkippedReason(); got != "volumeSnapshot: no applicable volumesnapshotter found; podvolume: opted out" {
 		t.Errorf("skipped because %q", got)
 	}
 	v := podBackup("web", "", velero.VolumeCompleted)
-	r = JoinVolumes([]Volume{v}, nil)[0]
-	if r.Handle() != "k-web" || r.Operation() != "" || r.Incremental() != 0 || r.SkippedReason() != "" {
-		t.Errorf("handle %q, operation %q", r.Handle(), r.Operation())
+	r = JoinVolumes([]JudgedVolume{v}, nil)[0]
+	if r.SnapshotHandle() != "k-web" || r.OperationID() != "" || r.IncrementalBytes() != 0 || r.SkippedReason() != "" {
+		t.Errorf("handle %q, operation %q", r.SnapshotHandle(), r.OperationID())
 	}
-	r = JoinVolumes(nil, []artifact.Volume{{Method: artifact.ByCSI, DataMoved: true, Handle: "local", LocalHandle: "local"}})[0]
-	if r.Handle() != "" {
-		t.Errorf("the handle of data that is not moved yet is %q", r.Handle())
+	r = JoinVolumes(nil, []artifact.VolumeInfo{{Method: artifact.MethodCSISnapshot, DataMoved: true, SnapshotHandle: "local", LocalSnapshotHandle: "local"}})[0]
+	if r.SnapshotHandle() != "" {
+		t.Errorf("the handle of data that is not moved yet is %q", r.SnapshotHandle())
 	}
-	r = JoinVolumes(nil, []artifact.Volume{{Method: artifact.ByCSI, Handle: "h", Operation: "o", Incremental: 2}})[0]
-	if r.Handle() != "h" || r.Operation() != "o" || r.Incremental() != 2 {
-		t.Errorf("handle %q, operation %q, %d new", r.Handle(), r.Operation(), r.Incremental())
+	r = JoinVolumes(nil, []artifact.VolumeInfo{{Method: artifact.MethodCSISnapshot, SnapshotHandle: "h", Operation: "o", Incremental: 2}})[0]
+	if r.SnapshotHandle() != "h" || r.OperationID() != "o" || r.IncrementalBytes() != 2 {
+		t.Errorf("handle %q, operation %q, %d new", r.SnapshotHandle(), r.OperationID(), r.IncrementalBytes())
 	}
 }
 
 func TestOperations(t *testing.T) {
-	j := restore(velerov1.RestorePhaseWaitingForPluginOperations, 0, 0)
-	a := assess(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
+	j := restore(veleroapi.RestorePhaseWaitingForPluginOperations, 0, 0)
+	a := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
 	created := noon.Add(-time.Hour)
 	du := upload("db", velero.VolumeInProgress)
-	got := a.Operations(j, []artifact.Operation{
+	got := a.JoinOperations(j, []artifact.Operation{
 		{
 			ID:        "1",
 			Phase:     "Completed",
@@ -200,11 +199,11 @@ func TestOperations(t *testing.T) {
 			Created:   created,
 		},
 		{ID: "", Phase: "New", Resource: "pods", Namespace: "shop", Name: "z"},
-	}, []Volume{du, {Volume: &job.Volume{Name: "without an operation"}}})
+	}, []JudgedVolume{du, {Volume: &job.Volume{Name: "without an operation"}}})
 	var lines []string
 	for i := range got {
 		o := &got[i]
-		line := o.Item() + "|" + o.Amount()
+		line := o.ItemText() + "|" + o.ProgressText()
 		if o.Volume != nil {
 			line += "|" + o.Volume.Name
 		}
@@ -223,24 +222,24 @@ func TestOperations(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
-	if !got[3].Failed() || got[3].Ended() == false || got[0].Ended() {
+	if !got[3].HasFailed() || got[3].HasEnded() == false || got[0].HasEnded() {
 		t.Error("a failed operation has not ended, or one that runs has")
 	}
 }
 
 // While items are backed up nothing is stored to ask for.
 func TestListsStored(t *testing.T) {
-	for phase, want := range map[velerov1.RestorePhase]bool{
-		velerov1.RestorePhaseInProgress: false, velerov1.RestorePhaseNew: false, velerov1.RestorePhaseWaitingForPluginOperations: true,
-		velerov1.RestorePhaseCompleted: true, velerov1.RestorePhaseFailedValidation: false,
+	for phase, want := range map[veleroapi.RestorePhase]bool{
+		veleroapi.RestorePhaseInProgress: false, veleroapi.RestorePhaseNew: false, veleroapi.RestorePhaseWaitingForPluginOperations: true,
+		veleroapi.RestorePhaseCompleted: true, veleroapi.RestorePhaseFailedValidation: false,
 	} {
 		j := restore(phase, 9, 4)
-		if got := (Judged{Job: j}).ListsStored(); got != want {
+		if got := (JudgedJob{Job: j}).HasStoredLists(); got != want {
 			t.Errorf("%s: %v", phase, got)
 		}
 		// Of a job that is stuck they may be there, but not before it has started.
-		stuck := want || phase == velerov1.RestorePhaseInProgress
-		if got := (Judged{Job: j, State: diagnosis.Stuck}).ListsStored(); got != stuck {
+		stuck := want || phase == veleroapi.RestorePhaseInProgress
+		if got := (JudgedJob{Job: j, State: diagnosis.Stuck}).HasStoredLists(); got != stuck {
 			t.Errorf("%s, stuck: %v", phase, got)
 		}
 	}

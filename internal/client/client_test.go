@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -141,12 +142,12 @@ func TestKinds(t *testing.T) {
 		},
 	} {
 		c, asked := serve(t, answers)
-		k, err := c.Kinds(context.Background())
+		k, err := c.DiscoverKinds(context.Background())
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		var got []string
-		for _, list := range k.Preferred() {
+		for _, list := range k.PreferredResources() {
 			for _, r := range list.APIResources {
 				got = append(got, fmt.Sprint(list.GroupVersion, " ", r.Name, " ", r.Kind, " ", r.Namespaced))
 			}
@@ -161,18 +162,98 @@ func TestKinds(t *testing.T) {
 		) {
 			t.Errorf("%s: %q", name, got)
 		}
-		if away := (schema.GroupVersion{Group: "away", Version: "v1"}); len(k.Silent) != 1 || k.Silent[away] == nil {
-			t.Errorf("%s: silent are %v", name, k.Silent)
+		if away := (schema.GroupVersion{Group: "away", Version: "v1"}); len(k.Unanswered) != 1 || k.Unanswered[away] == nil {
+			t.Errorf("%s: silent are %v", name, k.Unanswered)
 		}
 		if n := len(*asked); name == "at once" && n != 4 { // twice, because one group is silent
 			t.Errorf("asked for %q", *asked)
 		}
-		if all := k.Lists[0].APIResources; len(all) != 2 || all[1].Name != "pods/log" {
+		if all := k.ResourceLists[0].APIResources; len(all) != 2 || all[1].Name != "pods/log" {
 			t.Errorf("%s: %v", name, all)
 		}
 	}
 	c, _ := serve(t, map[string]string{"/api": "application/json|{}"})
-	if _, err := c.Kinds(context.Background()); !apierrors.IsNotFound(err) {
+	if _, err := c.DiscoverKinds(context.Background()); !apierrors.IsNotFound(err) {
 		t.Errorf("a server without /apis: %v", err)
 	}
+}
+
+// TestSilentGroupSpeaksForItself: what one group answers is said of that group alone, in the server's words.
+func TestSilentGroupSpeaksForItself(t *testing.T) {
+	c := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case "/apis":
+			fmt.Fprint(w, `{"groups":[{"name":"g","versions":[{"version":"v1"}]},{"name":"h","versions":[{"version":"v1"}]}]}`)
+		case "/apis/g/v1":
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":503,"message":"g is being moved"}`)
+		default:
+			version := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/"), "/api/")
+			fmt.Fprintf(w, `{"groupVersion":%q,"resources":[{"name":"things","kind":"Thing"}]}`, version)
+		}
+	})
+	k, err := c.DiscoverKinds(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answered []string
+	for _, list := range k.ResourceLists {
+		answered = append(answered, list.GroupVersion)
+	}
+	if !slices.Equal(answered, []string{"v1", "h/v1"}) {
+		t.Errorf("answered: %q", answered)
+	}
+	why := k.Unanswered[schema.GroupVersion{Group: "g", Version: "v1"}]
+	if len(k.Unanswered) != 1 || why == nil || !strings.Contains(why.Error(), "g is being moved") {
+		t.Errorf("silent: %v", k.Unanswered)
+	}
+}
+
+// TestRefusedDiscovery: whoever may not ask for kinds is told so, and not that there are none.
+func TestRefusedDiscovery(t *testing.T) {
+	c := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,`+
+			`"message":"bob may not ask at `+r.URL.Path+`"}`)
+	})
+	k, err := c.DiscoverKinds(context.Background())
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "bob may not ask at /api") {
+		t.Errorf("%v, %v", k, err)
+	}
+}
+
+// TestEndedContextIsNoAnswer: groups that nobody waited for are not silent.
+func TestEndedContextIsNoAnswer(t *testing.T) {
+	why := errors.New("the user has left")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			fmt.Fprint(w, `{"kind":"APIVersions"}`)
+		case "/apis":
+			fmt.Fprint(w, `{"groups":[{"name":"g","versions":[{"version":"v1"}]}]}`)
+		default:
+			cancel(why)
+			<-r.Context().Done()
+		}
+	})
+	if k, err := c.DiscoverKinds(ctx); k != nil || !errors.Is(err, why) {
+		t.Errorf("%+v, %v", k, err)
+	}
+}
+
+func serveFunc(t *testing.T, handle http.HandlerFunc) *Client {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	c, err := New(&rest.Config{Host: server.URL}, server.Client(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -17,16 +17,17 @@ import (
 )
 
 type Kinds struct {
-	// Lists have the versions of all groups in the server's order: the preferred one first.
-	Lists  []*metav1.APIResourceList
-	Silent map[schema.GroupVersion]error // versions of groups that did not answer
+	// ResourceLists holds the versions of all groups in the server's order: each group's preferred version first.
+	ResourceLists []*metav1.APIResourceList
+	Unanswered    map[schema.GroupVersion]error // the group versions that did not answer
 }
 
-// Preferred lists each resource once, in its group's preferred version that has it, without subresources.
-func (k *Kinds) Preferred() []*metav1.APIResourceList {
+// PreferredResources returns each resource once, in its group's most preferred version that has it, without
+// subresources.
+func (k *Kinds) PreferredResources() []*metav1.APIResourceList {
 	var preferred []*metav1.APIResourceList
 	taken := map[schema.GroupResource]bool{}
-	for _, all := range k.Lists {
+	for _, all := range k.ResourceLists {
 		group, _ := schema.ParseGroupVersion(all.GroupVersion)
 		list := &metav1.APIResourceList{GroupVersion: all.GroupVersion}
 		for _, r := range all.APIResources {
@@ -41,59 +42,63 @@ func (k *Kinds) Preferred() []*metav1.APIResourceList {
 	return preferred
 }
 
-func (c *Client) Version(ctx context.Context) (version.Info, error) {
+func (c *Client) ServerVersion(ctx context.Context) (version.Info, error) {
 	var info version.Info
-	err := into(c.REST.Get().AbsPath("/version").Do(ctx), &info)
+	err := decodeAnswer(c.REST.Get().AbsPath("/version").Do(ctx), &info)
 	return info, err
 }
 
-func (c *Client) Resources(ctx context.Context, g schema.GroupVersion) (*metav1.APIResourceList, error) {
+func (c *Client) ServerResources(ctx context.Context, g schema.GroupVersion) (*metav1.APIResourceList, error) {
 	list := &metav1.APIResourceList{GroupVersion: g.String()}
-	return list, into(c.REST.Get().AbsPath(groupPath(g)).Do(ctx), list)
+	return list, decodeAnswer(c.REST.Get().AbsPath(groupVersionPath(g)).Do(ctx), list)
 }
 
-// Kinds asks for all kinds. A silent group is asked again: its server may have just started.
-func (c *Client) Kinds(ctx context.Context) (*Kinds, error) {
-	k, err := c.kinds(ctx)
-	if err == nil && len(k.Silent) > 0 {
-		return c.kinds(ctx)
+// DiscoverKinds returns all kinds of the server. It asks once more if groups did not answer: their server may have
+// just started.
+func (c *Client) DiscoverKinds(ctx context.Context) (*Kinds, error) {
+	k, err := c.discoverOnce(ctx)
+	if err == nil && len(k.Unanswered) > 0 {
+		k, err = c.discoverOnce(ctx)
+	}
+	if ctx.Err() != nil { // a cancelled request does not make a group silent
+		return nil, context.Cause(ctx)
 	}
 	return k, err
 }
 
-func (c *Client) kinds(ctx context.Context) (*Kinds, error) {
-	k := &Kinds{Silent: map[schema.GroupVersion]error{}}
+func (c *Client) discoverOnce(ctx context.Context) (*Kinds, error) {
+	k := &Kinds{Unanswered: map[schema.GroupVersion]error{}}
 	var open []schema.GroupVersion
 	for _, root := range []string{"/api", "/apis"} {
-		left, err := c.root(ctx, root, k)
+		left, err := c.discoverRoot(ctx, root, k)
 		if err != nil && !(root == "/api" && apierrors.IsNotFound(err)) { // an aggregated API server may have none
 			return nil, err
 		}
 		open = append(open, left...)
 	}
-	k.Lists = append(k.Lists, c.each(ctx, open, k.Silent)...)
+	k.ResourceLists = append(k.ResourceLists, c.fetchResourceLists(ctx, open, k.Unanswered)...)
 	return k, nil
 }
 
-// aggregated asks for all kinds at once, since Kubernetes 1.26
+// acceptAggregated asks for all kinds at once, since Kubernetes 1.26
 // (https://kubernetes.io/docs/concepts/overview/kubernetes-api, Aggregated discovery).
-const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// root asks at /api or /apis, and returns the versions that an older server wants to be asked for.
-func (c *Client) root(ctx context.Context, path string, k *Kinds) (open []schema.GroupVersion, err error) {
+// discoverRoot reads /api or /apis, and returns the versions that must be requested one by one from an older server.
+func (c *Client) discoverRoot(ctx context.Context, path string, k *Kinds) (open []schema.GroupVersion, err error) {
 	var contentType string
 	answer := c.REST.Get().
 		AbsPath(path).
-		SetHeader("Accept", aggregated+",application/json").
+		SetHeader("Accept", acceptAggregated+",application/json").
 		Do(ctx).
 		ContentType(&contentType)
 	if isAggregated(contentType) {
 		var groups apidiscoveryv2.APIGroupDiscoveryList
-		if err := into(answer, &groups); err != nil {
+		if err := decodeAnswer(answer, &groups); err != nil {
 			return nil, err
 		}
 		for i := range groups.Items {
-			k.add(&groups.Items[i])
+			k.addGroup(&groups.Items[i])
 		}
 		return nil, nil
 	}
@@ -101,7 +106,7 @@ func (c *Client) root(ctx context.Context, path string, k *Kinds) (open []schema
 		metav1.APIVersions
 		Groups []metav1.APIGroup `json:"groups"`
 	}
-	if err := into(answer, &plain); err != nil {
+	if err := decodeAnswer(answer, &plain); err != nil {
 		return nil, err
 	}
 	for _, v := range plain.Versions {
@@ -123,17 +128,17 @@ func (c *Client) root(ctx context.Context, path string, k *Kinds) (open []schema
 
 func isAggregated(contentType string) bool {
 	is, params, err := mime.ParseMediaType(contentType)
-	_, want, _ := mime.ParseMediaType(aggregated)
+	_, want, _ := mime.ParseMediaType(acceptAggregated)
 	maps.DeleteFunc(params, func(name, _ string) bool { return want[name] == "" })
 	return err == nil && is == "application/json" && maps.Equal(params, want)
 }
 
-// add takes in one group. Its first version that is not stale is the preferred one.
-func (k *Kinds) add(g *apidiscoveryv2.APIGroupDiscovery) {
+// addGroup adds one group. The group's first version that is not stale is the preferred one.
+func (k *Kinds) addGroup(g *apidiscoveryv2.APIGroupDiscovery) {
 	for _, v := range g.Versions {
 		of := schema.GroupVersion{Group: g.Name, Version: v.Version}
 		if v.Freshness == apidiscoveryv2.DiscoveryFreshnessStale {
-			k.Silent[of] = fmt.Errorf("stale GroupVersion discovery: %v", of)
+			k.Unanswered[of] = fmt.Errorf("stale GroupVersion discovery: %v", of)
 			continue
 		}
 		list := &metav1.APIResourceList{GroupVersion: of.String()}
@@ -146,7 +151,7 @@ func (k *Kinds) add(g *apidiscoveryv2.APIGroupDiscovery) {
 				ShortNames:   r.ShortNames,
 				Categories:   r.Categories,
 			}
-			list.APIResources = append(list.APIResources, withKind(resource, r.ResponseKind)...)
+			list.APIResources = append(list.APIResources, resourceWithKind(resource, r.ResponseKind)...)
 			for _, sub := range r.Subresources {
 				part := metav1.APIResource{
 					Name:         r.Resource + "/" + sub.Subresource,
@@ -154,15 +159,15 @@ func (k *Kinds) add(g *apidiscoveryv2.APIGroupDiscovery) {
 					Namespaced:   resource.Namespaced,
 					Verbs:        sub.Verbs,
 				}
-				list.APIResources = append(list.APIResources, withKind(part, sub.ResponseKind)...)
+				list.APIResources = append(list.APIResources, resourceWithKind(part, sub.ResponseKind)...)
 			}
 		}
-		k.Lists = append(k.Lists, list)
+		k.ResourceLists = append(k.ResourceLists, list)
 	}
 }
 
-// withKind is a resource of a kind, or none where the server does not name one.
-func withKind(r metav1.APIResource, kind *metav1.GroupVersionKind) []metav1.APIResource {
+// resourceWithKind returns a resource with its kind, or none if the server does not name a kind.
+func resourceWithKind(r metav1.APIResource, kind *metav1.GroupVersionKind) []metav1.APIResource {
 	if kind == nil || *kind == (metav1.GroupVersionKind{}) {
 		return nil
 	}
@@ -170,8 +175,8 @@ func withKind(r metav1.APIResource, kind *metav1.GroupVersionKind) []metav1.APIR
 	return []metav1.APIResource{r}
 }
 
-// each asks for the resources of all versions at once.
-func (c *Client) each(
+// fetchResourceLists requests the resources of all versions concurrently.
+func (c *Client) fetchResourceLists(
 	ctx context.Context,
 	versions []schema.GroupVersion,
 	silent map[schema.GroupVersion]error,
@@ -181,7 +186,7 @@ func (c *Client) each(
 	var running sync.WaitGroup
 	for i, v := range versions {
 		running.Go(func() {
-			list, err := c.Resources(ctx, v)
+			list, err := c.ServerResources(ctx, v)
 			switch {
 			case err == nil, v.Group == "" && apierrors.IsNotFound(err):
 				lists[i] = list

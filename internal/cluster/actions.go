@@ -4,30 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"net/url"
+	"strings"
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
-// Allowed asks for the right to patch jobs of a kind.
-func (c *Cluster) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
-	api, err := c.api()
+// CheckPatchAccess checks the right to patch jobs of a kind.
+func (c *Cluster) CheckPatchAccess(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
+	api, err := c.currentClient()
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, firstAnswerTimeout)
 	defer cancel()
-	answer, err := api.May(ctx, authorizationv1.ResourceAttributes{
-		Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: kind.Resource(),
+	answer, err := api.CheckAccess(ctx, authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: "patch", Group: veleroapi.GroupVersion.Group, Resource: kind.Resource(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("asking for permission: %w", err)
@@ -42,45 +41,50 @@ func (c *Cluster) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 	return "", nil
 }
 
-// engine is one that writes, unless the cluster is read-only.
-func (c *Cluster) engine(namespace string) (*action.Engine, error) {
+// newWriteEngine returns an engine that writes, unless the cluster is read-only.
+func (c *Cluster) newWriteEngine(namespace string) (*action.Engine, error) {
 	conn, err := c.Connect()
 	if err != nil {
 		return nil, err
 	}
-	return c.Engine(conn, namespace, EngineOptions{ReadOnly: c.ReadOnly, NoStore: c.NoArtifacts})
+	return c.NewEngine(conn, namespace, EngineOptions{ReadOnly: c.ReadOnly, SkipStore: c.NoArtifacts})
 }
 
-// Propose plans an action that is about no running job.
-func (c *Cluster) Propose(
+// ProposePlan plans an action that concerns no running job.
+func (c *Cluster) ProposePlan(
 	ctx context.Context,
 	namespace string,
-	name action.Name,
+	name action.Kind,
 	o *unstructured.Unstructured,
 	r action.Request,
 ) (action.Plan, error) {
-	engine, err := c.engine(namespace)
+	engine, err := c.newWriteEngine(namespace)
 	if err != nil {
-		return action.Plan{}, Clean(err)
+		return action.Plan{}, SanitizeError(err)
 	}
-	p, err := engine.Propose(ctx, name, o, r)
+	p, err := engine.ProposePlan(ctx, name, o, r)
 	c.logFailure(ctx, "proposing", string(name)+" "+o.GetName(), err)
-	return p, Clean(err)
+	return p, SanitizeError(err)
 }
 
-// Gather reads all that a plan for one job stands on, as `veltui finalize` does.
-func (c *Cluster) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
-	engine, err := c.engine(namespace)
+// GatherEvidence reads everything that a plan for one job rests on, as `veltui finalize` does.
+func (c *Cluster) GatherEvidence(
+	ctx context.Context,
+	namespace string,
+	kind job.Kind,
+	name string,
+) (action.Evidence, error) {
+	engine, err := c.newWriteEngine(namespace)
 	if err != nil {
-		return action.Evidence{}, Clean(err)
+		return action.Evidence{}, SanitizeError(err)
 	}
-	e, err := engine.Gather(ctx, kind, name)
+	e, err := engine.GatherEvidence(ctx, kind, name)
 	c.logFailure(ctx, "gathering evidence", string(kind)+" "+name, err)
-	return e, Clean(err)
+	return e, SanitizeError(err)
 }
 
-// Apply applies a plan.
-func (c *Cluster) Apply(
+// ApplyPlan applies a plan.
+func (c *Cluster) ApplyPlan(
 	ctx context.Context,
 	plan action.Plan,
 	dryRun bool,
@@ -91,14 +95,14 @@ func (c *Cluster) Apply(
 	if engine == nil {
 		const why = "the plan rests on no evidence"
 		return action.Outcome{
-				State:   action.Unfinished,
+				State:   action.StateUnfinished,
 				Sent:    action.NotSent,
 				Message: why + "; nothing was sent",
 			}, errors.New(
 				why,
 			)
 	}
-	o, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
+	o, err := engine.ApplyPlan(ctx, plan, dryRun, sanitizeProgress(report))
 	c.Log.Info(
 		"finalizing",
 		"kind",
@@ -114,30 +118,30 @@ func (c *Cluster) Apply(
 		"message",
 		o.Message,
 	)
-	// Errors that were joined stand on lines of their own.
+	// Joined errors are on separate lines.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
-	for i := range o.Undo {
-		o.Undo[i] = sanitize.String(o.Undo[i])
+	for i := range o.UndoCommands {
+		o.UndoCommands[i] = sanitize.String(o.UndoCommands[i])
 	}
 	for i := range o.Warnings {
 		o.Warnings[i] = sanitize.String(o.Warnings[i])
 	}
-	return o, Clean(err)
+	return o, SanitizeError(err)
 }
 
-// cleaned passes on what is reported, fit for the screen.
-func cleaned(report func(action.Progress)) func(action.Progress) {
+// sanitizeProgress passes on reports that are safe for the screen.
+func sanitizeProgress(report func(action.Progress)) func(action.Progress) {
 	return func(p action.Progress) {
 		if p.Attempt != nil {
 			attempt := *p.Attempt
-			var request *url.Error // without it: the screen says which it was
+			var request *url.Error // strip the request: the screen says which it was
 			switch {
 			case errors.Is(attempt.Err, context.DeadlineExceeded):
 				attempt.Err = errors.New("no answer in time")
 			case errors.As(attempt.Err, &request):
 				attempt.Err = request.Err
 			}
-			attempt.Err = Clean(attempt.Err)
+			attempt.Err = SanitizeError(attempt.Err)
 			p.Attempt = &attempt
 		}
 		p.Phase = sanitize.String(p.Phase)
@@ -145,8 +149,8 @@ func cleaned(report func(action.Progress)) func(action.Progress) {
 	}
 }
 
-// Clean makes an error fit for the screen.
-func Clean(err error) error {
+// SanitizeError makes an error safe for the screen.
+func SanitizeError(err error) error {
 	var over *retry.DeadlineError
 	switch {
 	case err == nil:

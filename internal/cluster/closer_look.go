@@ -14,103 +14,104 @@ import (
 	"github.com/veltui/veltui/internal/job"
 )
 
-// lookDeadline bounds one closer look.
-const lookDeadline = 45 * time.Second
+// closerLookTimeout limits one closer look.
+const closerLookTimeout = 45 * time.Second
 
-// looks are the engines for closer looks, which change nothing.
-type looks struct {
-	mu      sync.Mutex
-	engines map[string]lookEngine // by namespace. Each remembers what it has read of the log.
-	// found is the evidence of the last look at each job that asked the object store.
-	found map[types.UID]action.Evidence
+// closerLooks holds the engines for closer looks, which change nothing.
+type closerLooks struct {
+	mu sync.Mutex
+	// engines are the engines by namespace. Each remembers what it has read of the log.
+	engines map[string]lookEngine
+	// lastEvidence is the evidence of the last look at each job that read the object store.
+	lastEvidence map[types.UID]action.Evidence
 }
 
 type lookEngine struct {
 	*action.Engine
-	// store also asks the object store; nil for a cluster that must not.
-	store   *action.Engine
-	request action.Request
+	// storeEngine also reads the object store; nil for a cluster where that is not allowed.
+	storeEngine *action.Engine
+	request     action.Request
 }
 
-// CloserLook is what a closer look at a job found.
+// CloserLook is the result of a closer look at a job.
 type CloserLook struct {
-	assess.Look
-	// Evidence is what plans are made of. It is nil if the look failed.
+	assess.CloserLook
+	// Evidence is what plans are made from. It is nil if the look failed.
 	Evidence *action.Evidence
 }
 
-// LookCloser gathers the evidence about a job that has not ended. Where the stored files settle the verdict that a
-// makes with that evidence, it also asks for them, unless the cluster is read-only or leaves artifacts alone: the
+// TakeCloserLook gathers the evidence about a job that has not ended. If the stored files settle the verdict that a
+// reaches with that evidence, it also reads them, unless the cluster is read-only or leaves artifacts alone: the
 // screens and all commands then know the same. The look also says why it failed.
-func (c *Cluster) LookCloser(ctx context.Context, a *assess.Assessment, j *job.Job) (CloserLook, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, lookDeadline, errors.New("no answer in time"))
+func (c *Cluster) TakeCloserLook(ctx context.Context, a *assess.Assessment, j *job.Job) (CloserLook, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, closerLookTimeout, errors.New("no answer in time"))
 	defer cancel()
-	found, err := c.lookCloser(ctx, a, j)
+	found, err := c.takeCloserLook(ctx, a, j)
 	if err != nil {
-		return CloserLook{Look: assess.Look{At: c.Clock(), Err: err.Error()}}, err
+		return CloserLook{CloserLook: assess.CloserLook{At: c.Clock(), Err: err.Error()}}, err
 	}
 	return found, nil
 }
 
-func (c *Cluster) lookCloser(ctx context.Context, a *assess.Assessment, j *job.Job) (CloserLook, error) {
-	engine, err := c.lookEngine(j.Namespace)
+func (c *Cluster) takeCloserLook(ctx context.Context, a *assess.Assessment, j *job.Job) (CloserLook, error) {
+	engine, err := c.engineForLooks(j.Namespace)
 	if err != nil {
-		return CloserLook{}, Clean(err)
+		return CloserLook{}, SanitizeError(err)
 	}
-	e, err := engine.Gather(ctx, j.Kind, j.Name)
+	e, err := engine.GatherEvidence(ctx, j.Kind, j.Name)
 	switch {
 	case ctx.Err() != nil:
 		return CloserLook{}, context.Cause(ctx)
 	case err == nil && e.Object.GetUID() != j.UID:
-		return CloserLook{}, fmt.Errorf("another %s of this name took its place", j.Kind.Word())
+		return CloserLook{}, fmt.Errorf("another %s of this name took its place", j.Kind.Noun())
 	case err != nil:
 		c.Log.Warn("looking closer", "kind", j.Kind, "name", j.Name, "error", err)
-		return CloserLook{}, Clean(err)
+		return CloserLook{}, SanitizeError(err)
 	}
 	e.Style = c.Style
-	found := c.closerLook(e, engine.request)
-	if _, judged := a.Look(j, found.Look); engine.store == nil || !judged.Verdict.StorageDecides() {
+	found := c.buildCloserLook(e, engine.request)
+	if _, judged := a.WithCloserLook(j, found.CloserLook); engine.storeEngine == nil || !judged.Verdict.StorageDecides() {
 		return found, nil
 	}
-	earlier := c.lastStored(j.UID)
-	engine.store.GatherStored(ctx, &e, earlier)
-	c.keepStored(a, e)
-	return c.closerLook(e, engine.request), nil
+	earlier := c.findStoredEvidence(j.UID)
+	engine.storeEngine.GatherStored(ctx, &e, earlier)
+	c.keepStoredEvidence(a, e)
+	return c.buildCloserLook(e, engine.request), nil
 }
 
-func (c *Cluster) closerLook(e action.Evidence, request action.Request) CloserLook {
-	plan := action.Plans(e, request)[0]
-	return CloserLook{Look: LookOf(&plan, c.Clock()), Evidence: &e}
+func (c *Cluster) buildCloserLook(e action.Evidence, request action.Request) CloserLook {
+	plan := action.BuildPlans(e, request)[0]
+	return CloserLook{CloserLook: BuildCloserLook(&plan, c.Clock()), Evidence: &e}
 }
 
-// lastStored is the evidence of the last look at a job that asked the object store, nil for none.
-func (c *Cluster) lastStored(uid types.UID) *action.Evidence {
-	c.looks.mu.Lock()
-	defer c.looks.mu.Unlock()
-	if e, ok := c.looks.found[uid]; ok {
+// findStoredEvidence returns the evidence of the last look at a job that read the object store, nil for none.
+func (c *Cluster) findStoredEvidence(uid types.UID) *action.Evidence {
+	c.closerLooks.mu.Lock()
+	defer c.closerLooks.mu.Unlock()
+	if e, ok := c.closerLooks.lastEvidence[uid]; ok {
 		return &e
 	}
 	return nil
 }
 
-// keepStored keeps evidence for the next look, and drops that of jobs which have ended.
-func (c *Cluster) keepStored(a *assess.Assessment, e action.Evidence) {
-	c.looks.mu.Lock()
-	defer c.looks.mu.Unlock()
+// keepStoredEvidence keeps evidence for the next look, and drops the evidence of jobs that have ended.
+func (c *Cluster) keepStoredEvidence(a *assess.Assessment, e action.Evidence) {
+	c.closerLooks.mu.Lock()
+	defer c.closerLooks.mu.Unlock()
 	kept := map[types.UID]action.Evidence{e.Object.GetUID(): e}
 	for _, j := range a.Snapshot.Active {
-		if earlier, ok := c.looks.found[j.UID]; ok && j.UID != e.Object.GetUID() {
+		if earlier, ok := c.closerLooks.lastEvidence[j.UID]; ok && j.UID != e.Object.GetUID() {
 			kept[j.UID] = earlier
 		}
 	}
-	c.looks.found = kept
+	c.closerLooks.lastEvidence = kept
 }
 
-// lookEngine is the engine for closer looks in a namespace.
-func (c *Cluster) lookEngine(namespace string) (lookEngine, error) {
-	c.looks.mu.Lock()
-	defer c.looks.mu.Unlock()
-	if made, ok := c.looks.engines[namespace]; ok {
+// engineForLooks returns the engine for closer looks in a namespace.
+func (c *Cluster) engineForLooks(namespace string) (lookEngine, error) {
+	c.closerLooks.mu.Lock()
+	defer c.closerLooks.mu.Unlock()
+	if made, ok := c.closerLooks.engines[namespace]; ok {
 		return made, nil
 	}
 	conn, err := c.Connect()
@@ -118,24 +119,24 @@ func (c *Cluster) lookEngine(namespace string) (lookEngine, error) {
 		return lookEngine{}, err
 	}
 	made := lookEngine{request: conn.Request}
-	if made.Engine, err = c.Engine(conn, namespace, EngineOptions{ReadOnly: true, NoStore: true}); err != nil {
+	if made.Engine, err = c.NewEngine(conn, namespace, EngineOptions{ReadOnly: true, SkipStore: true}); err != nil {
 		return lookEngine{}, err
 	}
 	if !c.ReadOnly && !c.NoArtifacts {
-		o := EngineOptions{ReadOnly: true, LeaveOperations: true, Waiting: c.Waiting}
-		if made.store, err = c.Engine(conn, namespace, o); err != nil {
+		o := EngineOptions{ReadOnly: true, SkipOperations: true, OnWaiting: c.OnWaiting}
+		if made.storeEngine, err = c.NewEngine(conn, namespace, o); err != nil {
 			return lookEngine{}, err
 		}
 	}
-	if c.looks.engines == nil {
-		c.looks.engines = map[string]lookEngine{}
+	if c.closerLooks.engines == nil {
+		c.closerLooks.engines = map[string]lookEngine{}
 	}
-	c.looks.engines[namespace] = made
+	c.closerLooks.engines[namespace] = made
 	return made, nil
 }
 
-// LookOf is what the evidence of a plan says to the verdict.
-func LookOf(plan *action.Plan, at time.Time) assess.Look {
+// BuildCloserLook converts the evidence of a plan to what it contributes to the verdict.
+func BuildCloserLook(plan *action.Plan, at time.Time) assess.CloserLook {
 	e := plan.Evidence()
-	return assess.Look{Evidence: e.ForVerdict(), Facts: plan.Facts(), At: at}
+	return assess.CloserLook{Evidence: e.VerdictEvidence(), Facts: plan.Facts(), At: at}
 }

@@ -21,132 +21,135 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// Cluster is one cluster, and how to ask it. All that asks is made from it.
+// Cluster is one cluster, and the means to query it. All queries start from it.
 type Cluster struct {
-	// Connect returns the way to the cluster with the credentials of now, and an error
-	// if the kubeconfig leads to another one by now. It does not talk to it.
-	Connect        func() (Connection, error)
-	Clock          func() time.Time
-	Log            *slog.Logger
-	ReadOnly       bool   // ReadOnly creates nothing, no DownloadRequest either
-	CAFile         string // CAFile holds certificates of the object store, or is empty
-	AllowPlainHTTP bool   // AllowPlainHTTP lets stored artifacts come without TLS; Announce is told before they do
-	Announce       func(artifact.Route)
-	Version        string                 // veltui's
-	Requests       *atomic.Int64          // Requests counts the DownloadRequests that are still in a cluster
-	Indexes        *cache.Cache           // Indexes keeps what is in backups, nil for those that read none
-	Rates          *history.Book          // Rates remembers how fast restores went, nil where that is not of use
-	NoArtifacts    bool                   // NoArtifacts leaves the object store alone (--no-artifacts)
-	Records        Records                // Records keeps what backups hold, for coverage
-	AuditDir       func() (string, error) // the directory of the audit log
-	Style          human.Style            // of the durations in what closer looks find
-	Waiting        func(what string)      // Waiting is told what a closer look asks the object store; nil for nobody
+	// Connect returns a connection to the cluster with the current credentials, and an error if the kubeconfig now leads
+	// to another cluster. It sends no request.
+	Connect  func() (Connection, error)
+	Clock    func() time.Time
+	Log      *slog.Logger
+	ReadOnly bool   // ReadOnly creates nothing, not even a DownloadRequest
+	CAFile   string // CAFile holds certificates of the object store; may be empty
+	// AllowPlainHTTP allows downloading stored artifacts without TLS; OnPlainHTTP is called before that happens.
+	AllowPlainHTTP bool
+	OnPlainHTTP    func(artifact.Route)
+	Version        string // veltui's version
+	// OpenDownloadRequests counts the DownloadRequests that are still in a cluster
+	OpenDownloadRequests *atomic.Int64
+	Indexes              *cache.Cache           // Indexes keeps the indexes of backups, nil if none are read
+	RestoreRates         *history.RateStore     // Rates remembers how fast restores ran, nil where that is not needed
+	NoArtifacts          bool                   // NoArtifacts leaves the object store alone (--no-artifacts)
+	CoverageRecords      CoverageRecords        // Records keeps the contents of backups, for coverage
+	AuditDir             func() (string, error) // the directory of the audit log
+	Style                human.DurationStyle    // how closer looks format durations
+	// OnWaiting is called with what a closer look asks the object store; may be nil
+	OnWaiting func(what string)
 
-	downloads   downloads
-	failures    failures
-	preview     previews
-	looks       looks
-	lastResults lastResults
+	downloads        downloads
+	downloadFailures downloadFailures
+	previews         previews
+	closerLooks      closerLooks
+	resultsCache     resultsCache
 }
 
-// Connection is a way to a cluster.
+// Connection is a connection to a cluster.
 type Connection struct {
 	Session *session.Session
-	Config  *rest.Config // the session's, when it was asked for
-	// Context is the kubeconfig context's name, and Namespace the one that it has.
+	Config  *rest.Config // the session's configuration at the time of connecting
+	// Context is the name of the kubeconfig context, and Namespace the context's namespace.
 	Context, Namespace string
-	Request            action.Request // how kubectl gets to the same cluster
+	Request            action.Request // how kubectl reaches the same cluster
 }
 
-// Config is how to get to the cluster with the credentials of now.
-func (c *Cluster) Config() (*rest.Config, error) {
+// RESTConfig returns the client configuration with the current credentials.
+func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	conn, err := c.Connect()
 	return conn.Config, err
 }
 
-// client asks the API server. It has made no request yet.
-func (c *Cluster) client(config *rest.Config) (*client.Client, error) {
+// newClient returns a client of the API server. It has sent no request yet.
+func (c *Cluster) newClient(config *rest.Config) (*client.Client, error) {
 	over, err := session.HTTPClient(config, session.TransportOptions{})
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(config, over, velero.Mapper())
+	api, err := client.New(config, over, velero.NewRESTMapper())
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return api, nil
 }
 
-// api is a client with the credentials of now.
-func (c *Cluster) api() (*client.Client, error) {
-	config, err := c.Config()
+// currentClient returns a client with the current credentials.
+func (c *Cluster) currentClient() (*client.Client, error) {
+	config, err := c.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	return c.client(config)
+	return c.newClient(config)
 }
 
-// patience is how long a cluster may take for its first answer.
-const patience = 30 * time.Second
+// firstAnswerTimeout is how long a cluster may take to answer for the first time.
+const firstAnswerTimeout = 30 * time.Second
 
-// EngineOptions are what differs between those who use an engine of package action.
+// EngineOptions are the options in which the users of an engine of package action differ.
 type EngineOptions struct {
-	ReadOnly         bool
-	NoStore          bool              // leaves the object store alone: to ask it is to create a DownloadRequest
-	LeaveOperations  bool              // LeaveOperations does not ask for the list of operations
-	Timeout, Observe time.Duration     // 0 for the defaults
-	Waiting          func(what string) // told what the object store is asked; nil for none
+	ReadOnly            bool
+	SkipStore           bool              // do not read the object store: that would create a DownloadRequest
+	SkipOperations      bool              // SkipOperations does not request the list of operations
+	Timeout, ObserveFor time.Duration     // 0 for the defaults
+	OnWaiting           func(what string) // called with what the object store is asked; nil for none
 }
 
-// Engine makes one for the Velero in a namespace.
-func (c *Cluster) Engine(conn Connection, namespace string, e EngineOptions) (*action.Engine, error) {
+// NewEngine returns an engine for the Velero in a namespace.
+func (c *Cluster) NewEngine(conn Connection, namespace string, e EngineOptions) (*action.Engine, error) {
 	audit, err := c.AuditDir()
 	if err != nil {
 		return nil, err
 	}
 	o := action.Options{
 		Session: conn.Session, Namespace: namespace, ReadOnly: e.ReadOnly,
-		By: cmp.Or(conn.Config.Impersonate.UserName, conn.Config.Username), Context: conn.Context,
-		AuditDir: audit, Deadline: e.Timeout, Observe: e.Observe, Waiting: e.Waiting,
+		Username: cmp.Or(conn.Config.Impersonate.UserName, conn.Config.Username), Context: conn.Context,
+		AuditDir: audit, TotalTimeout: e.Timeout, ObserveFor: e.ObserveFor, OnWaiting: e.OnWaiting,
 		Now: c.Clock,
 	}
-	if !e.NoStore {
-		artifacts, err := c.artifacts(conn.Config, namespace)
+	if !e.SkipStore {
+		artifacts, err := c.newFetcher(conn.Config, namespace)
 		if err != nil {
 			return nil, err
 		}
-		storage := action.Storage{Artifacts: artifacts}
-		o.Prober, o.Counter, o.LeaveOperations = storage, storage, e.LeaveOperations
+		storage := action.ObjectStore{Fetcher: artifacts}
+		o.Prober, o.CountReader, o.SkipOperations = storage, storage, e.SkipOperations
 	}
 	return action.New(o)
 }
 
-// logFailure logs what failed, unless the question was withdrawn.
+// logFailure logs an error, unless the context has ended.
 func (c *Cluster) logFailure(ctx context.Context, doing, name string, err error) {
 	if err != nil && ctx.Err() == nil {
 		c.Log.Info(doing, "for", name, "error", err)
 	}
 }
 
-func (c *Cluster) artifacts(config *rest.Config, namespace string) (*artifact.Fetcher, error) {
+func (c *Cluster) newFetcher(config *rest.Config, namespace string) (*artifact.Fetcher, error) {
 	return artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: c.CAFile,
-		AllowPlainHTTP: c.AllowPlainHTTP, Announce: c.Announce,
-		UserAgent: "veltui/" + c.Version, Clock: c.Clock, Log: c.Log, Open: c.Requests,
+		AllowPlainHTTP: c.AllowPlainHTTP, OnRoute: c.OnPlainHTTP,
+		UserAgent: "veltui/" + c.Version, Clock: c.Clock, Log: c.Log, OpenRequests: c.OpenDownloadRequests,
 	})
 }
 
-// KnownRates are those of earlier restores.
+// KnownRates returns the rates of earlier restores.
 func (c *Cluster) KnownRates() forecast.Rates {
-	if c.Rates == nil {
+	if c.RestoreRates == nil {
 		return forecast.Rates{}
 	}
-	return c.Rates.Known()
+	return c.RestoreRates.LoadRates()
 }
 
-// LearnRates remembers how fast a restore went that was watched.
+// LearnRates records how fast a watched restore ran.
 func (c *Cluster) LearnRates(r forecast.Rates) {
-	if c.Rates != nil {
-		c.Rates.Learn(r)
+	if c.RestoreRates != nil {
+		c.RestoreRates.AddRates(r)
 	}
 }

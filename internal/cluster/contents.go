@@ -16,51 +16,55 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// compareContents compares the content of what is there with what the restore was to make of the backup.
+// compareContents compares the content of the existing objects with what the restore was to make from the backup.
 func (c *Cluster) compareContents(
 	ctx context.Context,
 	j *job.Job,
-	q SurveyQuestion,
+	q SurveyQuery,
 	in verify.Input,
 	result *verify.Result,
 	reader *live.Reader,
-	served *live.Served,
+	served *live.ServedKinds,
 	far func(string),
 ) error {
-	store, index, err := c.readIndex(ctx, j.Namespace, in.Backup, func(int64, int64) {})
+	store, index, err := c.readIndex(ctx, j.Namespace, in.BackupName, func(int64, int64) {})
 	if err != nil {
 		return err
 	}
 	q.Index = index
-	around, err := reader.Surroundings(ctx, served, live.Around{Velero: j.Namespace, Configs: q.configs()})
+	around, err := reader.FetchEnvironment(
+		ctx,
+		served,
+		live.EnvironmentQuery{VeleroNamespace: j.Namespace, ConfigMapNames: q.configNames()},
+	)
 	if err != nil {
 		return err
 	}
-	comparison := verify.NewComparison(in, result, rulesToCompare(q, around, j.Name, result), versionsOf(q))
-	broken := store.Bodies(
-		in.Backup,
-		func(done, total int64) { far("reading the backup: " + human.BytesOf(done, total)) },
+	comparison := verify.NewComparison(in, result, buildComparisonRules(q, around, j.Name, result), ambiguousVersions(q))
+	broken := store.NewBodyReader(
+		in.BackupName,
+		func(done, total int64) { far("reading the backup: " + human.BytesProgress(done, total)) },
 	)(
 		ctx,
-		comparison.Wants,
-		comparison.Backup,
+		comparison.WantsBody,
+		comparison.AddBackupItem,
 	)
 	if ctx.Err() != nil || errors.Is(broken, ErrNoDownload) {
 		return broken
 	}
-	unseen, err := reader.LookWhole(
+	unseen, err := reader.FetchObjects(
 		ctx,
 		served,
-		comparison.Question(),
-		index.Version,
-		comparison.Live,
+		comparison.BuildQuery(),
+		index.PreferredVersion,
+		comparison.CompareLive,
 		func(p live.Progress) { far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) },
 	)
 	if err != nil {
 		return err
 	}
-	for _, namespace := range comparison.Scaled() {
-		err := live.Visit(
+	for _, namespace := range comparison.ScaledNamespaces() {
+		err := live.VisitObjects(
 			ctx,
 			reader,
 			served,
@@ -72,7 +76,7 @@ func (c *Cluster) compareContents(
 				if h.Spec.MinReplicas != nil {
 					least = *h.Spec.MinReplicas
 				}
-				comparison.Autoscaler(
+				comparison.AddAutoscaler(
 					namespace,
 					h.Spec.ScaleTargetRef.Kind,
 					h.Spec.ScaleTargetRef.Name,
@@ -82,34 +86,43 @@ func (c *Cluster) compareContents(
 			},
 		)
 		if err != nil {
-			result.Unknown = true
+			result.Incomplete = true
 			result.Notes = append(
 				result.Notes,
 				"Whether autoscalers changed replicas in namespace "+namespace+" is not known: "+err.Error(),
 			)
 		}
 	}
-	comparison.Finish(unseen, broken)
+	comparison.FinishResult(unseen, broken)
 	return nil
 }
 
-// state is that of Velero with the backup, which is not watched by who asks about one restore alone.
-func (e *Store) state(ctx context.Context, snap *watch.Snapshot, backup string) (preflight.Velero, error) {
-	v := VeleroState(snap, backup)
+// fetchVeleroState returns the state of Velero with the backup, which a command about one restore does not watch.
+func (e *BackupStore) fetchVeleroState(
+	ctx context.Context,
+	snap *watch.Snapshot,
+	backup string,
+) (preflight.VeleroState, error) {
+	v := BuildVeleroState(snap, backup)
 	if v.Backup != nil {
 		return v, nil
 	}
 	var err error
-	v.Backup, err = e.Backup(ctx, backup)
+	v.Backup, err = e.FetchBackup(ctx, backup)
 	return v, err
 }
 
-// rulesToCompare are the rules by which a restore made its items. The result says what they may lack.
-func rulesToCompare(q SurveyQuestion, around *live.Surroundings, restore string, result *verify.Result) prepare.Rules {
-	rules, unread := rulesOf(q, survey{around: around})
-	rules.Name = restore
+// buildComparisonRules returns the rules by which a restore made its items. The result says what the rules may lack.
+func buildComparisonRules(
+	q SurveyQuery,
+	around *live.Environment,
+	restore string,
+	result *verify.Result,
+) prepare.Rules {
+	rules, unread := buildRules(q, survey{environment: around})
+	rules.RestoreName = restore
 	if unread != "" {
-		result.Unknown = true
+		result.Incomplete = true
 		result.Notes = append(result.Notes, "Whether Velero changed images or storage classes is not known: "+unread)
 	}
 	return rules

@@ -2,18 +2,17 @@ package cluster
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -38,25 +37,25 @@ func TestRulesToCompare(t *testing.T) {
 		)
 	}))
 	defer api.Close()
-	client, err := (&Cluster{}).client(&rest.Config{Host: api.URL, QPS: -1})
+	client, err := (&Cluster{}).newClient(&rest.Config{Host: api.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &Store{namespace: "velero", client: client}
+	store := &BackupStore{namespace: "velero", client: client}
 	known := &watch.Snapshot{
 		Jobs: []*job.Job{
 			{
 				Name: "b",
-				Object: &velerov1.Backup{
+				Object: &veleroapi.Backup{
 					ObjectMeta: metav1.ObjectMeta{Name: "b"},
-					Status:     velerov1.BackupStatus{VolumeSnapshotsAttempted: 1},
+					Status:     veleroapi.BackupStatus{VolumeSnapshotsAttempted: 1},
 				},
 			},
 		},
 	}
-	around := &live.Surroundings{
-		ClassMap:      map[string]string{"fast": "slow"},
-		PluginConfigs: map[string][]string{live.ChangesClasses: {"classes"}},
+	around := &live.Environment{
+		StorageClassMap: map[string]string{"fast": "slow"},
+		PluginConfigs:   map[string][]string{live.ChangeStorageClassLabel: {"classes"}},
 	}
 	for name, c := range map[string]struct {
 		snap   *watch.Snapshot
@@ -72,7 +71,7 @@ func TestRulesToCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked = 0
-			state, err := store.state(t.Context(), c.snap, c.backup)
+			state, err := store.fetchVeleroState(t.Context(), c.snap, c.backup)
 			if asked != c.asked || (err != nil) != (c.fails != "") ||
 				err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Fatalf("asked %d times: %v", asked, err)
@@ -82,20 +81,20 @@ func TestRulesToCompare(t *testing.T) {
 			}
 			of := *around
 			if c.unread != "" {
-				of.NotSeen = []live.NotSeen{{Resource: live.ConfigMaps, Why: c.unread}}
+				of.Unchecked = []live.Unchecked{{Resource: live.ConfigMaps, Why: c.unread}}
 			}
 			var result verify.Result
-			rules := rulesToCompare(SurveyQuestion{Velero: state}, &of, "r", &result)
-			if rules.Name != "r" || rules.ClassMap["fast"] != "slow" || rules.Plugins[live.ChangesClasses] == nil ||
+			rules := buildComparisonRules(SurveyQuery{Velero: state}, &of, "r", &result)
+			if rules.RestoreName != "r" || rules.StorageClassMap["fast"] != "slow" || rules.Plugins[live.ChangeStorageClassLabel] == nil ||
 				!rules.NativeSnapshots {
 				t.Errorf("%+v", rules)
 			}
 			if notes := strings.Join(
 				result.Notes,
 				"|",
-			); result.Unknown != (c.unread != "") || !strings.HasSuffix(notes, c.unread) ||
-				(notes == "") == result.Unknown {
-				t.Errorf("unknown %t: %s", result.Unknown, notes)
+			); result.Incomplete != (c.unread != "") || !strings.HasSuffix(notes, c.unread) ||
+				(notes == "") == result.Incomplete {
+				t.Errorf("unknown %t: %s", result.Incomplete, notes)
 			}
 		})
 	}

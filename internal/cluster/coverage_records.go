@@ -19,70 +19,70 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 )
 
-// Records keeps what was read of backups, by their uids: names and states. Without a path it keeps nothing.
-type Records struct {
+// CoverageRecords keeps what was read of backups, by their uids: names and states. Without a path it keeps nothing.
+type CoverageRecords struct {
 	statedir.Dir
-	Failed  func(error) // called if the disk cannot be used
-	cluster statedir.Cluster
+	OnError func(error) // called if the disk cannot be used
+	cluster statedir.ClusterID
 }
 
-// RecordSuffix is that of the files' names.
-const RecordSuffix = ".coverage"
+// CoverageRecordSuffix is the suffix of the files' names.
+const CoverageRecordSuffix = ".coverage"
 
 const (
-	mostRecord   = 64 << 20 // bytes, also when unpacked
-	recordFormat = 4
+	maxCoverageRecordBytes = 64 << 20 // bytes, also after unpacking
+	coverageRecordFormat   = 4
 )
 
-// of returns the records of a cluster. Where it does not say which one it is, nothing is kept.
-func (r Records) of(ctx context.Context, conn Connection) Records {
+// forCluster returns the records of a cluster. If the cluster does not say which one it is, nothing is kept.
+func (r CoverageRecords) forCluster(ctx context.Context, conn Connection) CoverageRecords {
 	if r.Path == "" {
 		return r
 	}
 	id, err := conn.Session.Identify(ctx)
 	if err != nil {
-		r.Failed(fmt.Errorf("identifying the cluster: %w", err))
+		r.OnError(fmt.Errorf("identifying the cluster: %w", err))
 		r.Path = ""
 	}
-	r.cluster = statedir.Cluster{Address: session.CacheKey(conn.Config), UID: string(id.UID), Identified: true}
+	r.cluster = statedir.ClusterID{Address: session.CacheKey(conn.Config), UID: string(id.UID), Identified: true}
 	return r
 }
 
-func (r Records) header(uid types.UID) statedir.Header {
-	return statedir.Header{Kind: "coverage", Format: recordFormat, Cluster: r.cluster, Backup: string(uid)}
+func (r CoverageRecords) fileHeader(uid types.UID) statedir.Header {
+	return statedir.Header{Kind: "coverage", Format: coverageRecordFormat, Cluster: r.cluster, Backup: string(uid)}
 }
 
-func (r Records) file(uid types.UID) string {
+func (r CoverageRecords) fileName(uid types.UID) string {
 	sum := sha256.Sum256([]byte(r.cluster.Address + "\x00" + string(uid)))
-	return hex.EncodeToString(sum[:16]) + RecordSuffix
+	return hex.EncodeToString(sum[:16]) + CoverageRecordSuffix
 }
 
-// load returns nil if there is none that can be used.
-func (r Records) load(uid types.UID) *coverage.Record {
+// loadRecord returns the record of a backup, nil if there is no usable record.
+func (r CoverageRecords) loadRecord(uid types.UID) *coverage.Record {
 	if r.Path == "" || uid == "" {
 		return nil
 	}
-	_, data, err := r.ReadSealed(r.file(uid), mostRecord, r.header(uid))
+	_, data, err := r.ReadSealed(r.fileName(uid), maxCoverageRecordBytes, r.fileHeader(uid))
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			r.Failed(fmt.Errorf("reading what is known of a backup: %w", err))
+			r.OnError(fmt.Errorf("reading what is known of a backup: %w", err))
 		}
 		return nil
 	}
 	record := &coverage.Record{}
 	unpacked, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
-		err = json.NewDecoder(io.LimitReader(unpacked, mostRecord)).Decode(record)
+		err = json.NewDecoder(io.LimitReader(unpacked, maxCoverageRecordBytes)).Decode(record)
 	}
 	if err != nil {
-		r.Failed(fmt.Errorf("reading what is known of a backup: %w", err)) // store replaces it
+		r.OnError(fmt.Errorf("reading what is known of a backup: %w", err)) // the next write replaces the file
 		return nil
 	}
-	_ = r.Touch(r.file(uid)) // only says that it was used
+	_ = r.Touch(r.fileName(uid)) // Touch only records that the file was used
 	return record
 }
 
-func (r Records) store(uid types.UID, record *coverage.Record) {
+func (r CoverageRecords) saveRecord(uid types.UID, record *coverage.Record) {
 	if r.Path == "" || uid == "" {
 		return
 	}
@@ -90,9 +90,9 @@ func (r Records) store(uid types.UID, record *coverage.Record) {
 	w := gzip.NewWriter(&packed)
 	err := errors.Join(json.NewEncoder(w).Encode(record), w.Close())
 	if err == nil {
-		err = r.WriteSealed(r.file(uid), r.header(uid), packed.Bytes())
+		err = r.WriteSealed(r.fileName(uid), r.fileHeader(uid), packed.Bytes())
 	}
 	if err != nil {
-		r.Failed(fmt.Errorf("keeping what is known of a backup: %w", err))
+		r.OnError(fmt.Errorf("keeping what is known of a backup: %w", err))
 	}
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 )
 
-func newRecords(t *testing.T, cluster statedir.Cluster, failed func(error)) Records {
+func newRecords(t *testing.T, cluster statedir.ClusterID, failed func(error)) CoverageRecords {
 	t.Helper()
-	return Records{
-		Dir:    statedir.Dir{Path: t.TempDir(), Suffix: RecordSuffix, Files: 10, Clock: time.Now},
-		Failed: failed, cluster: cluster,
+	return CoverageRecords{
+		Dir:     statedir.Dir{Path: t.TempDir(), Suffix: CoverageRecordSuffix, MaxFiles: 10, Clock: time.Now},
+		OnError: failed, cluster: cluster,
 	}
 }
 
 // A record is used for the backup of the cluster that it names, not for the name of its file.
 func TestRecordOfSomethingElse(t *testing.T) {
-	own := statedir.Cluster{Address: "https://east", UID: "east", Identified: true}
+	own := statedir.ClusterID{Address: "https://east", UID: "east", Identified: true}
 	elsewhere, anew, unread := own, own, own
 	elsewhere.Address, anew.UID, unread.UID = "https://west", "made anew", ""
-	sealed := func(cluster statedir.Cluster, uid types.UID) []byte {
+	sealed := func(cluster statedir.ClusterID, uid types.UID) []byte {
 		r := newRecords(t, cluster, func(err error) { t.Error(err) })
-		r.store(uid, &coverage.Record{})
-		if got := r.load(uid); !reflect.DeepEqual(got, &coverage.Record{}) {
+		r.saveRecord(uid, &coverage.Record{})
+		if got := r.loadRecord(uid); !reflect.DeepEqual(got, &coverage.Record{}) {
 			t.Fatalf("its own: %+v", got)
 		}
-		data, err := os.ReadFile(filepath.Join(r.Path, r.file(uid)))
+		data, err := os.ReadFile(filepath.Join(r.Path, r.fileName(uid)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,14 +51,14 @@ func TestRecordOfSomethingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			said := 0
 			r := newRecords(t, own, func(error) { said++ })
-			if err := os.WriteFile(filepath.Join(r.Path, r.file("a")), content, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(r.Path, r.fileName("a")), content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := r.load("a"); got != nil || said != 1 {
+			if got := r.loadRecord("a"); got != nil || said != 1 {
 				t.Errorf("%+v, said %d times", got, said)
 			}
-			r.store("a", &coverage.Record{})
-			if got := r.load("a"); got == nil || said != 1 {
+			r.saveRecord("a", &coverage.Record{})
+			if got := r.loadRecord("a"); got == nil || said != 1 {
 				t.Error("it was not replaced")
 			}
 		})

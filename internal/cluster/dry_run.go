@@ -15,18 +15,18 @@ import (
 	"github.com/veltui/veltui/internal/restore/prepare"
 )
 
-// DryRunTakes is about how long a dry run of some objects takes.
-func DryRunTakes(objects int) time.Duration {
+// DryRunDuration returns about how long a dry run of some objects takes.
+func DryRunDuration(objects int) time.Duration {
 	return time.Duration(objects/dryrun.DefaultQPS) * time.Second
 }
 
-// DryRunCost says what a dry run of some objects of these resources takes: time, and where it is not proven beforehand
-// that a dry run is one.
-func DryRunCost(objects int, resources []string) string {
+// DryRunCostText says what a dry run of some objects of these resources costs: time, and a risk where nothing proves
+// beforehand that a dry run writes nothing.
+func DryRunCostText(objects int, resources []string) string {
 	text := fmt.Sprintf(
 		"A dry run of %s takes about %s",
 		human.Count(objects, "object"),
-		human.Duration(DryRunTakes(objects)),
+		human.Duration(DryRunDuration(objects)),
 	)
 	var groups []string
 	for _, resource := range resources {
@@ -36,25 +36,26 @@ func DryRunCost(objects int, resources []string) string {
 	}
 	slices.Sort(groups)
 	if groups = slices.Compact(groups); len(groups) > 0 {
-		text += fmt.Sprintf(" (not proven yet that it stores nothing of %s)", human.List(groups, 3))
+		text += fmt.Sprintf(" (not proven yet that it stores nothing of %s)", human.JoinNames(groups, 3))
 	}
 	return text
 }
 
-// DryRun says how the API server is asked about a restore.
-type DryRun struct {
-	Bodies   Bodies
-	QPS      int                   // requests a second; 0 for the default
-	Secrets  bool                  // Secrets sends the bodies of Secrets, too
-	StandIn  string                // StandIn is a namespace in place of those that do not exist yet, empty for none
-	Progress func(sent, total int) // may be nil
+// DryRunOptions control how the API server is asked about a restore.
+type DryRunOptions struct {
+	Bodies      BodyReader
+	QPS         int  // requests per second; 0 for the default
+	SendSecrets bool // Secrets sends the bodies of Secrets, too
+	// StandInNamespace is a namespace used for those that do not exist yet, empty for none
+	StandInNamespace string
+	Progress         func(sent, total int) // may be nil
 }
 
-// dryRun sends what a restore would create. It checks first that the kubeconfig still leads to the same cluster, as
-// for every write.
-func (s *Surveyor) dryRun(
+// sendDryRun sends what a restore would create. It first checks that the kubeconfig still leads to the same cluster,
+// as before every write.
+func (s *Surveyor) sendDryRun(
 	ctx context.Context,
-	q SurveyQuestion,
+	q SurveyQuery,
 	known survey,
 	fates *collector.Fates,
 ) (*preflight.DryRun, error) {
@@ -65,10 +66,10 @@ func (s *Surveyor) dryRun(
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.Session.Check(ctx); err != nil {
+	if err := conn.Session.CheckCluster(ctx); err != nil {
 		return nil, fmt.Errorf("checking the cluster before a dry run: %w", err)
 	}
-	account := dryrun.Account{Name: q.Velero.Server.ServiceAccount}
+	account := dryrun.ServiceAccount{Name: q.Velero.Server.ServiceAccount}
 	if b := q.Velero.Backup; b != nil {
 		account.Namespace = b.Namespace
 	}
@@ -79,65 +80,67 @@ func (s *Surveyor) dryRun(
 	if err != nil {
 		return nil, err
 	}
-	estimate, err := q.Index.Estimate(ctx, known.spec(q.Spec), known.discovery())
+	estimate, err := q.Index.Estimate(ctx, known.addNamespaces(q.Spec), known.buildDiscovery())
 	if err != nil {
 		return nil, err
 	}
-	rules, _ := rulesOf(q, known)
+	rules, _ := buildRules(q, known)
 	query := dryrun.Query{
-		Reach: conn.Request.Reach(),
-		Fates: fates, State: known.state, Rules: &rules, Bodies: q.DryRun.Bodies,
-		Secrets: q.DryRun.Secrets, StandIn: q.DryRun.StandIn, Progress: q.DryRun.Progress,
+		ClusterAccess: conn.Request.ClusterAccess(),
+		Fates:         fates, State: known.state, Rules: &rules, ReadBodies: q.DryRun.Bodies,
+		SendSecrets: q.DryRun.SendSecrets, StandInNamespace: q.DryRun.StandInNamespace, Progress: q.DryRun.Progress,
 	}
-	rules.Volumes = map[string]string{}
+	rules.VolumeMethods = map[string]string{}
 	for _, v := range q.Velero.Volumes {
-		rules.Volumes[v.PersistentVolume] = v.Method
+		rules.VolumeMethods[v.PersistentVolume] = v.Method
 	}
 	rules.ClaimExists = func(namespace, name string) bool {
-		_, seen := known.state.Find("persistentvolumeclaims", namespace, name)
-		return seen == live.There
+		_, seen := known.state.FindItem("persistentvolumeclaims", namespace, name)
+		return seen == live.Present
 	}
-	if known.around.Saw(live.Namespaces, "") {
-		query.Namespaces = known.around.Namespaces
-		if _, exists := query.Namespaces[query.StandIn]; query.StandIn != "" && !exists {
+	if known.environment.WasChecked(live.Namespaces, "") {
+		query.Namespaces = known.environment.Namespaces
+		if _, exists := query.Namespaces[query.StandInNamespace]; query.StandInNamespace != "" && !exists {
 			return nil, fmt.Errorf(
 				"namespace %s is to stand in for new ones in the dry run, and does not exist",
-				query.StandIn,
+				query.StandInNamespace,
 			)
 		}
 	}
 	for _, r := range estimate.Resources {
 		query.Order = append(query.Order, r.Resource)
 	}
-	versions := versionsOf(q)
-	query.Ambiguous = func(resource string) bool { return len(versions(resource)) > 1 }
+	versions := ambiguousVersions(q)
+	query.IsAmbiguous = func(resource string) bool { return len(versions(resource)) > 1 }
 	return dryrun.Run(ctx, sender, query)
 }
 
-// rulesOf are the rules by which Velero prepares the items of a restore. unread is why they may lack something.
-func rulesOf(q SurveyQuestion, known survey) (rules prepare.Rules, unread string) {
-	applied := preflight.ModifierOf(q.Spec.Restore, q.Velero.Server.Flags.DefaultModifier, known.around)
+// buildRules returns the rules by which Velero prepares the items of a restore. unread says why the rules may be
+// incomplete.
+func buildRules(q SurveyQuery, known survey) (rules prepare.Rules, unread string) {
+	applied := preflight.FindModifier(q.Spec.Restore, q.Velero.Server.Flags.DefaultResourceModifier, known.environment)
 	rules = prepare.Rules{Restore: q.Spec.Restore, Server: q.Velero.Server.Version, Modifier: applied.Rules}
 	if applied.Rules == nil {
 		rules.UnreadModifier = applied.Name
 	}
 	if server := q.Velero.Server; server.Visible && server.Name != "" {
 		csi := slices.Contains(server.Flags.Features, "EnableCSI")
-		rules.CSI = &csi
+		rules.CSIEnabled = &csi
 	}
 	if b := q.Velero.Backup; b != nil {
 		rules.NativeSnapshots = b.Status.VolumeSnapshotsAttempted > 0
-		rules.Plugins, rules.ClassMap = known.around.PluginConfigs, known.around.ClassMap
-		unread = known.around.Why(live.ConfigMaps, "")
+		rules.Plugins, rules.StorageClassMap = known.environment.PluginConfigs, known.environment.StorageClassMap
+		unread = known.environment.UncheckedReason(live.ConfigMaps, "")
 	}
 	return rules, unread
 }
 
-// versionsOf says in which API versions the backup holds a resource where Velero may take any of them.
-func versionsOf(q SurveyQuestion) func(resource string) []string {
+// ambiguousVersions returns a function that returns the API versions in which the backup holds a resource, if Velero
+// may take any of them.
+func ambiguousVersions(q SurveyQuery) func(resource string) []string {
 	server := q.Velero.Server
 	if !server.Visible || server.Name == "" || slices.Contains(server.Flags.Features, "EnableAPIGroupVersions") {
-		return q.Index.Versions
+		return q.Index.APIVersions
 	}
 	return func(string) []string { return nil }
 }

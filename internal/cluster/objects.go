@@ -5,25 +5,28 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+	"slices"
+	"strings"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// VolumeObject is the resource of one volume: the watch keeps only what it needs.
-func (c *Cluster) VolumeObject(ctx context.Context, namespace string, volume velero.VolumeRef) (d Document, err error) {
-	defer func() { err = Clean(err) }()
-	api, err := c.api()
+// FetchVolumeObject returns the resource of one volume: the watch keeps only what it needs.
+func (c *Cluster) FetchVolumeObject(
+	ctx context.Context,
+	namespace string,
+	volume velero.VolumeRef,
+) (d ObjectDocument, err error) {
+	defer func() { err = SanitizeError(err) }()
+	api, err := c.currentClient()
 	if err != nil {
 		return d, err
 	}
@@ -34,21 +37,21 @@ func (c *Cluster) VolumeObject(ctx context.Context, namespace string, volume vel
 	if err := api.Get(ctx, o); err != nil {
 		return d, err
 	}
-	return documentOf(volume.Kind, o)
+	return buildDocument(volume.Kind, o)
 }
 
-// VolumeObjects are the resources of a job's volumes, by the label with its uid: at most most, without
-// unreadable ones. It fails if none can be read.
-func (c *Cluster) VolumeObjects(ctx context.Context, j *job.Job, most int) ([]Document, error) {
-	label := velerov1.BackupUIDLabel
+// FetchVolumeObjects returns the resources of a job's volumes, selected by the label with its uid: at most most
+// resources, without unreadable ones. It fails if none can be read.
+func (c *Cluster) FetchVolumeObjects(ctx context.Context, j *job.Job, most int) ([]ObjectDocument, error) {
+	label := veleroapi.BackupUIDLabel
 	if j.Kind == job.Restore {
-		label = velerov1.RestoreUIDLabel
+		label = veleroapi.RestoreUIDLabel
 	}
-	api, err := c.api()
+	api, err := c.currentClient()
 	if err != nil {
-		return nil, Clean(err)
+		return nil, SanitizeError(err)
 	}
-	var documents []Document
+	var documents []ObjectDocument
 	var failed error
 	for _, kind := range velero.VolumeKinds {
 		if !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return v.Kind == kind }) {
@@ -63,13 +66,13 @@ func (c *Cluster) VolumeObjects(ctx context.Context, j *job.Job, most int) ([]Do
 			metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)},
 		); err != nil {
 			c.logFailure(ctx, "reading the volumes of a job", j.Name, err)
-			failed = cmp.Or(failed, Clean(err))
+			failed = cmp.Or(failed, SanitizeError(err))
 			continue
 		}
 		for i := range page.Items[:min(len(page.Items), most-len(documents))] {
-			d, err := documentOf(kind, &page.Items[i])
+			d, err := buildDocument(kind, &page.Items[i])
 			if err != nil {
-				failed = cmp.Or(failed, Clean(err))
+				failed = cmp.Or(failed, SanitizeError(err))
 				continue
 			}
 			documents = append(documents, d)
@@ -81,18 +84,19 @@ func (c *Cluster) VolumeObjects(ctx context.Context, j *job.Job, most int) ([]Do
 	return documents, failed
 }
 
-// maxDocumentLines bounds one resource: Velero's have less than a hundred lines, others may a megabyte.
+// maxDocumentLines limits one resource: Velero's resources have fewer than a hundred lines, others may have a
+// megabyte.
 const maxDocumentLines = 2000
 
-// documentOf is a resource as YAML, without managed fields and the last-applied configuration.
-func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (Document, error) {
+// buildDocument returns a resource as YAML, without managed fields and the last-applied configuration.
+func buildDocument(kind velero.VolumeKind, o *unstructured.Unstructured) (ObjectDocument, error) {
 	o.SetManagedFields(nil)
 	if notes := o.GetAnnotations(); notes[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(notes, corev1.LastAppliedConfigAnnotation)
 		o.SetAnnotations(notes)
 	}
 	sanitize.Object(&o.Object)
-	d, err := NewDocument(string(kind), o.GetName(), o.Object)
+	d, err := NewObjectDocument(string(kind), o.GetName(), o.Object)
 	if err != nil {
 		return d, fmt.Errorf("writing %s %s: %w", kind.Resource(), o.GetName(), err)
 	}
@@ -102,14 +106,14 @@ func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (Document,
 	return d, nil
 }
 
-// Document is a resource as YAML, without managed fields.
-type Document struct {
+// ObjectDocument is a resource as YAML, without managed fields.
+type ObjectDocument struct {
 	Kind, Name string
-	Lines      []string // those of its YAML, without styles
+	Lines      []string // the lines of its YAML, without styles
 }
 
-// Section are the lines of one field at the top, without those of others.
-func (d Document) Section(field string) []string {
+// FieldLines returns the lines of one top-level field.
+func (d ObjectDocument) FieldLines(field string) []string {
 	from := slices.Index(d.Lines, field+":")
 	if from < 0 {
 		return nil
@@ -121,9 +125,9 @@ func (d Document) Section(field string) []string {
 	return d.Lines[from:to]
 }
 
-// NewDocument is an object, which is clean, as a document.
-func NewDocument(kind, name string, object any) (Document, error) {
-	d := Document{Kind: kind, Name: name}
+// NewObjectDocument returns an object, which must be sanitized, as a document.
+func NewObjectDocument(kind, name string, object any) (ObjectDocument, error) {
+	d := ObjectDocument{Kind: kind, Name: name}
 	text, err := yaml.Marshal(object)
 	if err != nil { // such as for a key of more than 1,024 bytes; JSON is YAML too
 		if text, err = json.MarshalIndent(object, "", "  "); err != nil {

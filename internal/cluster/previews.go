@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
@@ -25,327 +23,332 @@ import (
 	"github.com/veltui/veltui/internal/safefile"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// previews is what the form of a restore has been told.
+// previews keeps what previews for the restore form have read.
 type previews struct {
-	mu     sync.Mutex
-	last   ground
-	stored preflight.Velero // the state of the last backup that the object store was asked about
+	mu          sync.Mutex
+	lastInput   previewInput
+	storedState preflight.VeleroState // the state of the last backup that the object store was asked about
 }
 
-// ground is what previews of one backup share for SurveyAge: a form asks after every word.
-type ground struct {
+// previewInput is what previews of one backup share for MaxSurveyAge: a form requests a preview after every word.
+type previewInput struct {
 	backup   string
 	at       time.Time
 	index    *collector.Index
 	kinds    collector.Discovery
-	existing collector.Namespaces
+	existing collector.TargetNamespaces
 	notes    []string
 	surveyor *Surveyor
-	store    *Store // store reads the backup once more
+	store    *BackupStore // store reads the backup again
 }
 
-const mostChoices = 5000
+const maxChoices = 5000
 
-// Preview works out what a draft would restore.
-func (c *Cluster) Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview {
+// PreviewRestore works out what a draft would restore.
+func (c *Cluster) PreviewRestore(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview {
 	answer := Preview{}
 	if a == nil {
-		answer.Unknown = "the cluster has not answered yet"
+		answer.ItemsUnchecked = "the cluster has not answered yet"
 		return answer
 	}
-	if answer.Backup, answer.Refused = Source(d, a); answer.Backup == "" {
-		answer.Unknown = "there is no backup to look into"
+	if answer.Backup, answer.RefusalReasons = FindSourceBackup(d, a); answer.Backup == "" {
+		answer.ItemsUnchecked = "there is no backup to look into"
 	} else {
-		c.look(ctx, &answer, d, a)
+		c.fillPreview(ctx, &answer, d, a)
 	}
 	sanitize.Object(&answer)
 	return answer
 }
 
-// look fills in what is known from the backup and the target.
-func (c *Cluster) look(ctx context.Context, answer *Preview, d restorespec.Draft, a *assess.Assessment) {
-	g, err := c.ground(ctx, a.Snapshot.Namespace, answer.Backup)
+// fillPreview fills in what is known from the backup and the target.
+func (c *Cluster) fillPreview(ctx context.Context, answer *Preview, d restorespec.Draft, a *assess.Assessment) {
+	g, err := c.loadPreviewInput(ctx, a.Snapshot.Namespace, answer.Backup)
 	if err != nil {
-		answer.Unknown = err.Error()
+		answer.ItemsUnchecked = err.Error()
 		c.logFailure(ctx, "previewing a restore", answer.Backup, err)
 		return
 	}
-	answer.Namespaces, answer.Labels = g.index.Namespaces(), g.index.Labels(mostChoices)
-	for _, r := range g.index.Contents() {
+	answer.Namespaces, answer.Labels = g.index.Namespaces(), g.index.LabelPairs(maxChoices)
+	for _, r := range g.index.CountResources() {
 		answer.Resources = append(answer.Resources, r.Resource)
 	}
 	slices.Sort(answer.Resources)
-	question, err := g.question(ctx, d.Restore.Spec, d, a)
+	question, err := g.buildSpec(ctx, d.Restore.Spec, d, a)
 	switch {
-	case errors.Is(err, ErrRefused):
-		answer.Refused = append(answer.Refused, human.Capital(sanitize.String(err.Error()))+".")
+	case errors.Is(err, ErrPolicyRefused):
+		answer.RefusalReasons = append(answer.RefusalReasons, human.Capitalize(sanitize.String(err.Error()))+".")
 	case err != nil:
-		answer.Unknown = err.Error()
+		answer.ItemsUnchecked = err.Error()
 		return
 	}
-	if answer.Announced, err = announce(ctx, g.index, question, g.kinds, d); err != nil {
-		answer.Unknown = err.Error()
+	if answer.AlsoRestored, err = describeAdditionalItems(ctx, g.index, question, g.kinds, d); err != nil {
+		answer.ItemsUnchecked = err.Error()
 		return
 	}
 	estimate, err := g.index.Estimate(ctx, question, g.kinds)
 	if err != nil {
-		answer.Unknown = err.Error()
+		answer.ItemsUnchecked = err.Error()
 		return
 	}
 	answer.Estimate = estimate
-	answer.Refused = append(answer.Refused, estimate.Refused...)
-	answer.Notes = slices.Concat(answer.Announced, g.notes, estimate.Assumptions, g.index.Noted)
-	c.foresee(answer, a)
+	answer.RefusalReasons = append(answer.RefusalReasons, estimate.Refusals...)
+	answer.Notes = slices.Concat(answer.AlsoRestored, g.notes, estimate.Assumptions, g.index.Noted)
+	c.predictDuration(answer, a)
 }
 
-func (c *Cluster) foresee(answer *Preview, a *assess.Assessment) {
+func (c *Cluster) predictDuration(answer *Preview, a *assess.Assessment) {
 	known := c.KnownRates()
-	course := forecast.NewCourse(answer.Estimate.Steps, known, forecast.LimitOf(a.Snapshot.Server))
+	course := forecast.NewForecaster(answer.Estimate.Steps, known, forecast.ClientLimitOf(a.Snapshot.Server))
 	now := c.Clock()
-	course.Observe(now, 0)
-	left, ok := course.Left(now)
+	course.ObserveItems(now, 0)
+	left, ok := course.EstimateLeft(now)
 	if !ok {
 		return
 	}
-	answer.Takes, answer.Low, answer.High = left.Likely, left.Low, left.High
-	answer.Learned = known.Throttle.Valid() || len(known.Resources) > 0
+	answer.Duration = left
 	told := "The time is for the items; data of volumes comes on top."
-	if !answer.Learned {
+	if !known.Throttle.IsValid() && len(known.Resources) == 0 {
 		told += " veltui has not watched a restore of this cluster yet, so it is a guess."
 	}
 	answer.Notes = append(answer.Notes, told)
 }
 
-// ground reads the backup, and what the target serves and has.
-func (c *Cluster) ground(ctx context.Context, namespace, backup string) (ground, error) {
-	c.preview.mu.Lock()
-	last := c.preview.last
-	c.preview.mu.Unlock()
-	if now := c.Clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < SurveyAge {
+// loadPreviewInput reads the backup, the kinds that the target serves, and its namespaces.
+func (c *Cluster) loadPreviewInput(ctx context.Context, namespace, backup string) (previewInput, error) {
+	c.previews.mu.Lock()
+	last := c.previews.lastInput
+	c.previews.mu.Unlock()
+	if now := c.Clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < MaxSurveyAge {
 		return last, nil
 	}
 	if c.NoArtifacts {
-		return ground{}, errors.New("with --no-artifacts veltui does not read backups")
+		return previewInput{}, errors.New("with --no-artifacts veltui does not read backups")
 	}
 	e, index, err := c.readIndex(ctx, namespace, backup, func(int64, int64) {})
 	if err != nil {
-		return ground{}, err
+		return previewInput{}, err
 	}
-	g := ground{backup: backup, index: index, store: e}
-	if g.kinds, g.notes, err = e.Kinds(ctx); err != nil {
-		return ground{}, err
+	g := previewInput{backup: backup, index: index, store: e}
+	if g.kinds, g.notes, err = e.FetchKinds(ctx); err != nil {
+		return previewInput{}, err
 	}
-	if g.existing, g.notes, err = e.existing(ctx, time.Time{}, g.notes); err != nil {
-		return ground{}, err
+	if g.existing, g.notes, err = e.fetchExistingOrNote(ctx, time.Time{}, g.notes); err != nil {
+		return previewInput{}, err
 	}
-	// The one that there was knows what it has looked at.
+	// The previous surveyor knows what it has already read.
 	if g.surveyor = last.surveyor; g.surveyor == nil || last.backup != backup {
-		if g.surveyor, err = c.Surveyor(); err != nil {
-			return ground{}, err
+		if g.surveyor, err = c.NewSurveyor(); err != nil {
+			return previewInput{}, err
 		}
 	}
 	g.at = c.Clock()
-	c.preview.mu.Lock()
-	c.preview.last = g
-	c.preview.mu.Unlock()
+	c.previews.mu.Lock()
+	c.previews.lastInput = g
+	c.previews.mu.Unlock()
 	return g, nil
 }
 
-// question is what is asked about a spec of a draft, with the resource policy.
-func (g *ground) question(
+// buildSpec returns the spec to estimate for a draft, with the resource policy.
+func (g *previewInput) buildSpec(
 	ctx context.Context,
-	spec velerov1.RestoreSpec,
+	spec veleroapi.RestoreSpec,
 	d restorespec.Draft,
 	a *assess.Assessment,
-) (collector.RestoreSpec, error) {
-	q := collector.RestoreSpec{
-		Restore:  spec,
-		Policy:   d.Policy(),
-		Existing: g.existing,
-		Server:   ServerOf(a.Snapshot.Server),
+) (collector.RestoreInput, error) {
+	q := collector.RestoreInput{
+		Restore:            spec,
+		Policy:             d.BuildPolicy(),
+		ExistingNamespaces: g.existing,
+		Server:             BuildCollectorServer(a.Snapshot.Server),
 	}
 	return q, g.store.ReadPolicy(ctx, &q)
 }
 
-// announce says what a restore of selected items does besides.
-func announce(
+// describeAdditionalItems says what a restore of selected items restores besides them.
+func describeAdditionalItems(
 	ctx context.Context,
 	index *collector.Index,
-	q collector.RestoreSpec,
+	q collector.RestoreInput,
 	kinds collector.Discovery,
 	d restorespec.Draft,
 ) ([]string, error) {
-	if len(d.Only) == 0 || collector.Refusals(q.Restore) != nil {
+	if len(d.Selected) == 0 || collector.RefusalReasons(q.Restore) != nil {
 		return nil, nil
 	}
-	fates, err := index.Fates(ctx, q, kinds)
+	fates, err := index.DetermineFates(ctx, q, kinds)
 	if err != nil {
 		return nil, err
 	}
-	return d.Announce(fates)
+	return d.DescribeSelection(fates)
 }
 
-// Check does what veltui preflight does, also where the items are not known.
-func (c *Cluster) Check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment) Check {
-	check, err := c.check(ctx, d, preview, a, closer{})
+// CheckRestore does what `veltui preflight` does, also if the items are unknown.
+func (c *Cluster) CheckRestore(
+	ctx context.Context,
+	d restorespec.Draft,
+	preview Preview,
+	a *assess.Assessment,
+) CheckResult {
+	check, err := c.checkDraft(ctx, d, preview, a, checkOptions{})
 	if err != nil {
-		check.Unseen = []string{"the cluster: " + err.Error()}
+		check.Unchecked = []string{"the cluster: " + err.Error()}
 		sanitize.Object(&check)
 	}
 	return check
 }
 
-// Compare does what veltui preflight --compare does.
-func (c *Cluster) Compare(
+// CompareRestore does what `veltui preflight --compare` does.
+func (c *Cluster) CompareRestore(
 	ctx context.Context,
 	d restorespec.Draft,
 	preview Preview,
 	a *assess.Assessment,
 	far func(string),
-) (Check, error) {
-	return c.checkCloser(ctx, d, preview, a, closer{compare: true, far: far})
+) (CheckResult, error) {
+	return c.checkWithOptions(ctx, d, preview, a, checkOptions{compareContents: true, onProgress: far})
 }
 
-// DryRun does what veltui preflight --dry-run does, with --dry-run-secrets if secrets is true.
-func (c *Cluster) DryRun(
+// DryRunRestore does what `veltui preflight --dry-run` does, with --dry-run-secrets if secrets is true.
+func (c *Cluster) DryRunRestore(
 	ctx context.Context,
 	d restorespec.Draft,
 	preview Preview,
 	a *assess.Assessment,
 	secrets bool,
 	far func(string),
-) (Check, error) {
-	return c.checkCloser(
+) (CheckResult, error) {
+	return c.checkWithOptions(
 		ctx,
 		d,
 		preview,
 		a,
-		closer{far: far, dryRun: &DryRun{Secrets: secrets, Progress: func(sent, total int) {
+		checkOptions{onProgress: far, dryRun: &DryRunOptions{SendSecrets: secrets, Progress: func(sent, total int) {
 			far(fmt.Sprintf("%d of %d", sent, total))
 		}}},
 	)
 }
 
-func (c *Cluster) checkCloser(
+func (c *Cluster) checkWithOptions(
 	ctx context.Context,
 	d restorespec.Draft,
 	preview Preview,
 	a *assess.Assessment,
-	how closer,
-) (Check, error) {
-	check, err := c.check(ctx, d, preview, a, how)
+	how checkOptions,
+) (CheckResult, error) {
+	check, err := c.checkDraft(ctx, d, preview, a, how)
 	if err != nil {
 		return check, sanitize.Error(err)
 	}
 	return check, nil
 }
 
-// closer is what a check does besides; far is told how far it is.
-type closer struct {
-	compare bool
-	dryRun  *DryRun
-	far     func(string)
+// checkOptions are the additional parts of a check; onProgress is called with its progress.
+type checkOptions struct {
+	compareContents bool
+	dryRun          *DryRunOptions
+	onProgress      func(string)
 }
 
-// check looks what stands in the way.
-func (c *Cluster) check(
+// checkDraft finds what stands in the way of a draft.
+func (c *Cluster) checkDraft(
 	ctx context.Context,
 	d restorespec.Draft,
 	preview Preview,
 	a *assess.Assessment,
-	how closer,
-) (check Check, err error) {
-	spec, state := d.Restore.Spec, VeleroState(a.Snapshot, preview.Backup)
+	how checkOptions,
+) (check CheckResult, err error) {
+	spec, state := d.Restore.Spec, BuildVeleroState(a.Snapshot, preview.Backup)
 	spec.BackupName, spec.ScheduleName = preview.Backup, ""
 	var result *preflight.Result
 	var unseen []string
 	switch {
-	case preview.Unknown != "":
+	case preview.ItemsUnchecked != "":
 		unseen = []string{"the cluster, because the items are not known"}
 		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: c.Clock()})
 	default:
-		result, err = c.survey(ctx, spec, d, state, a, how)
+		result, err = c.surveyDraft(ctx, spec, d, state, a, how)
 	}
 	if err != nil {
 		return check, err
 	}
-	check.Unseen, check.Findings, check.DryRun = unseen, result.Findings, result.DryRun
+	check.Unchecked, check.Findings, check.DryRun = unseen, result.Findings, result.DryRun
 	if c.ReadOnly {
-		check.WhyNotCompare = ErrNoDownload.Error()
+		check.CompareUnavailable = ErrNoDownload.Error()
 	}
 	for _, f := range result.Findings {
 		if slices.Contains(
 			[]preflight.Reason{preflight.ObjectsExist, preflight.ObjectsPatched, preflight.ServiceAccountsMerged},
 			f.Reason,
 		) {
-			check.Existing += f.Count
+			check.ComparableObjects += f.Count
 		}
 	}
-	for _, n := range result.NotLooked {
-		check.Unseen = append(check.Unseen, n.What+": "+n.Why)
+	for _, n := range result.Unchecked {
+		check.Unchecked = append(check.Unchecked, n.What+": "+n.Why)
 	}
 	sanitize.Object(&check)
 	return check, nil
 }
 
-// survey looks at the live cluster.
-func (c *Cluster) survey(
+// surveyDraft reads the live cluster.
+func (c *Cluster) surveyDraft(
 	ctx context.Context,
-	spec velerov1.RestoreSpec,
+	spec veleroapi.RestoreSpec,
 	d restorespec.Draft,
-	state preflight.Velero,
+	state preflight.VeleroState,
 	a *assess.Assessment,
-	how closer,
+	how checkOptions,
 ) (*preflight.Result, error) {
-	g, err := c.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
+	g, err := c.loadPreviewInput(ctx, a.Snapshot.Namespace, spec.BackupName)
 	if err != nil {
 		return nil, err
 	}
 	c.addStored(ctx, &state, g)
-	question := SurveyQuestion{Velero: state, Index: g.index, Keep: true}
-	if question.Spec, err = g.question(ctx, spec, d, a); err != nil && !errors.Is(err, ErrRefused) {
+	question := SurveyQuery{Velero: state, Index: g.index, ReuseSurvey: true}
+	if question.Spec, err = g.buildSpec(ctx, spec, d, a); err != nil && !errors.Is(err, ErrPolicyRefused) {
 		return nil, err
 	}
 	progress := func(live.Progress) {}
-	if how.compare {
-		question.Bodies = g.store.Bodies(
+	if how.compareContents {
+		question.Bodies = g.store.NewBodyReader(
 			spec.BackupName,
-			func(done, total int64) { how.far(human.BytesOf(done, total)) },
+			func(done, total int64) { how.onProgress(human.BytesProgress(done, total)) },
 		)
-		progress = func(p live.Progress) { how.far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
+		progress = func(p live.Progress) { how.onProgress(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
 	}
 	if question.DryRun = how.dryRun; question.DryRun != nil {
-		question.DryRun.Bodies = g.store.Bodies(spec.BackupName, func(int64, int64) {})
+		question.DryRun.Bodies = g.store.NewBodyReader(spec.BackupName, func(int64, int64) {})
 	}
-	return g.surveyor.Check(ctx, question, progress)
+	return g.surveyor.CheckRestore(ctx, question, progress)
 }
 
-// addStored asks the object store once for each backup that has ended.
-func (c *Cluster) addStored(ctx context.Context, state *preflight.Velero, g ground) {
-	c.preview.mu.Lock()
-	known := c.preview.stored
-	c.preview.mu.Unlock()
+// addStored reads the object store once for each backup that has ended.
+func (c *Cluster) addStored(ctx context.Context, state *preflight.VeleroState, g previewInput) {
+	c.previews.mu.Lock()
+	known := c.previews.storedState
+	c.previews.mu.Unlock()
 	if b := state.Backup; known.Backup != nil && b != nil && known.Backup.UID == b.UID {
 		state.NotFinalized, state.Volumes = known.NotFinalized, known.Volumes
 		return
 	}
-	AddStored(ctx, state, g.store, g.index)
+	AddStoredState(ctx, state, g.store, g.index)
 	if state.Backup != nil && state.Backup.Status.CompletionTimestamp != nil &&
-		state.FinalizedUnseen+state.VolumesUnseen == "" {
-		c.preview.mu.Lock()
-		c.preview.stored = *state
-		c.preview.mu.Unlock()
+		state.FinalizedUnchecked+state.VolumesUnchecked == "" {
+		c.previews.mu.Lock()
+		c.previews.storedState = *state
+		c.previews.mu.Unlock()
 	}
 }
 
-// Source is the backup that Velero would take, and why it would take none
+// FindSourceBackup returns the backup that Velero would restore, and why it would refuse
 // (pkg/controller/restore_controller.go, validateAndComplete; pkg/cmd/cli/restore/create.go, Run).
-func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused []string) {
+func FindSourceBackup(d restorespec.Draft, a *assess.Assessment) (backup string, refused []string) {
 	spec := d.Restore.Spec
 	if (spec.BackupName == "") == (spec.ScheduleName == "") {
-		return "", nil // the form says it
+		return "", nil // the form reports it
 	}
 	partial := d.AllowPartiallyFailed != nil && *d.AllowPartiallyFailed
 	var found *job.Job
@@ -366,8 +369,8 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 		}
 	}
 	switch {
-	case found == nil && a.Snapshot.LeftBackups > 0:
-		return spec.BackupName, nil // it may be one that was left out
+	case found == nil && a.Snapshot.AgedOutBackups > 0:
+		return spec.BackupName, nil // the backup may have been left out of the snapshot
 	case found == nil && spec.BackupName != "":
 		return "", []string{fmt.Sprintf("There is no backup %s.", spec.BackupName)}
 	case found == nil && seen > 0:
@@ -379,9 +382,9 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 	}
 	version, known := velero.ParseVersion(a.Snapshot.Server.Version)
 	refuses := !known || version.RefusesUnavailableLocation()
-	for _, l := range a.Snapshot.Locations {
+	for _, l := range a.Snapshot.StorageLocations {
 		if refuses && l.Name == found.StorageLocation &&
-			l.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
+			l.Status.Phase != veleroapi.BackupStorageLocationPhaseAvailable {
 			refused = append(
 				refused,
 				fmt.Sprintf("The storage location %s of backup %s is not Available.", l.Name, found.Name),
@@ -394,26 +397,26 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 	return found.Name, refused
 }
 
-// Save writes a new private file, unless there is one with this very text.
-func (c *Cluster) Save(path string, data []byte) (string, error) {
+// SaveFile writes a new private file, unless a file with exactly this text exists.
+func (c *Cluster) SaveFile(path string, data []byte) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("finding the working directory: %w", err)
 	}
 	switch err := safefile.WriteNew(path, data); {
 	case errors.Is(err, os.ErrExist):
-		if holds(path, data) {
-			return sanitize.Whole(path), nil
+		if hasContent(path, data) {
+			return sanitize.FullLine(path), nil
 		}
-		return "", fmt.Errorf("%s %w", sanitize.String(path), ErrExists)
+		return "", fmt.Errorf("%s %w", sanitize.String(path), ErrFileExists)
 	case err != nil:
 		return "", sanitize.Error(err)
 	}
-	return sanitize.Whole(path), nil
+	return sanitize.FullLine(path), nil
 }
 
-// holds reports whether a file has exactly this content.
-func holds(path string, data []byte) bool {
+// hasContent reports whether a file has exactly this content.
+func hasContent(path string, data []byte) bool {
 	file, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return false
@@ -423,34 +426,32 @@ func holds(path string, data []byte) bool {
 	return err == nil && bytes.Equal(content, data)
 }
 
-// Progress takes how many bytes of a backup have come, of how many; total is 0 while that is not known. It may
-// be called from any goroutine, and never blocks. While nothing is downloaded it is not called.
+// Progress is called with how many bytes of a backup have arrived, and of how many; total is 0 while it is unknown.
+// It may be called from any goroutine, and never blocks. It is not called while nothing is downloaded.
 type Progress func(done, total int64)
 
-// ErrExists is why a file is not saved; the path goes before it.
-var ErrExists = errors.New("exists already, and veltui does not replace it")
+// ErrFileExists is the reason why a file is not saved; it follows the path.
+var ErrFileExists = errors.New("exists already, and veltui does not replace it")
 
-// Preview is what a restore would do, as far as that is known.
+// Preview is what a restore would do, as far as known.
 type Preview struct {
-	Backup   string             // the one that would be restored: with a schedule, its newest
-	Refused  []string           // why Velero would not do it, in sentences
-	Unknown  string             // why the items are not known, empty if they are
-	Estimate collector.Estimate // what would be restored
-	// Takes is between Low and High, 0 if unknown; Learned is true if earlier restores told.
-	Takes, Low, High time.Duration
-	Learned          bool
-	// Namespaces, Resources and Labels (key=value) are those in the backup.
+	Backup         string                // the backup that would be restored: with a schedule, its newest
+	RefusalReasons []string              // why Velero would refuse it, in sentences
+	ItemsUnchecked string                // why the items are not known, empty if they are
+	Estimate       collector.Estimate    // what would be restored
+	Duration       forecast.TimeEstimate // how long the items take, zero if unknown
+	// Namespaces, Resources and Labels (key=value) are what the backup contains.
 	Namespaces, Resources, Labels []string
-	Announced                     []string // what comes beside selected items
-	Notes                         []string // what was taken for granted or could not be looked at
+	AlsoRestored                  []string // what is restored besides selected items
+	Notes                         []string // what was assumed or could not be checked
 }
 
-// Check is what a look at the live cluster found. Unseen is never a no.
-type Check struct {
-	Findings []preflight.Finding
-	Unseen   []string
-	// Existing is how many objects can be compared, WhyNotCompare why they must not be.
-	Existing      int
-	WhyNotCompare string
-	DryRun        *preflight.DryRun // what the API server answered, if it was asked
+// CheckResult is what a check of the live cluster found. Unchecked never means no.
+type CheckResult struct {
+	Findings  []preflight.Finding
+	Unchecked []string
+	// ComparableObjects is how many objects can be compared, CompareUnavailable why they may not be.
+	ComparableObjects  int
+	CompareUnavailable string
+	DryRun             *preflight.DryRun // what the API server answered, nil if it was not asked
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,12 +11,10 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -25,7 +24,7 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 	d.Restore.Spec.BackupName = "b"
 	for _, c := range []struct {
 		version string
-		phase   velerov1.BackupStorageLocationPhase
+		phase   veleroapi.BackupStorageLocationPhase
 		refused bool
 	}{
 		{"v1.16.1", "Unavailable", false}, {"v1.16.2", "Unavailable", true}, {"v1.18.3", "", true}, {"", "Unavailable", true},
@@ -33,15 +32,15 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 	} {
 		snap := &watch.Snapshot{
 			Jobs: []*job.Job{{Kind: job.Backup, Name: "b", StorageLocation: "default", Phase: "Completed"}},
-			Locations: []*velerov1.BackupStorageLocation{
+			StorageLocations: []*veleroapi.BackupStorageLocation{
 				{
 					ObjectMeta: metav1.ObjectMeta{Name: "default"},
-					Status:     velerov1.BackupStorageLocationStatus{Phase: c.phase},
+					Status:     veleroapi.BackupStorageLocationStatus{Phase: c.phase},
 				},
 			},
 		}
 		snap.Server.Version = c.version
-		backup, refused := Source(d, &assess.Assessment{Snapshot: snap})
+		backup, refused := FindSourceBackup(d, &assess.Assessment{Snapshot: snap})
 		if said := strings.Contains(
 			strings.Join(refused, " "),
 			"location default of backup b is not Available",
@@ -55,9 +54,9 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 // TestCheckOfABackupThatCannotBeRead: what does not depend on the items is judged, and
 // what was not looked at is named.
 func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
-	backup := &velerov1.Backup{
+	backup := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"},
-		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+		Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress},
 	}
 	a := &assess.Assessment{
 		Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}},
@@ -65,11 +64,11 @@ func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
 	p := &Cluster{Clock: time.Now, Log: slog.New(slog.DiscardHandler), NoArtifacts: true}
 	var d restorespec.Draft
 	d.Restore.Spec.BackupName = "b"
-	answer := p.Preview(t.Context(), d, a)
-	if answer.Unknown != "with --no-artifacts veltui does not read backups" {
+	answer := p.PreviewRestore(t.Context(), d, a)
+	if answer.ItemsUnchecked != "with --no-artifacts veltui does not read backups" {
 		t.Fatalf("%+v", answer)
 	}
-	check := p.Check(t.Context(), d, answer, a)
+	check := p.CheckRestore(t.Context(), d, answer, a)
 	if said := fmt.Sprint(
 		check,
 	); !strings.Contains(said, "Backup b is still InProgress.") ||
@@ -84,14 +83,14 @@ func TestSaveTwice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := &Cluster{}
 	for range 2 {
-		if path, err := p.Save("r.yaml", []byte("a: b\n")); err != nil || filepath.Base(path) != "r.yaml" {
+		if path, err := p.SaveFile("r.yaml", []byte("a: b\n")); err != nil || filepath.Base(path) != "r.yaml" {
 			t.Fatalf("%q, %v", path, err)
 		}
 	}
 	if err := os.WriteFile("r.yaml", []byte("a: c\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := p.Save("r.yaml", []byte("a: b\n")); !errors.Is(err, ErrExists) {
+	if path, err := p.SaveFile("r.yaml", []byte("a: b\n")); !errors.Is(err, ErrFileExists) {
 		t.Errorf("%q, %v", path, err)
 	}
 	if got, _ := os.ReadFile("r.yaml"); string(got) != "a: c\n" {

@@ -11,9 +11,9 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// SourceItem names an item of a job as its backup does, from its place in the target and from, its place in the backup
-// if that is another. It returns none if the item's resource is not known.
-func SourceItem(resource, namespace, name, from string) []restorespec.Item {
+// SourceItems returns an item of a job as its backup names it, from its place in the target and from, its place in
+// the backup if that differs. It returns none if the item's resource is unknown.
+func SourceItems(resource, namespace, name, from string) []restorespec.Item {
 	switch {
 	case resource == live.Namespaces:
 		return []restorespec.Item{{Resource: resource, Name: cmp.Or(from, name)}}
@@ -23,19 +23,19 @@ func SourceItem(resource, namespace, name, from string) []restorespec.Item {
 	return []restorespec.Item{{Resource: resource, Namespace: cmp.Or(from, namespace), Name: name}}
 }
 
-// FailedItems are the items that a restore lost, without those that exist and differ.
+// FailedItems returns the items that a restore lost, without those that exist and differ.
 func FailedItems(of results.Items) (failed []restorespec.Item) {
 	for _, k := range of.Kinds {
 		for _, i := range k.Items {
-			if !i.Differs() && (i.Did == results.Failed || i.Did == results.Missing) {
-				failed = append(failed, SourceItem(k.Name, i.Namespace, i.Name, i.From)...)
+			if !i.HasDifferences() && (i.Status == results.Failed || i.Status == results.Missing) {
+				failed = append(failed, SourceItems(k.Name, i.Namespace, i.Name, i.BackupNamespace)...)
 			}
 		}
 	}
 	return failed
 }
 
-// SelectedBy is the policy of a restore that tells its selection, nil for others.
-func SelectedBy(j *job.Job) *velero.FilterPolicy {
-	return (&restorespec.Draft{Only: restorespec.Selection(j.Object)}).Policy()
+// SelectionPolicy returns the policy of a restore with its selection, nil for restores without a selection.
+func SelectionPolicy(j *job.Job) *velero.FilterPolicy {
+	return (&restorespec.Draft{Selected: restorespec.SelectedItems(j.Object)}).BuildPolicy()
 }

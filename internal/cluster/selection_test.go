@@ -3,18 +3,17 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Once the ConfigMap of selected objects is deleted, the restore itself tells what it selects. Of another policy that is
@@ -31,22 +30,22 @@ func TestPolicyOfASelectionThatIsGone(t *testing.T) {
 		)
 	}))
 	defer api.Close()
-	client, err := (&Cluster{}).client(&rest.Config{Host: api.URL, QPS: -1})
+	client, err := (&Cluster{}).newClient(&rest.Config{Host: api.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &Store{namespace: "velero", client: client}
+	store := &BackupStore{namespace: "velero", client: client}
 	d := restorespec.Draft{
-		Restore: velerov1.Restore{
+		Restore: veleroapi.Restore{
 			ObjectMeta: metav1.ObjectMeta{Name: "r"},
-			Spec:       velerov1.RestoreSpec{BackupName: "b"},
+			Spec:       veleroapi.RestoreSpec{BackupName: "b"},
 		},
 	}
-	if err := d.Select([]restorespec.Item{{Resource: "configmaps", Namespace: "shop", Name: "cm"}}); err != nil {
+	if err := d.SelectItems([]restorespec.Item{{Resource: "configmaps", Namespace: "shop", Name: "cm"}}); err != nil {
 		t.Fatal(err)
 	}
-	r := restorespec.Restore(&d, "velero")
-	spec := collector.RestoreSpec{Restore: r.Spec, Policy: SelectedBy(&job.Job{Object: r})}
+	r := restorespec.NewRestore(&d, "velero")
+	spec := collector.RestoreInput{Restore: r.Spec, Policy: SelectionPolicy(&job.Job{Object: r})}
 	if err := store.ReadPolicy(
 		t.Context(),
 		&spec,
@@ -55,15 +54,15 @@ func TestPolicyOfASelectionThatIsGone(t *testing.T) {
 		t.Errorf("%v, asked %d times, %+v", err, asked, spec.Policy)
 	}
 	r.Spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "own"}
-	spec = collector.RestoreSpec{Restore: r.Spec, Policy: SelectedBy(&job.Job{Object: r})}
+	spec = collector.RestoreInput{Restore: r.Spec, Policy: SelectionPolicy(&job.Job{Object: r})}
 	if err := store.ReadPolicy(
 		t.Context(),
 		&spec,
-	); !errors.Is(err, ErrRefused) ||
+	); !errors.Is(err, ErrPolicyRefused) ||
 		err.Error() != "there is no ConfigMap own with its resource policy: velero would refuse it now" {
 		t.Errorf("%v", err)
 	}
-	if SelectedBy(&job.Job{Object: &velerov1.Backup{}}) != nil || SelectedBy(&job.Job{}) != nil {
+	if SelectionPolicy(&job.Job{Object: &veleroapi.Backup{}}) != nil || SelectionPolicy(&job.Job{}) != nil {
 		t.Error("what is no restore has a policy")
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
@@ -23,10 +21,11 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
-// Surveyor says what stands in the way of restores. Goroutines that use it wait for each other.
+// Surveyor finds what stands in the way of restores. Goroutines that use it wait for each other.
 type Surveyor struct {
 	reader  *live.Reader
 	clock   func() time.Time
@@ -37,41 +36,41 @@ type Surveyor struct {
 }
 
 type survey struct {
-	index    *collector.Index
-	mapping  string
-	at       time.Time // when the oldest part of it had been read
-	served   *live.Served
-	versions map[string][]string
-	state    *live.State
-	asked    live.Around
-	around   *live.Surroundings
-	failing  map[string]string
-	changed  map[string]time.Time
-	unread   []preflight.NotLooked
+	index           *collector.Index
+	mapping         string
+	oldestReadAt    time.Time // when the oldest part was read
+	served          *live.ServedKinds
+	versions        map[string][]string
+	state           *live.State
+	query           live.EnvironmentQuery
+	environment     *live.Environment
+	unlistableKinds map[string]string
+	crdChanges      map[string]time.Time
+	unchecked       []preflight.Unchecked
 }
 
-// SurveyAge is how long a survey answers further questions: as long as one fills in a form.
-const SurveyAge = time.Minute
+// MaxSurveyAge is how long a survey answers further queries: as long as it takes to fill in a form.
+const MaxSurveyAge = time.Minute
 
-// SurveyQuestion is the restore that a Surveyor is asked about.
-type SurveyQuestion struct {
-	Velero preflight.Velero
-	Index  *collector.Index // what the backup holds, nil if it could not be read
-	Unread []preflight.NotLooked
-	Spec   collector.RestoreSpec
-	// Keep looks at all that the backup holds, so that the next question needs no other
-	// look. If it maps namespaces in another way, only those that are new are looked at.
-	Keep   bool
-	Bodies Bodies  // Bodies, if it is not nil, asks how what exists differs from the backup
-	DryRun *DryRun // DryRun, if it is not nil, asks the API server what it says to each object
+// SurveyQuery is the restore that a Surveyor is asked about.
+type SurveyQuery struct {
+	Velero    preflight.VeleroState
+	Index     *collector.Index // what the backup holds, nil if it could not be read
+	Unchecked []preflight.Unchecked
+	Spec      collector.RestoreInput
+	// ReuseSurvey reads for everything that the backup holds, so that the next query needs no other survey. If the next
+	// query maps namespaces differently, only the new ones are read.
+	ReuseSurvey bool
+	Bodies      BodyReader     // Bodies, if not nil, also compares existing objects with the backup
+	DryRun      *DryRunOptions // DryRun, if not nil, asks the API server about each object
 }
 
-func (q *SurveyQuestion) configs() []string {
-	return preflight.Configs(q.Spec.Restore, q.Velero.Server.Flags.DefaultModifier)
+func (q *SurveyQuery) configNames() []string {
+	return preflight.ConfigMapNames(q.Spec.Restore, q.Velero.Server.Flags.DefaultResourceModifier)
 }
 
-func (c *Cluster) Surveyor() (*Surveyor, error) {
-	config, err := c.Config()
+func (c *Cluster) NewSurveyor() (*Surveyor, error) {
+	config, err := c.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +81,19 @@ func (c *Cluster) Surveyor() (*Surveyor, error) {
 	return &Surveyor{reader: reader, clock: c.Clock, cluster: c}, nil
 }
 
-// Check finds what stands in the way, unless ctx ends or the API server rejects the credentials.
-func (s *Surveyor) Check(
+// CheckRestore finds what stands in the way, unless ctx ends or the API server rejects the credentials.
+func (s *Surveyor) CheckRestore(
 	ctx context.Context,
-	q SurveyQuestion,
+	q SurveyQuery,
 	progress func(live.Progress),
 ) (*preflight.Result, error) {
-	in := preflight.Input{Restore: q.Spec.Restore, Velero: q.Velero, Index: q.Index, Unread: q.Unread, Now: s.clock()}
+	in := preflight.Input{
+		Restore:   q.Spec.Restore,
+		Velero:    q.Velero,
+		Index:     q.Index,
+		Unchecked: q.Unchecked,
+		Now:       s.clock(),
+	}
 	if q.Index == nil {
 		return preflight.Check(in)
 	}
@@ -96,65 +101,65 @@ func (s *Surveyor) Check(
 	defer s.mu.Unlock()
 	known := s.last
 	preservesPorts := q.Spec.Restore.PreserveNodePorts != nil && *q.Spec.Restore.PreserveNodePorts
-	mapping := fmt.Sprint(q.Spec.Restore.NamespaceMapping, preservesPorts, q.configs())
-	if !q.Keep || known.index != q.Index || in.Now.Sub(known.at) > SurveyAge {
+	mapping := fmt.Sprint(q.Spec.Restore.NamespaceMapping, preservesPorts, q.configNames())
+	if !q.ReuseSurvey || known.index != q.Index || in.Now.Sub(known.oldestReadAt) > MaxSurveyAge {
 		known = survey{index: q.Index}
 	}
-	if known.at.IsZero() || known.mapping != mapping {
+	if known.oldestReadAt.IsZero() || known.mapping != mapping {
 		var err error
-		if known, err = s.look(ctx, q, known, progress); err != nil {
+		if known, err = s.runSurvey(ctx, q, known, progress); err != nil {
 			return nil, err
 		}
-		if known.mapping = mapping; q.Keep {
+		if known.mapping = mapping; q.ReuseSurvey {
 			s.last = known
 		}
 	}
-	in.Served, in.Versions, in.State, in.Around = known.served, known.versions, known.state, known.around
-	in.Failing, in.Changed = known.failing, known.changed
-	in.Unread = slices.Concat(q.Unread, known.unread)
-	fates, err := q.Index.Fates(ctx, known.spec(q.Spec), known.discovery())
+	in.Served, in.Versions, in.State, in.Environment = known.served, known.versions, known.state, known.environment
+	in.Unlistable, in.CRDChanges = known.unlistableKinds, known.crdChanges
+	in.Unchecked = slices.Concat(q.Unchecked, known.unchecked)
+	fates, err := q.Index.DetermineFates(ctx, known.addNamespaces(q.Spec), known.buildDiscovery())
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		in.Refused = err.Error() + "."
+		in.RefusalReason = err.Error() + "."
 	default:
 		in.Fates = fates
 	}
 	if q.Bodies != nil && fates != nil && known.state != nil {
-		if err := s.compare(ctx, q, known, &in, progress); err != nil {
+		if err := s.compareObjects(ctx, q, known, &in, progress); err != nil {
 			return nil, err
 		}
 	}
 	if q.DryRun != nil && fates != nil && known.state != nil {
-		if in.DryRun, err = s.dryRun(ctx, q, known, fates); err != nil {
+		if in.DryRun, err = s.sendDryRun(ctx, q, known, fates); err != nil {
 			return nil, err
 		}
 	}
 	return preflight.Check(in)
 }
 
-// Cost is what its questions have cost so far.
-func (s *Surveyor) Cost() live.Cost { return s.reader.Cost() }
+// RequestCost returns the cost of the queries so far.
+func (s *Surveyor) RequestCost() live.Cost { return s.reader.RequestCost() }
 
-// look reads what there is to know of the cluster for a question, but not again what is known.
-func (s *Surveyor) look(
+// runSurvey reads what a query needs to know about the cluster, except for what is already known.
+func (s *Surveyor) runSurvey(
 	ctx context.Context,
-	q SurveyQuestion,
+	q SurveyQuery,
 	known survey,
 	progress func(live.Progress),
 ) (survey, error) {
-	found := survey{index: q.Index, at: known.at, served: known.served, versions: known.versions}
+	found := survey{index: q.Index, oldestReadAt: known.oldestReadAt, served: known.served, versions: known.versions}
 	var err error
 	if found.served == nil {
-		if found.served, err = s.reader.Served(ctx); err != nil {
+		if found.served, err = s.reader.FetchServedKinds(ctx); err != nil {
 			if ctx.Err() != nil {
 				return found, err
 			}
 			found.served = nil
-			found.unread = append(
-				found.unread,
-				preflight.NotLooked{
+			found.unchecked = append(
+				found.unchecked,
+				preflight.Unchecked{
 					What: "the kinds that the cluster serves, and what is there of them",
 					Why:  err.Error(),
 				},
@@ -163,64 +168,64 @@ func (s *Surveyor) look(
 		}
 	}
 	spec := q.Spec
-	if q.Keep {
-		spec.Restore = velerov1.RestoreSpec{
+	if q.ReuseSurvey {
+		spec.Restore = veleroapi.RestoreSpec{
 			BackupName:        spec.Restore.BackupName,
 			NamespaceMapping:  spec.Restore.NamespaceMapping,
 			PreserveNodePorts: spec.Restore.PreserveNodePorts,
 		}
 	}
-	fates, err := q.Index.Fates(ctx, found.spec(spec), found.discovery())
+	fates, err := q.Index.DetermineFates(ctx, found.addNamespaces(spec), found.buildDiscovery())
 	if err != nil {
-		return found, context.Cause(ctx) // else it is refused, and check says so
+		return found, context.Cause(ctx) // otherwise the restore is refused, and the check reports it
 	}
 	velero := ""
 	if q.Velero.Backup != nil {
 		velero = q.Velero.Backup.Namespace
 	}
-	question, around, err := preflight.Ask(fates, spec.Restore, velero)
+	question, around, err := preflight.BuildQuery(fates, spec.Restore, velero)
 	if err != nil {
 		return found, err
 	}
-	around.Configs = q.configs()
+	around.ConfigMapNames = q.configNames()
 	if b := q.Velero.Backup; b != nil {
-		around.Locations = b.Status.VolumeSnapshotsAttempted > 0
+		around.SnapshotLocations = b.Status.VolumeSnapshotsAttempted > 0
 	}
-	if found.asked, found.around, err = s.surround(ctx, found.served, around, known); err != nil {
+	if found.query, found.environment, err = s.fetchEnvironment(ctx, found.served, around, known); err != nil {
 		return found, err
 	}
 	if known.state != nil {
-		question.Reuse(known.state)
+		question.ReuseState(known.state)
 	}
-	if found.state, err = s.reader.Look(ctx, found.served, question, progress); err != nil {
+	if found.state, err = s.reader.FetchState(ctx, found.served, question, progress); err != nil {
 		return found, err
 	}
-	if err := s.lookAtKinds(ctx, q.Index, question.Resources(), &found, known); err != nil {
+	if err := s.surveyKinds(ctx, q.Index, question.Resources(), &found, known); err != nil {
 		return found, err
 	}
-	if found.at.IsZero() {
-		found.at = s.clock()
+	if found.oldestReadAt.IsZero() {
+		found.oldestReadAt = s.clock()
 	}
 	return found, nil
 }
 
-// lookAtKinds finds out in which versions the cluster serves what the backup holds, and whether it lists these.
-func (s *Surveyor) lookAtKinds(
+// surveyKinds finds out in which versions the cluster serves the backup's resources, and whether it lists them.
+func (s *Surveyor) surveyKinds(
 	ctx context.Context,
 	index *collector.Index,
 	resources []string,
 	found *survey,
 	known survey,
 ) (err error) {
-	if found.failing, found.changed = known.failing, known.changed; found.failing != nil {
-		found.unread = known.unread
+	if found.unlistableKinds, found.crdChanges = known.unlistableKinds, known.crdChanges; found.unlistableKinds != nil {
+		found.unchecked = known.unchecked
 		return nil
 	}
 	others, custom := []string{}, map[string]string{}
 	for _, resource := range resources {
-		stored, preferred := index.Version(resource), found.served.Version(resource)
+		stored, preferred := index.PreferredVersion(resource), found.served.PreferredVersion(resource)
 		if stored != "" && preferred != "" &&
-			stored != preferred { // it is stored in another one than the cluster prefers
+			stored != preferred { // it is stored in another version than the cluster prefers
 			others = append(others, resource)
 		}
 		if _, group, _ := strings.Cut(resource, "."); preferred != "" && !collector.IsBuiltIn(group) {
@@ -228,23 +233,23 @@ func (s *Surveyor) lookAtKinds(
 		}
 	}
 	if len(others) > 0 {
-		if found.versions, err = s.reader.Versions(ctx); err != nil && ctx.Err() != nil {
+		if found.versions, err = s.reader.FetchVersions(ctx); err != nil && ctx.Err() != nil {
 			return err
 		}
 		gone := slices.DeleteFunc(others, func(resource string) bool {
 			versions := found.versions[resource]
-			return len(versions) == 0 || slices.Contains(versions, index.Version(resource))
+			return len(versions) == 0 || slices.Contains(versions, index.PreferredVersion(resource))
 		})
-		if found.changed, err = s.reader.Changed(ctx, found.served, gone); err != nil {
+		if found.crdChanges, err = s.reader.FetchCRDChanges(ctx, found.served, gone); err != nil {
 			return err
 		}
 	}
 	var unseen []string
-	if found.failing, unseen, err = s.reader.Failing(ctx, found.served, custom); len(unseen) > 0 {
-		found.unread = append(
-			found.unread,
-			preflight.NotLooked{
-				What: "whether the API server can list " + human.List(unseen, 3),
+	if found.unlistableKinds, unseen, err = s.reader.FindUnlistable(ctx, found.served, custom); len(unseen) > 0 {
+		found.unchecked = append(
+			found.unchecked,
+			preflight.Unchecked{
+				What: "whether the API server can list " + human.JoinNames(unseen, 3),
 				Why:  "you may not list it in the whole cluster, as Velero does",
 			},
 		)
@@ -252,35 +257,35 @@ func (s *Surveyor) lookAtKinds(
 	return err
 }
 
-// surround reads what surrounds a restore. If it wants the same as before but for the
-// namespaces with quotas and limit ranges, those that are new are added.
-func (s *Surveyor) surround(
+// fetchEnvironment reads what surrounds a restore. If it wants the same as before except for the namespaces with
+// quotas and limit ranges, only the new namespaces are read.
+func (s *Surveyor) fetchEnvironment(
 	ctx context.Context,
-	served *live.Served,
-	want live.Around,
+	served *live.ServedKinds,
+	want live.EnvironmentQuery,
 	known survey,
-) (live.Around, *live.Surroundings, error) {
-	before, within := known.asked, want.Within
-	before.Within, want.Within = nil, nil
-	if known.around == nil || !reflect.DeepEqual(before, want) {
-		want.Within = within
-		around, err := s.reader.Surroundings(ctx, served, want)
+) (live.EnvironmentQuery, *live.Environment, error) {
+	before, within := known.query, want.Namespaces
+	before.Namespaces, want.Namespaces = nil, nil
+	if known.environment == nil || !reflect.DeepEqual(before, want) {
+		want.Namespaces = within
+		around, err := s.reader.FetchEnvironment(ctx, served, want)
 		return want, around, err
 	}
 	added := slices.DeleteFunc(
 		slices.Clone(within),
-		func(namespace string) bool { return slices.Contains(known.asked.Within, namespace) },
+		func(namespace string) bool { return slices.Contains(known.query.Namespaces, namespace) },
 	)
-	want.Within = slices.Concat(known.asked.Within, added)
+	want.Namespaces = slices.Concat(known.query.Namespaces, added)
 	if len(added) == 0 {
-		return want, known.around, nil
+		return want, known.environment, nil
 	}
-	more, err := s.reader.Surroundings(ctx, served, live.Around{Within: added})
+	more, err := s.reader.FetchEnvironment(ctx, served, live.EnvironmentQuery{Namespaces: added})
 	if err != nil {
 		return want, nil, err
 	}
-	around := *known.around
-	if more.Saw(live.Namespaces, "") {
+	around := *known.environment
+	if more.WasChecked(live.Namespaces, "") {
 		around.Namespaces = more.Namespaces
 	}
 	around.Quotas, around.LimitRanges = slices.Concat(
@@ -290,65 +295,65 @@ func (s *Surveyor) surround(
 		around.LimitRanges,
 		more.LimitRanges,
 	)
-	of := func(n live.NotSeen) bool { return n.Resource == live.Quotas || n.Resource == live.LimitRanges }
-	around.NotSeen = slices.Concat(
-		around.NotSeen,
-		slices.DeleteFunc(slices.Clone(more.NotSeen), func(n live.NotSeen) bool { return !of(n) }),
+	of := func(n live.Unchecked) bool { return n.Resource == live.Quotas || n.Resource == live.LimitRanges }
+	around.Unchecked = slices.Concat(
+		around.Unchecked,
+		slices.DeleteFunc(slices.Clone(more.Unchecked), func(n live.Unchecked) bool { return !of(n) }),
 	)
 	return want, &around, nil
 }
 
-// spec says which namespaces exist, as far as that is known.
-func (f *survey) spec(spec collector.RestoreSpec) collector.RestoreSpec {
-	if f.around != nil && f.around.Saw(live.Namespaces, "") {
-		spec.Existing.Known = true
-		spec.Existing.Names = slices.AppendSeq(spec.Existing.Names, maps.Keys(f.around.Namespaces))
+// addNamespaces adds which namespaces exist, as far as known.
+func (f *survey) addNamespaces(spec collector.RestoreInput) collector.RestoreInput {
+	if f.environment != nil && f.environment.WasChecked(live.Namespaces, "") {
+		spec.ExistingNamespaces.IsComplete = true
+		spec.ExistingNamespaces.Names = slices.AppendSeq(spec.ExistingNamespaces.Names, maps.Keys(f.environment.Namespaces))
 	}
 	return spec
 }
 
-func (f *survey) discovery() collector.Discovery {
+func (f *survey) buildDiscovery() collector.Discovery {
 	if f.served == nil {
 		return collector.Discovery{}
 	}
-	return collector.LiveDiscovery(f.served.Lists)
+	return collector.LiveDiscovery(f.served.ResourceLists)
 }
 
-// VeleroState is what a snapshot tells of Velero and of a backup.
-func VeleroState(snap *watch.Snapshot, backup string) preflight.Velero {
-	v := preflight.Velero{
-		Server:          snap.Server,
-		LocationsUnseen: unseenSource(snap, watch.Locations),
-		QueueUnseen:     unseenSource(snap, watch.Restores),
-		DeletionsUnseen: unseenSource(snap, watch.Deletions),
-		Agents:          snap.NodeAgents,
-		AgentsUnseen:    unseenSource(snap, watch.Pods),
+// BuildVeleroState returns what a snapshot says about Velero and a backup.
+func BuildVeleroState(snap *watch.Snapshot, backup string) preflight.VeleroState {
+	v := preflight.VeleroState{
+		Server:             snap.Server,
+		LocationsUnchecked: sourceUnchecked(snap, watch.StorageLocations),
+		QueueUnchecked:     sourceUnchecked(snap, watch.Restores),
+		DeletionsUnchecked: sourceUnchecked(snap, watch.DeleteRequests),
+		Agents:             snap.NodeAgents,
+		AgentsUnchecked:    sourceUnchecked(snap, watch.Pods),
 	}
-	env := snap.Environment(snap.At)
+	env := snap.BuildWorld(snap.At)
 	for _, j := range snap.Jobs {
 		switch object := j.Object.(type) {
-		case *velerov1.Backup:
+		case *veleroapi.Backup:
 			if j.Name == backup {
 				v.Backup = object
 			}
-		case *velerov1.Restore:
+		case *veleroapi.Restore:
 			switch {
 			case j.Stage == job.StageQueued:
 				v.Waiting = append(v.Waiting, j.Name)
-			case j.Phase == velero.PhaseInProgress && !diagnosis.Released(j, env):
+			case j.Phase == velero.PhaseInProgress && !diagnosis.IsReleasedByWorker(j, env):
 				v.Running = append(v.Running, j.Name) // a later phase leaves the worker free
 			}
 		}
 	}
-	for _, d := range snap.Deletions {
-		if d.Spec.BackupName == backup && d.Status.Phase != velerov1.DeleteBackupRequestPhaseProcessed {
+	for _, d := range snap.DeleteRequests {
+		if d.Spec.BackupName == backup && d.Status.Phase != veleroapi.DeleteBackupRequestPhaseProcessed {
 			v.Deletion = d
 		}
 	}
 	if v.Backup == nil {
 		return v
 	}
-	for _, l := range snap.Locations {
+	for _, l := range snap.StorageLocations {
 		if l.Name == v.Backup.Spec.StorageLocation {
 			v.Location = l
 		}
@@ -356,45 +361,45 @@ func VeleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 	return v
 }
 
-// AddStored adds what Velero stored of a backup beside its items: what its operations made, if
-// it had any, and its volumes, if it holds claims or pods.
-func AddStored(ctx context.Context, v *preflight.Velero, e *Store, index *collector.Index) {
+// AddStoredState adds what Velero stored of a backup beside its items: what its operations made, if it had any, and its
+// volumes, if it holds claims or pods.
+func AddStoredState(ctx context.Context, v *preflight.VeleroState, e *BackupStore, index *collector.Index) {
 	if v.Backup == nil {
 		return
 	}
 	operations := v.Backup.Status.BackupItemOperationsAttempted > 0
-	hasVolumes := index != nil && slices.ContainsFunc(index.Contents(), func(r collector.ResourceCount) bool {
+	hasVolumes := index != nil && slices.ContainsFunc(index.CountResources(), func(r collector.ResourceCount) bool {
 		return r.Resource == "persistentvolumeclaims" || r.Resource == "pods"
 	})
 	switch {
 	case e.readOnly && operations:
-		v.FinalizedUnseen = ErrReadOnlyDownload.Error()
+		v.FinalizedUnchecked = ErrReadOnlyDownload.Error()
 	case operations:
-		finalized, err := e.artifacts.Finalized(ctx, v.Backup)
+		finalized, err := e.artifacts.IsFinalized(ctx, v.Backup)
 		if err != nil {
-			v.FinalizedUnseen = sanitize.String(err.Error())
+			v.FinalizedUnchecked = sanitize.String(err.Error())
 		}
 		v.NotFinalized = !finalized
 	}
 	switch {
 	case e.readOnly && hasVolumes:
-		v.VolumesUnseen = ErrReadOnlyDownload.Error()
+		v.VolumesUnchecked = ErrReadOnlyDownload.Error()
 	case hasVolumes:
 		var err error // Velero before 1.13 stores no record
-		if v.Volumes, err = e.artifacts.Volumes(
+		if v.Volumes, err = e.artifacts.FetchVolumes(
 			ctx,
 			job.Backup,
 			v.Backup.Name,
 		); err != nil &&
 			!errors.Is(err, artifact.ErrAbsent) {
-			v.VolumesUnseen = sanitize.String(err.Error())
+			v.VolumesUnchecked = sanitize.String(err.Error())
 		}
 		sanitize.Object(&v.Volumes)
 	}
 }
 
-// unseenSource is why a kind could not be read, empty if it was.
-func unseenSource(snap *watch.Snapshot, resource string) string {
+// sourceUnchecked says why a kind could not be read, empty if it was read.
+func sourceUnchecked(snap *watch.Snapshot, resource string) string {
 	for _, s := range snap.Sources {
 		if s.Resource != resource {
 			continue
@@ -411,15 +416,15 @@ func unseenSource(snap *watch.Snapshot, resource string) string {
 	return ""
 }
 
-// Bodies reads what a backup holds of the items that are wanted.
-type Bodies func(
+// BodyReader reads the wanted items as the backup holds them.
+type BodyReader func(
 	ctx context.Context,
 	wanted func(resource, namespace, name string) bool,
 	visit func(resource, namespace, name string, body []byte),
 ) error
 
-// Bodies reads them out of the backup's tarball, once more; progress is told how far that is.
-func (e *Store) Bodies(backup string, progress Progress) Bodies {
+// NewBodyReader returns a reader that downloads the backup's tarball again; progress is called during the download.
+func (e *BackupStore) NewBodyReader(backup string, progress Progress) BodyReader {
 	return func(
 		ctx context.Context,
 		wanted func(resource, namespace, name string) bool,
@@ -428,31 +433,31 @@ func (e *Store) Bodies(backup string, progress Progress) Bodies {
 		if e.readOnly {
 			return ErrNoDownload
 		}
-		body, err := e.open(ctx, backup, progress)
+		body, err := e.openContents(ctx, backup, progress)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = body.Close() }()
-		return collector.Bodies(ctx, body, collector.Limits{}, wanted, visit)
+		return collector.VisitBodies(ctx, body, collector.Limits{}, wanted, visit)
 	}
 }
 
-// compare holds the objects that exist against what the backup holds of them.
-func (s *Surveyor) compare(
+// compareObjects compares the existing objects with the backup's.
+func (s *Surveyor) compareObjects(
 	ctx context.Context,
-	q SurveyQuestion,
+	q SurveyQuery,
 	known survey,
 	in *preflight.Input,
 	progress func(live.Progress),
 ) error {
-	rules, lacking := rulesOf(q, known)
+	rules, lacking := buildRules(q, known)
 	unread := func(what string, err error) {
-		in.Unread = append(in.Unread, preflight.NotLooked{What: what, Why: err.Error()})
+		in.Unchecked = append(in.Unchecked, preflight.Unchecked{What: what, Why: err.Error()})
 	}
 	if lacking != "" {
 		unread("whether Velero changes images or storage classes before it compares", errors.New(lacking))
 	}
-	c, err := preflight.NewComparison(in.Fates, known.state, rules, versionsOf(q))
+	c, err := preflight.NewComparison(in.Fates, known.state, rules, ambiguousVersions(q))
 	if err != nil {
 		return err
 	}
@@ -460,22 +465,29 @@ func (s *Surveyor) compare(
 	if c.Len() == 0 {
 		return nil
 	}
-	broken := q.Bodies(ctx, c.Wants, c.Backup)
+	broken := q.Bodies(ctx, c.WantsBody, c.AddBackupItem)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	in.Unread = append(in.Unread, c.Unlooked()...)
+	in.Unchecked = append(in.Unchecked, c.UncheckedItems()...)
 	if broken != nil {
 		unread("how what exists differs from the backup", broken)
 	}
-	unseen, err := s.reader.LookWhole(ctx, known.served, c.Question(), q.Index.Version, c.Live, progress)
+	unseen, err := s.reader.FetchObjects(
+		ctx,
+		known.served,
+		c.BuildQuery(),
+		q.Index.PreferredVersion,
+		c.CompareLive,
+		progress,
+	)
 	if err != nil {
 		return err
 	}
 	for _, n := range unseen {
-		in.Unread = append(
-			in.Unread,
-			preflight.NotLooked{
+		in.Unchecked = append(
+			in.Unchecked,
+			preflight.Unchecked{
 				What:      "how " + n.Resource + " differ from the backup",
 				Resource:  n.Resource,
 				Namespace: n.Namespace,
@@ -483,6 +495,6 @@ func (s *Surveyor) compare(
 			},
 		)
 	}
-	in.Existing = c.Existing(unseen, broken)
+	in.Existing = c.ExistingObjects(unseen, broken)
 	return nil
 }

@@ -1,16 +1,15 @@
 package cluster
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"slices"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -19,8 +18,8 @@ import (
 func TestRestoresAhead(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	at := func(minutes int) metav1.Time { return metav1.NewTime(now.Add(-time.Duration(minutes) * time.Minute)) }
-	restore := func(name string, phase velerov1.RestorePhase, started, changed int) *job.Job {
-		r := &velerov1.Restore{
+	restore := func(name string, phase veleroapi.RestorePhase, started, changed int) *job.Job {
+		r := &veleroapi.Restore{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace:         "velero",
 				Name:              name,
@@ -33,18 +32,18 @@ func TestRestoresAhead(t *testing.T) {
 		r.Status.Phase = phase
 		if started > 0 {
 			began := at(started)
-			r.Status.StartTimestamp, r.Status.Progress = &began, &velerov1.RestoreProgress{
+			r.Status.StartTimestamp, r.Status.Progress = &began, &veleroapi.RestoreProgress{
 				TotalItems:    9,
 				ItemsRestored: 4,
 			}
 		}
-		return job.Next(nil, job.Input{Restore: r, At: now})
+		return job.Fold(nil, job.Observation{Restore: r, ObservedAt: now})
 	}
 	jobs := []*job.Job{
-		restore("finalized", velerov1.RestorePhaseFinalizing, 90, 70),
-		restore("left", velerov1.RestorePhaseInProgress, 60, 50),
-		restore("runs", velerov1.RestorePhaseInProgress, 30, 0),
-		restore("next", velerov1.RestorePhaseNew, 0, 5),
+		restore("finalized", veleroapi.RestorePhaseFinalizing, 90, 70),
+		restore("left", veleroapi.RestorePhaseInProgress, 60, 50),
+		restore("runs", veleroapi.RestorePhaseInProgress, 30, 0),
+		restore("next", veleroapi.RestorePhaseNew, 0, 5),
 	}
 	snap := &watch.Snapshot{At: now, Health: watch.Health{State: watch.Live}, Jobs: jobs, Active: jobs}
 	snap.Server = velero.Server{
@@ -57,7 +56,7 @@ func TestRestoresAhead(t *testing.T) {
 			Flags:     velero.DefaultServerFlags(),
 		},
 	}
-	v := VeleroState(snap, "nightly")
+	v := BuildVeleroState(snap, "nightly")
 	if !slices.Equal(v.Running, []string{"runs"}) || !slices.Equal(v.Waiting, []string{"next"}) {
 		t.Errorf("%q run and %q wait", v.Running, v.Waiting)
 	}

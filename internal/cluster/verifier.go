@@ -28,10 +28,10 @@ import (
 
 var errNoArtifactsVerify = errors.New("with --no-artifacts veltui does not read what was to come back")
 
-// Verify reads what a restore was to bring back, and looks for it in the cluster. With
-// an error that is not about the cluster, the result says what is known all the same. If far is not nil, it also
-// compares the content of what is there with the backup, and far is told how far that is.
-func (c *Cluster) Verify(
+// VerifyRestore reads what a restore was to bring back, and looks for it in the cluster. With an error that is not
+// about the cluster, the result still says what is known. If far is not nil, VerifyRestore also compares the content
+// of the existing objects with the backup, and calls far with its progress.
+func (c *Cluster) VerifyRestore(
 	ctx context.Context,
 	j *job.Job,
 	in *assess.Assessment,
@@ -42,44 +42,49 @@ func (c *Cluster) Verify(
 		c.logFailure(ctx, "verifying a restore", j.Name, err)
 		err = sanitize.Error(err)
 	}()
-	if j.Phase == velero.PhaseFailedValidation || j.Stage == job.StageQueued && !j.Terminal() {
+	if j.Phase == velero.PhaseFailedValidation || j.Stage == job.StageQueued && !j.IsTerminal() {
 		return result, verify.ErrNotStarted
 	}
 	if c.NoArtifacts {
 		return result, errNoArtifactsVerify
 	}
-	reader, served, err := c.target(ctx)
+	reader, served, err := c.newLiveReader(ctx)
 	if err != nil {
 		return result, err
 	}
-	input := verify.Input{Restore: j.Name, Server: in.Snapshot.Server.Version, Started: j.Started, SoFar: !j.Terminal()}
-	if j.Terminal() {
+	input := verify.Input{
+		RestoreName: j.Name,
+		Server:      in.Snapshot.Server.Version,
+		Started:     j.Started,
+		InProgress:  !j.IsTerminal(),
+	}
+	if j.IsTerminal() {
 		input.Ended = j.Completed
 	}
-	spec, _ := RestoreSpec(j) // of an error, expected tells
-	input.Backup, input.Mapped = spec.BackupName, len(spec.NamespaceMapping) > 0
+	spec, _ := FindRestoreSpec(j) // fetchExpectedItems reports an error
+	input.BackupName, input.MapsNamespaces = spec.BackupName, len(spec.NamespaceMapping) > 0
 	var notes []string
-	if input.Items, input.Unlisted, notes, err = c.expected(ctx, j, in.Snapshot.Server, served); err != nil {
+	if input.Items, input.Unlisted, notes, err = c.fetchExpectedItems(ctx, j, in.Snapshot.Server, served); err != nil {
 		result = verify.Result{
-			Count: map[verify.State]int{},
-			At:    c.Clock(),
-			SoFar: !j.Terminal(),
-			Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())},
+			CountByState: map[verify.State]int{},
+			CheckedAt:    c.Clock(),
+			InProgress:   !j.IsTerminal(),
+			Notes:        []string{"What was to come back is not known: " + sanitize.String(err.Error())},
 		}
-		result.AddData(j.Volumes)
+		result.AddTransfers(j.Volumes)
 		return result, fmt.Errorf("what was to come back is not known: %w", err)
 	}
-	if input.Target, err = reader.Look(ctx, served, verify.Question(input.Items), progress); err != nil {
+	if input.Target, err = reader.FetchState(ctx, served, verify.BuildQuery(input.Items), progress); err != nil {
 		return result, err
 	}
 	result = verify.Judge(input)
-	store, err := c.Store(j.Namespace)
+	store, err := c.NewBackupStore(j.Namespace)
 	if err != nil {
 		return result, err
 	}
-	state, noBackup := store.state(ctx, in.Snapshot, spec.BackupName)
+	state, noBackup := store.fetchVeleroState(ctx, in.Snapshot, spec.BackupName)
 	if noBackup == nil {
-		why, err := c.WhyNotFinalized(ctx, j.Namespace, state.Backup)
+		why, err := c.NotFinalizedReason(ctx, j.Namespace, state.Backup)
 		if err != nil {
 			why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
 		}
@@ -92,7 +97,7 @@ func (c *Cluster) Verify(
 		slices.Concat(spec.IncludedResources, spec.ExcludedResources),
 		func(word string) bool { return slices.Contains(collector.NonRestorable(), word) },
 	)
-	for _, word := range served.Untold(words) {
+	for _, word := range served.UnexplainedWords(words) {
 		notes = append(
 			notes,
 			fmt.Sprintf(
@@ -105,12 +110,12 @@ func (c *Cluster) Verify(
 	if far != nil {
 		err := noBackup
 		if err == nil {
-			question := SurveyQuestion{
+			question := SurveyQuery{
 				Velero: state,
-				Spec: collector.RestoreSpec{
+				Spec: collector.RestoreInput{
 					Restore: spec,
-					Policy:  SelectedBy(j),
-					Server:  ServerOf(in.Snapshot.Server),
+					Policy:  SelectionPolicy(j),
+					Server:  BuildCollectorServer(in.Snapshot.Server),
 				},
 			}
 			if err = store.ReadPolicy(ctx, &question.Spec); err == nil {
@@ -125,16 +130,16 @@ func (c *Cluster) Verify(
 		}
 	}
 	result.Notes = append(notes, result.Notes...)
-	result.Unknown = result.Unknown || len(notes) > 0
-	addClaims(ctx, reader, served, &result)
-	result.AddData(j.Volumes)
+	result.Incomplete = result.Incomplete || len(notes) > 0
+	addClaimObstacles(ctx, reader, served, &result)
+	result.AddTransfers(j.Volumes)
 	unseen := map[velero.VolumeKind]bool{}
 	for _, s := range in.Snapshot.Sources {
 		switch s.State {
 		case watch.SourceForbidden:
-			result.AddUnseenData(s.Resource, "you may not list it")
+			result.AddUncheckedTransfers(s.Resource, "you may not list it")
 		case watch.SourceSyncing:
-			result.AddUnseenData(s.Resource, "veltui is still reading it")
+			result.AddUncheckedTransfers(s.Resource, "veltui is still reading it")
 		default:
 			continue
 		}
@@ -143,31 +148,31 @@ func (c *Cluster) Verify(
 		}
 	}
 	if result.HasVolumes() {
-		evidence := c.evidence(ctx, j)
-		evidence.Unseen = unseen
+		evidence := c.fetchVolumeEvidence(ctx, j)
+		evidence.UncheckedKinds = unseen
 		result.AddVolumes(input, evidence)
 	}
-	result.Cost = reader.Cost()
+	result.Cost = reader.RequestCost()
 	if ctx.Err() != nil {
 		return verify.Result{}, context.Cause(ctx)
 	}
 	return result, nil
 }
 
-// expected is what Velero lists and what the backup holds. Either is enough for an answer.
-func (c *Cluster) expected(
+// fetchExpectedItems returns what Velero lists and what the backup holds. Either is enough for an answer.
+func (c *Cluster) fetchExpectedItems(
 	ctx context.Context,
 	j *job.Job,
 	server velero.Server,
-	served *live.Served,
+	served *live.ServedKinds,
 ) (items results.Items, unlisted bool, notes []string, err error) {
-	var list []artifact.Resources
-	var sections []results.Section
+	var list []artifact.KindItems
+	var sections []results.MessageSection
 	var noReasons error
 	noList := errors.New("the restore has not ended, so Velero has not stored its list")
-	if j.Terminal() {
-		list, noList = c.Resources(ctx, j)
-		sections, noReasons = c.reasons(ctx, j)
+	if j.IsTerminal() {
+		list, noList = c.FetchResources(ctx, j)
+		sections, noReasons = c.fetchItemMessages(ctx, j)
 	}
 	items, noBackup := c.compareItems(
 		ctx,
@@ -175,8 +180,8 @@ func (c *Cluster) expected(
 		server,
 		list,
 		sections,
-		func(context.Context, *Store) (collector.Discovery, error) {
-			return collector.LiveDiscovery(served.Lists), nil
+		func(context.Context, *BackupStore) (collector.Discovery, error) {
+			return collector.LiveDiscovery(served.ResourceLists), nil
 		},
 	)
 	switch {
@@ -185,68 +190,68 @@ func (c *Cluster) expected(
 	case noBackup != nil && noList != nil:
 		return items, true, nil, noBackup
 	case noBackup != nil:
-		items = results.Listed(list, sections)
-		items.NotCompared = sanitize.String(noBackup.Error())
+		items = results.ListItems(list, sections)
+		items.CompareUnavailable = sanitize.String(noBackup.Error())
 	}
 	if noReasons != nil && !errors.Is(noReasons, artifact.ErrAbsent) {
-		items.NoReasons = noReasons.Error()
+		items.ReasonsUnavailable = noReasons.Error()
 	}
-	if noList != nil && j.Terminal() && !errors.Is(noList, artifact.ErrAbsent) {
+	if noList != nil && j.IsTerminal() && !errors.Is(noList, artifact.ErrAbsent) {
 		notes = append(notes, "Velero's list of what it restored cannot be read: "+noList.Error())
 	}
 	return items, noList != nil, notes, nil
 }
 
-// evidence reads what Velero stored of the volumes of a restore and of its backup.
-func (c *Cluster) evidence(ctx context.Context, j *job.Job) verify.Evidence {
-	e := verify.Evidence{Moved: j.Volumes, Completed: j.Phase == velero.PhaseCompleted}
-	spec, err := RestoreSpec(j)
+// fetchVolumeEvidence reads what Velero stored about the volumes of a restore and of its backup.
+func (c *Cluster) fetchVolumeEvidence(ctx context.Context, j *job.Job) verify.DataEvidence {
+	e := verify.DataEvidence{Transfers: j.Volumes, Completed: j.Phase == velero.PhaseCompleted}
+	spec, err := FindRestoreSpec(j)
 	if err == nil {
-		e.NoVolumes = spec.RestorePVs != nil && !*spec.RestorePVs
-		e.Saved, err = readArtifact(
+		e.VolumesLeftOut = spec.RestorePVs != nil && !*spec.RestorePVs
+		e.BackupVolumes, err = readArtifact(
 			ctx,
 			c,
 			j,
-			func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
-				return f.Volumes(ctx, job.Backup, spec.BackupName)
+			func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.VolumeInfo, error) {
+				return f.FetchVolumes(ctx, job.Backup, spec.BackupName)
 			},
 		)
 	}
 	switch {
 	case errors.Is(err, artifact.ErrAbsent):
-		e.NoSaved = "Velero stored nothing of the backup's volumes, as it does since 1.13"
+		e.BackupVolumesUnchecked = "Velero stored nothing of the backup's volumes, as it does since 1.13"
 	case err != nil:
-		e.NoSaved = err.Error()
+		e.BackupVolumesUnchecked = err.Error()
 	}
-	switch e.Made, err = c.StoredVolumes(ctx, j); {
+	switch e.RestoredVolumes, err = c.FetchStoredVolumes(ctx, j); {
 	case errors.Is(err, artifact.ErrAbsent):
-		e.NoMade = "Velero stored nothing of the restore's volumes, as it does since 1.14"
+		e.RestoredVolumesUnchecked = "Velero stored nothing of the restore's volumes, as it does since 1.14"
 	case err != nil:
-		e.NoMade = err.Error()
+		e.RestoredVolumesUnchecked = err.Error()
 	}
 	return e
 }
 
-// addClaims reads the claims that came back, and what keeps them from being bound.
-func addClaims(ctx context.Context, reader *live.Reader, served *live.Served, result *verify.Result) {
+// addClaimObstacles reads the restored claims, and what keeps them from being bound.
+func addClaimObstacles(ctx context.Context, reader *live.Reader, served *live.ServedKinds, result *verify.Result) {
 	var claims []verify.Claim
-	open, named := false, false // a claim is not bound, and names its volume
+	open, named := false, false // whether a claim is not bound, and whether it names its volume
 	unknown := func(what string, err error) {
 		if err != nil {
-			result.Unknown = true
+			result.Incomplete = true
 			result.Notes = append(result.Notes, what+" is not known: "+err.Error())
 		}
 	}
-	unseen, err := reader.LookWhole(
+	unseen, err := reader.FetchObjects(
 		ctx,
 		served,
-		result.ClaimsThere(),
+		result.BuildClaimQuery(),
 		func(string) string { return "" },
 		func(_ string, from *unstructured.Unstructured) {
 			sanitize.Object(&from.Object)
 			var o corev1.PersistentVolumeClaim
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, &o); err != nil {
-				return // AddClaims leaves it out, and AddVolumes says so
+				return // AddClaims leaves the claim out, and AddVolumes says so
 			}
 			c := verify.Claim{
 				Namespace: o.Namespace,
@@ -269,12 +274,12 @@ func addClaims(ctx context.Context, reader *live.Reader, served *live.Served, re
 	)
 	unknown("Which claims are bound", err)
 	for _, n := range unseen {
-		unknown("Which claims are bound"+human.Clause(" in namespace ", n.Namespace), errors.New(n.Why))
+		unknown("Which claims are bound"+human.Prefixed(" in namespace ", n.Namespace), errors.New(n.Why))
 	}
-	var classes verify.Classes
+	var classes verify.BindingModes
 	if open {
-		modes := verify.Classes{}
-		err := live.Visit(ctx, reader, served, live.StorageClasses, "", "", func(c *storagev1.StorageClass) {
+		modes := verify.BindingModes{}
+		err := live.VisitObjects(ctx, reader, served, live.StorageClasses, "", "", func(c *storagev1.StorageClass) {
 			if modes[c.Name] = ""; c.VolumeBindingMode != nil {
 				modes[c.Name] = string(*c.VolumeBindingMode)
 			}
@@ -286,7 +291,7 @@ func addClaims(ctx context.Context, reader *live.Reader, served *live.Served, re
 	}
 	if named {
 		refs := map[string]*corev1.ObjectReference{}
-		err := live.Visit(
+		err := live.VisitObjects(
 			ctx,
 			reader,
 			served,
@@ -302,27 +307,27 @@ func addClaims(ctx context.Context, reader *live.Reader, served *live.Served, re
 			switch {
 			case err != nil || c.Volume == "" || c.Phase == string(corev1.ClaimBound):
 			case there:
-				c.Unbindable = velero.NeverBinds(ref, c.Namespace, c.Name, c.UID)
-			case !result.SoFar: // nobody makes a volume for a claim that names one
-				c.Unbindable = "it is not there"
+				c.UnbindableReason = velero.BindingObstacle(ref, c.Namespace, c.Name, c.UID)
+			case !result.InProgress: // nothing creates a volume for a claim that names one
+				c.UnbindableReason = "it is not there"
 			}
 		}
 	}
 	result.AddClaims(claims, classes)
 }
 
-// target reads what is in the cluster, and knows what that serves.
-func (c *Cluster) target(ctx context.Context) (*live.Reader, *live.Served, error) {
-	config, err := c.Config()
+// newLiveReader returns a reader of the live cluster, and the kinds that the cluster serves.
+func (c *Cluster) newLiveReader(ctx context.Context) (*live.Reader, *live.ServedKinds, error) {
+	config, err := c.RESTConfig()
 	if err != nil {
 		return nil, nil, err
 	}
 	reader, err := live.New(
-		live.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: c.Clock, Log: c.Log},
+		live.Options{Config: config, IdleTimeout: cmp.Or(config.Timeout, firstAnswerTimeout), Clock: c.Clock, Log: c.Log},
 	)
 	if err != nil {
 		return nil, nil, err
 	}
-	served, err := reader.Served(ctx)
+	served, err := reader.FetchServedKinds(ctx)
 	return reader, served, err
 }

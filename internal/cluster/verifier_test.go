@@ -44,7 +44,7 @@ func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := live.ServedBy(
+	served := live.NewServedKinds(
 		&metav1.APIResourceList{
 			GroupVersion: "v1",
 			APIResources: []metav1.APIResource{
@@ -64,8 +64,8 @@ func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
 		)
 	}
 	result := verify.Result{Kinds: []verify.Kind{claims}}
-	addClaims(t.Context(), reader, served, &result)
-	if len(result.Claims) != 8 || result.LostClaims() != 0 || !result.Unknown ||
+	addClaimObstacles(t.Context(), reader, served, &result)
+	if len(result.Claims) != 8 || result.CountLostClaims() != 0 || !result.Incomplete ||
 		len(
 			result.Notes,
 		) != 2 || !strings.Contains(result.Notes[0], "Which claims are bound in namespace ns-3 is not known: you may not list it") ||
@@ -73,7 +73,7 @@ func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
 			result.Notes[1],
 			"storage classes of claims that are not bound is not known: you may not list it",
 		) {
-		t.Errorf("%d claims, unknown: %t, %q", len(result.Claims), result.Unknown, result.Notes)
+		t.Errorf("%d claims, unknown: %t, %q", len(result.Claims), result.Incomplete, result.Notes)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestClaimsThatNeverBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	verbs := metav1.Verbs{"list"}
-	served := live.ServedBy(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+	served := live.NewServedKinds(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
 		{
 			Name:       "persistentvolumeclaims",
 			Namespaced: true,
@@ -151,9 +151,9 @@ func TestClaimsThatNeverBind(t *testing.T) {
 		for _, name := range []string{"bound", "original", "released", "none", "kept", "misbound"} {
 			claims.Items = append(claims.Items, verify.Item{Namespace: "shop", Name: name, State: verify.Restored})
 		}
-		result := verify.Result{Kinds: []verify.Kind{claims}, SoFar: soFar}
+		result := verify.Result{Kinds: []verify.Kind{claims}, InProgress: soFar}
 		asked = nil
-		addClaims(t.Context(), reader, served, &result)
+		addClaimObstacles(t.Context(), reader, served, &result)
 		got := map[string]string{}
 		for _, c := range result.Claims {
 			got[c.Name] = fmt.Sprint(c.Lost, " ", c.Why)
@@ -168,8 +168,8 @@ func TestClaimsThatNeverBind(t *testing.T) {
 		if soFar { // Velero may still make it
 			want["none"] = "false it waits for its volume pv-none"
 		}
-		if !maps.Equal(got, want) || result.Unknown || result.Bound != 1 || len(asked) != 3 {
-			t.Errorf("so far %t: %q, unknown %t, asked %q", soFar, got, result.Unknown, asked)
+		if !maps.Equal(got, want) || result.Incomplete || result.BoundCount != 1 || len(asked) != 3 {
+			t.Errorf("so far %t: %q, unknown %t, asked %q", soFar, got, result.Incomplete, asked)
 		}
 	}
 }

@@ -20,63 +20,63 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 )
 
-// acknowledgedStore is the file that remembers on this machine which findings a person has seen.
-type acknowledgedStore struct {
-	dir statedir.Dir
-	err error // there is no such folder
+// acknowledgementStore is the file that remembers, on this machine, which findings a person has acknowledged.
+type acknowledgementStore struct {
+	dir    statedir.Dir
+	dirErr error // why there is no such folder
 }
 
 const (
-	acknowledgedFile  = "findings.json"
-	acknowledgedBytes = 4 << 20 // that are read
-	acknowledgedKeys  = 5000    // that are kept, the newest
-	acknowledgedForm  = 2       // the version of the file's format; 1 had none, and named clusters by contexts
+	acknowledgedFile    = "findings.json"
+	maxAcknowledgedSize = 4 << 20 // the largest file to read
+	maxAcknowledgedKeys = 5000    // the number of keys to keep, the newest
+	acknowledgedFormat  = 2       // the version of the file's format; 1 had no version, and named clusters by contexts
 )
 
-func (c *files) acknowledgedStore() *acknowledgedStore {
+func (c *localFiles) openAcknowledgements() *acknowledgementStore {
 	dir, err := c.stateDir()
 	dir = filepath.Join(dir, "acknowledged")
-	return &acknowledgedStore{statedir.Dir{Path: dir, Suffix: ".json", Files: 1, Clock: c.clock}, err}
+	return &acknowledgementStore{statedir.Dir{Path: dir, Suffix: ".json", MaxFiles: 1, Clock: c.process.clock}, err}
 }
 
-// acknowledgements is the content of the file. Fields that this version does not know stay as they are.
+// acknowledgements is the content of the file. Fields unknown to this version are kept unchanged.
 type acknowledgements struct {
-	fields   map[string]json.RawMessage
-	clusters []acknowledgedCluster
+	rawFields map[string]json.RawMessage
+	clusters  []acknowledgedCluster
 }
 
 // acknowledgedCluster holds findings by [assess.Finding.Key].
 type acknowledgedCluster struct {
-	clusterName
-	fields   map[string]json.RawMessage
-	findings map[string]acknowledgement
+	clusterIdentity
+	rawFields map[string]json.RawMessage
+	findings  map[string]acknowledgement
 }
 
-// clusterName tells clusters apart: by the uid of kube-system, else by address and certificate authority. A context's
-// name alone may lead to another cluster tomorrow. Clusters of the same uid, as one restored from another's etcd, have
-// contexts of different names. All but the context is empty in what was migrated from format 1.
-type clusterName struct {
+// clusterIdentity tells clusters apart: by the uid of kube-system, else by address and certificate authority. A
+// context's name alone may lead to another cluster tomorrow. Clusters of the same uid, as one restored from another's
+// etcd, have contexts of different names. All but the context is empty in what was migrated from format 1.
+type clusterIdentity struct {
 	Context              string `json:"context"`
 	UID                  string `json:"uid,omitempty"`
 	Server               string `json:"server,omitempty"`
 	CertificateAuthority string `json:"certificateAuthority,omitempty"`
 }
 
-// acknowledgement is one finding's. It has a time; namespace is that of the Velero that it is about, and until, when it
-// ends.
+// acknowledgement holds the fields of one acknowledged finding: time, the namespace of its Velero, and until, when
+// the acknowledgement ends.
 type acknowledgement map[string]json.RawMessage
 
-func (a acknowledgement) text(field string) (text string) {
-	_ = json.Unmarshal(a[field], &text) // an odd value says nothing
+func (a acknowledgement) fieldText(field string) (text string) {
+	_ = json.Unmarshal(a[field], &text) // an invalid value counts as empty
 	return text
 }
 
-// isOver reports whether an acknowledgement has ended. An end that cannot be read has passed.
-func (a acknowledgement) isOver(now time.Time) bool {
+// hasEnded reports whether an acknowledgement has ended. One with an unreadable end has ended.
+func (a acknowledgement) hasEnded(now time.Time) bool {
 	if _, limited := a["until"]; !limited {
 		return false
 	}
-	until, err := time.Parse(time.RFC3339, a.text("until"))
+	until, err := time.Parse(time.RFC3339, a.fieldText("until"))
 	return err != nil || !now.Before(until)
 }
 
@@ -89,57 +89,57 @@ func newAcknowledgement(now time.Time, namespace string) acknowledgement {
 }
 
 func quoteJSON(text string) json.RawMessage {
-	quoted, _ := json.Marshal(text) // a string has no error
+	quoted, _ := json.Marshal(text) // encoding a string cannot fail
 	return quoted
 }
 
-// Read returns what was acknowledged. A file that others could have written, or that is damaged, is an error that says
+// LoadAll returns the acknowledgements. For a file that others could have written, or that is damaged, the error says
 // what to do.
-func (s *acknowledgedStore) Read() (*acknowledgements, error) {
-	if s.err != nil {
-		return nil, s.err
+func (s *acknowledgementStore) LoadAll() (*acknowledgements, error) {
+	if s.dirErr != nil {
+		return nil, s.dirErr
 	}
-	text, err := s.dir.Read(acknowledgedFile, acknowledgedBytes)
+	text, err := s.dir.Read(acknowledgedFile, maxAcknowledgedSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &acknowledgements{}, nil
 	case errors.Is(err, statedir.ErrTooLarge):
-		return nil, s.damaged("is too large")
+		return nil, s.damagedError("is too large")
 	case err != nil:
 		return nil, err
 	}
 	all, err := parseAcknowledgements(text)
 	if err != nil {
-		return nil, s.damaged("cannot be read: " + err.Error())
+		return nil, s.damagedError("cannot be read: " + err.Error())
 	}
 	return all, nil
 }
 
-func (s *acknowledgedStore) damaged(problem string) error {
+func (s *acknowledgementStore) damagedError(problem string) error {
 	path := filepath.Join(s.dir.Path, acknowledgedFile)
-	return &safefile.Error{Path: path, Problem: problem, Mend: safefile.MoveAway(path)}
+	return &safefile.Error{Path: path, Problem: problem, FixCommand: safefile.MoveAwayCommand(path)}
 }
 
 func parseAcknowledgements(text []byte) (*acknowledgements, error) {
 	all := &acknowledgements{}
-	if err := json.Unmarshal(text, &all.fields); err != nil {
+	if err := json.Unmarshal(text, &all.rawFields); err != nil {
 		return nil, err
 	}
 	version := 0
-	if json.Unmarshal(all.fields["version"], &version) != nil { // absent, or a context of this name
+	if json.Unmarshal(all.rawFields["version"], &version) != nil { // absent, or a context with this name
 		return migrateAcknowledgements(text)
 	}
-	if version != acknowledgedForm {
-		return nil, fmt.Errorf("its format is %d, and this veltui knows %d", version, acknowledgedForm)
+	if version != acknowledgedFormat {
+		return nil, fmt.Errorf("its format is %d, and this veltui knows %d", version, acknowledgedFormat)
 	}
 	var clusters []map[string]json.RawMessage
-	if err := json.Unmarshal(all.fields["clusters"], &clusters); err != nil {
+	if err := json.Unmarshal(all.rawFields["clusters"], &clusters); err != nil {
 		return nil, err
 	}
 	for _, fields := range clusters {
-		one := acknowledgedCluster{fields: fields}
+		one := acknowledgedCluster{rawFields: fields}
 		whole, err := json.Marshal(fields)
-		if err = errors.Join(err, json.Unmarshal(whole, &one.clusterName)); err == nil {
+		if err = errors.Join(err, json.Unmarshal(whole, &one.clusterIdentity)); err == nil {
 			err = json.Unmarshal(fields["findings"], &one.findings)
 		}
 		if err != nil {
@@ -150,8 +150,8 @@ func parseAcknowledgements(text []byte) (*acknowledgements, error) {
 	return all, nil
 }
 
-// migrateAcknowledgements reads format 1, a time by context and key. A key without an object's uid is left out: which
-// cluster it is of, nothing says.
+// migrateAcknowledgements reads format 1, a time by context and key. It drops keys without an object's UID, because
+// nothing tells which cluster they belong to.
 func migrateAcknowledgements(text []byte) (*acknowledgements, error) {
 	var old map[string]map[string]time.Time
 	if err := json.Unmarshal(text, &old); err != nil {
@@ -159,7 +159,7 @@ func migrateAcknowledgements(text []byte) (*acknowledgements, error) {
 	}
 	all := &acknowledgements{}
 	for _, context := range slices.Sorted(maps.Keys(old)) {
-		one := acknowledgedCluster{clusterName: clusterName{Context: context}, findings: map[string]acknowledgement{}}
+		one := acknowledgedCluster{clusterIdentity: clusterIdentity{Context: context}, findings: map[string]acknowledgement{}}
 		for key, acknowledged := range old[context] {
 			if hasObjectUID(key) {
 				one.findings[key] = newAcknowledgement(acknowledged, "")
@@ -170,22 +170,22 @@ func migrateAcknowledgements(text []byte) (*acknowledgements, error) {
 	return all, nil
 }
 
-// hasObjectUID reports whether the key of a finding begins with a uid, else with NAMESPACE/KIND/NAME.
+// hasObjectUID reports whether the key of a finding begins with a UID instead of NAMESPACE/KIND/NAME.
 func hasObjectUID(key string) bool {
 	object, _, _ := strings.Cut(key, " ")
 	return object != "" && !strings.Contains(object, "/")
 }
 
-// encode drops the oldest beyond the bound.
-func (all *acknowledgements) encode() ([]byte, error) {
-	all.bound(acknowledgedKeys)
+// encodeFile encodes the file, without the oldest findings beyond maxAcknowledgedKeys.
+func (all *acknowledgements) encodeFile() ([]byte, error) {
+	all.dropOldest(maxAcknowledgedKeys)
 	clusters := []map[string]json.RawMessage{}
 	for _, one := range all.clusters {
 		if len(one.findings) == 0 && one.Server == "" {
-			continue // what was migrated is used up
+			continue // all migrated keys are gone
 		}
-		fields := maps.Clone(one.fields)
-		name, err := json.Marshal(one.clusterName)
+		fields := maps.Clone(one.rawFields)
+		name, err := json.Marshal(one.clusterIdentity)
 		if err = errors.Join(err, json.Unmarshal(name, &fields)); err == nil {
 			fields["findings"], err = json.Marshal(one.findings)
 		}
@@ -194,22 +194,22 @@ func (all *acknowledgements) encode() ([]byte, error) {
 		}
 		clusters = append(clusters, fields)
 	}
-	fields, err := maps.Clone(all.fields), error(nil)
+	fields, err := maps.Clone(all.rawFields), error(nil)
 	if fields == nil {
 		fields = map[string]json.RawMessage{}
 	}
-	fields["version"] = json.RawMessage(fmt.Sprint(acknowledgedForm))
+	fields["version"] = json.RawMessage(fmt.Sprint(acknowledgedFormat))
 	if fields["clusters"], err = json.Marshal(clusters); err != nil {
 		return nil, err
 	}
 	text, err := json.MarshalIndent(fields, "", "  ")
-	if err == nil && len(text) > acknowledgedBytes {
+	if err == nil && len(text) > maxAcknowledgedSize {
 		err = errors.New("the file would be too large")
 	}
 	return text, err
 }
 
-func (all *acknowledgements) bound(most int) {
+func (all *acknowledgements) dropOldest(most int) {
 	type place struct {
 		time, key string
 		cluster   int
@@ -217,7 +217,7 @@ func (all *acknowledgements) bound(most int) {
 	var places []place
 	for i, one := range all.clusters {
 		for key, a := range one.findings {
-			places = append(places, place{a.text("time"), key, i})
+			places = append(places, place{a.fieldText("time"), key, i})
 		}
 	}
 	slices.SortFunc(
@@ -229,37 +229,37 @@ func (all *acknowledgements) bound(most int) {
 	}
 }
 
-// has reports whether anything is acknowledged under a context's name.
-func (all *acknowledgements) has(context string) bool {
+// hasContext reports whether anything is acknowledged under a context's name.
+func (all *acknowledgements) hasContext(context string) bool {
 	return slices.ContainsFunc(all.clusters, func(c acknowledgedCluster) bool {
 		return c.Context == context && len(c.findings) > 0
 	})
 }
 
-// of returns what was acknowledged of a cluster: under its own name, and what was migrated of its context.
-func (all *acknowledgements) of(name clusterName) (found []acknowledgedCluster) {
+// findClusters returns the entries of a cluster: its own, and the one migrated from its context.
+func (all *acknowledgements) findClusters(name clusterIdentity) (found []acknowledgedCluster) {
 	for _, one := range all.clusters {
 		migrated := one.Context == name.Context && one.UID == "" && one.Server == ""
-		if migrated || one.is(name) {
+		if migrated || one.isSameCluster(name) {
 			found = append(found, one)
 		}
 	}
 	return found
 }
 
-func (n clusterName) is(other clusterName) bool {
+func (n clusterIdentity) isSameCluster(other clusterIdentity) bool {
 	if n.Context != other.Context || n.UID != other.UID {
 		return false
 	}
 	return n.UID != "" || n.Server == other.Server && n.CertificateAuthority == other.CertificateAuthority
 }
 
-// keys are those of the findings that are acknowledged now.
-func (all *acknowledgements) keys(name clusterName, now time.Time) map[string]bool {
+// activeKeys returns the keys of the findings that are acknowledged now.
+func (all *acknowledgements) activeKeys(name clusterIdentity, now time.Time) map[string]bool {
 	keys := map[string]bool{}
-	for _, one := range all.of(name) {
+	for _, one := range all.findClusters(name) {
 		for key, a := range one.findings {
-			if !a.isOver(now) && (one.Server != "" || hasObjectUID(key)) {
+			if !a.hasEnded(now) && (one.Server != "" || hasObjectUID(key)) {
 				keys[key] = true
 			}
 		}
@@ -267,17 +267,20 @@ func (all *acknowledgements) keys(name clusterName, now time.Time) map[string]bo
 	return keys
 }
 
-func (all *acknowledgements) set(name clusterName, namespace string, keys map[string]bool, now time.Time) {
-	i := slices.IndexFunc(all.clusters, func(c acknowledgedCluster) bool { return c.Server != "" && c.is(name) })
+func (all *acknowledgements) setKeys(name clusterIdentity, namespace string, keys map[string]bool, now time.Time) {
+	i := slices.IndexFunc(
+		all.clusters,
+		func(c acknowledgedCluster) bool { return c.Server != "" && c.isSameCluster(name) },
+	)
 	if i < 0 {
 		i = len(all.clusters)
 		all.clusters = append(
 			all.clusters,
-			acknowledgedCluster{fields: map[string]json.RawMessage{}, clusterName: name},
+			acknowledgedCluster{rawFields: map[string]json.RawMessage{}, clusterIdentity: name},
 		)
 	}
 	own := &all.clusters[i]
-	own.clusterName = name
+	own.clusterIdentity = name
 	if own.findings == nil {
 		own.findings = map[string]acknowledgement{}
 	}
@@ -286,80 +289,81 @@ func (all *acknowledgements) set(name clusterName, namespace string, keys map[st
 			own.findings[key] = newAcknowledgement(now, namespace)
 			continue
 		}
-		for _, one := range all.of(name) {
-			if of := one.findings[key].text("namespace"); of == "" || of == namespace {
+		for _, one := range all.findClusters(name) {
+			if of := one.findings[key].fieldText("namespace"); of == "" || of == namespace {
 				delete(one.findings, key)
 			}
 		}
 	}
 }
 
-// clusterAcknowledged is the part of the file about the cluster of a session.
-type clusterAcknowledged struct {
-	*acknowledgedStore
+// clusterAcknowledgements is the part of the file about the cluster of a session.
+type clusterAcknowledgements struct {
+	*acknowledgementStore
 	session *session.Session
 	context string
 }
 
-func (s *acknowledgedStore) forCluster(conn cluster.Connection) *clusterAcknowledged {
-	return &clusterAcknowledged{s, conn.Session, sanitize.Whole(conn.Context)}
+func (s *acknowledgementStore) forCluster(conn cluster.Connection) *clusterAcknowledgements {
+	return &clusterAcknowledgements{s, conn.Session, sanitize.FullLine(conn.Context)}
 }
 
-func (a *clusterAcknowledged) name(ctx context.Context) (clusterName, error) {
+func (a *clusterAcknowledgements) identifyCluster(ctx context.Context) (clusterIdentity, error) {
 	id, err := a.session.Identify(ctx)
-	return clusterName{a.context, string(id.UID), id.Server, id.CA}, err
+	return clusterIdentity{a.context, string(id.UID), id.Server, id.CAFingerprint}, err
 }
 
-// Keys returns the keys of the cluster's findings that were acknowledged.
-func (a *clusterAcknowledged) Keys(ctx context.Context) (map[string]bool, error) {
-	all, err := a.Read()
+// LoadKeys returns the keys of the cluster's acknowledged findings.
+func (a *clusterAcknowledgements) LoadKeys(ctx context.Context) (map[string]bool, error) {
+	all, err := a.LoadAll()
 	if err != nil {
-		return nil, unusedAcknowledgements(err)
+		return nil, acknowledgementsUnusedError(err)
 	}
-	return a.keysIn(ctx, all)
+	return a.selectKeys(ctx, all)
 }
 
-// keysIn asks the cluster only where something is acknowledged under its context's name.
-func (a *clusterAcknowledged) keysIn(ctx context.Context, all *acknowledgements) (map[string]bool, error) {
-	if !all.has(a.context) {
+// selectKeys returns the keys of the cluster. It identifies the cluster only if something is acknowledged under its
+// context's name.
+func (a *clusterAcknowledgements) selectKeys(ctx context.Context, all *acknowledgements) (map[string]bool, error) {
+	if !all.hasContext(a.context) {
 		return nil, nil
 	}
-	name, err := a.name(ctx)
+	name, err := a.identifyCluster(ctx)
 	if err != nil {
-		return nil, unusedAcknowledgements(err)
+		return nil, acknowledgementsUnusedError(err)
 	}
-	return all.keys(name, a.dir.Clock()), nil
+	return all.activeKeys(name, a.dir.Clock()), nil
 }
 
-func unusedAcknowledgements(err error) error {
+func acknowledgementsUnusedError(err error) error {
 	return fmt.Errorf("acknowledgements are not used, so all findings are shown: %w", err)
 }
 
-// Set adds and removes keys of the cluster. Those that it removes are about the Velero in the namespace.
-func (a *clusterAcknowledged) Set(ctx context.Context, namespace string, keys map[string]bool) error {
-	if a.err != nil {
-		return a.err
+// Set adds and removes keys of the cluster. It removes only keys about the Velero in the namespace.
+func (a *clusterAcknowledgements) Set(ctx context.Context, namespace string, keys map[string]bool) error {
+	if a.dirErr != nil {
+		return a.dirErr
 	}
-	name, err := a.name(ctx)
+	name, err := a.identifyCluster(ctx)
 	if err != nil {
 		return err
 	}
-	return a.update(name, namespace, keys)
+	return a.updateKeys(name, namespace, keys)
 }
 
-// update reads the file anew, so that what other programs have written stays.
-func (s *acknowledgedStore) update(name clusterName, namespace string, keys map[string]bool) error {
-	unlock, err := s.dir.Lock(acknowledgedFile, statedir.Patience)
+// updateKeys reads the file again first, to keep what other programs have written.
+func (s *acknowledgementStore) updateKeys(name clusterIdentity, namespace string, keys map[string]bool) error {
+	unlock, err := s.dir.Lock(acknowledgedFile, statedir.LockTimeout)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	all, err := s.Read()
+	all, err := s.LoadAll()
 	if err != nil {
 		return err
 	}
-	all.set(name, namespace, keys, s.dir.Clock())
-	text, err := all.encode()
+	all.setKeys(name, namespace, keys, s.dir.Clock())
+	text, err := all.encodeFile()
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 )
 
-func newAcknowledgedStore(t *testing.T, content string) *acknowledgedStore {
+func newAcknowledgedStore(t *testing.T, content string) *acknowledgementStore {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "acknowledged")
-	s := &acknowledgedStore{dir: statedir.Dir{Path: dir, Suffix: ".json", Files: 1, Clock: time.Now}}
+	s := &acknowledgementStore{dir: statedir.Dir{Path: dir, Suffix: ".json", MaxFiles: 1, Clock: time.Now}}
 	if content != "" {
 		if err := s.dir.Write(acknowledgedFile, []byte(content)); err != nil {
 			t.Fatal(err)
@@ -27,38 +27,38 @@ func newAcknowledgedStore(t *testing.T, content string) *acknowledgedStore {
 	return s
 }
 
-func (s *acknowledgedStore) mustUpdate(t *testing.T, name clusterName, namespace string, keys map[string]bool) {
+func (s *acknowledgementStore) mustUpdate(t *testing.T, name clusterIdentity, namespace string, keys map[string]bool) {
 	t.Helper()
-	if err := s.update(name, namespace, keys); err != nil {
+	if err := s.updateKeys(name, namespace, keys); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *acknowledgedStore) keysOf(t *testing.T, name clusterName) string {
+func (s *acknowledgementStore) keysOf(t *testing.T, name clusterIdentity) string {
 	t.Helper()
-	all, err := s.Read()
+	all, err := s.LoadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(slices.Sorted(maps.Keys(all.keys(name, s.dir.Clock()))), ", ")
+	return strings.Join(slices.Sorted(maps.Keys(all.activeKeys(name, s.dir.Clock()))), ", ")
 }
 
 var (
-	clusterA = clusterName{"prod", "uid-a", "https://a:443", "sha256:a"}
-	clusterB = clusterName{"prod", "uid-b", "https://b:443", "sha256:b"}
-	unnamedA = clusterName{"prod", "", "https://a:443", "sha256:a"}
-	unnamedB = clusterName{"prod", "", "https://a:443", "sha256:b"}
+	clusterA = clusterIdentity{"prod", "uid-a", "https://a:443", "sha256:a"}
+	clusterB = clusterIdentity{"prod", "uid-b", "https://b:443", "sha256:b"}
+	unnamedA = clusterIdentity{"prod", "", "https://a:443", "sha256:a"}
+	unnamedB = clusterIdentity{"prod", "", "https://a:443", "sha256:b"}
 )
 
 // Clusters behind one context's name share nothing, whatever names them.
 func TestAcknowledgementsAreOfOneCluster(t *testing.T) {
-	moved := clusterName{"prod", "uid-a", "https://127.0.0.1:7443", "sha256:other"}
-	twin := clusterName{"copy", "uid-a", "https://a:443", "sha256:a"}
+	moved := clusterIdentity{"prod", "uid-a", "https://127.0.0.1:7443", "sha256:other"}
+	twin := clusterIdentity{"copy", "uid-a", "https://a:443", "sha256:a"}
 	s := newAcknowledgedStore(t, "")
-	for i, name := range []clusterName{clusterA, clusterB, unnamedA, unnamedB, twin} {
+	for i, name := range []clusterIdentity{clusterA, clusterB, unnamedA, unnamedB, twin} {
 		s.mustUpdate(t, name, "velero", map[string]bool{fmt.Sprintf("velero/server/%d Reason", i): true})
 	}
-	for i, name := range []clusterName{clusterA, clusterB, unnamedA, unnamedB, twin} {
+	for i, name := range []clusterIdentity{clusterA, clusterB, unnamedA, unnamedB, twin} {
 		if got, want := s.keysOf(t, name), fmt.Sprintf("velero/server/%d Reason", i); got != want {
 			t.Errorf("%+v: %s, want %s", name, got, want)
 		}
@@ -66,7 +66,7 @@ func TestAcknowledgementsAreOfOneCluster(t *testing.T) {
 	if got := s.keysOf(t, moved); got != "velero/server/0 Reason" {
 		t.Errorf("the same cluster at another address: %s", got)
 	}
-	if got := s.keysOf(t, clusterName{Context: "other", UID: "uid-c"}); got != "" {
+	if got := s.keysOf(t, clusterIdentity{Context: "other", UID: "uid-c"}); got != "" {
 		t.Errorf("of a cluster that nobody knows: %s", got)
 	}
 }
@@ -85,14 +85,14 @@ func TestAcknowledgementsAreMigrated(t *testing.T) {
 	if got := s.keysOf(t, clusterA); got != "0b1c Failed warning , new Reason" {
 		t.Errorf("written: %s", got)
 	}
-	if got := s.keysOf(t, clusterName{Context: "version", UID: "u"}); got != "77aa Failed warning " {
+	if got := s.keysOf(t, clusterIdentity{Context: "version", UID: "u"}); got != "77aa Failed warning " {
 		t.Errorf("a context with an odd name: %s", got)
 	}
 	s.mustUpdate(t, clusterA, "velero", map[string]bool{"0b1c Failed warning ": false})
 	if got := s.keysOf(t, clusterA) + s.keysOf(t, clusterB); got != "new Reason" {
 		t.Errorf("after a removal: %s", got)
 	}
-	text, err := s.dir.Read(acknowledgedFile, acknowledgedBytes)
+	text, err := s.dir.Read(acknowledgedFile, maxAcknowledgedSize)
 	if err != nil || !strings.Contains(string(text), `"time": "2026-11-02T00:00:00Z"`) {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -113,7 +113,7 @@ func TestAcknowledgementsKeepUnknownFields(t *testing.T) {
 		t.Errorf("acknowledged: %s", got)
 	}
 	s.mustUpdate(t, clusterA, "velero", map[string]bool{"k5 R": true, "k2 R": false})
-	text, err := s.dir.Read(acknowledgedFile, acknowledgedBytes)
+	text, err := s.dir.Read(acknowledgedFile, maxAcknowledgedSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestAcknowledgementsOfSeveralPrograms(t *testing.T) {
 			for n := range times {
 				err := statedir.ErrBusy
 				for err == statedir.ErrBusy { // a slow machine is no reason to fail
-					err = s.update(
+					err = s.updateKeys(
 						clusterA,
 						"velero",
 						map[string]bool{fmt.Sprintf("%d-%d R", p, n): true, fmt.Sprintf("%d-%d R", p, n-1): false},
@@ -178,18 +178,18 @@ func TestAcknowledgementsAreBounded(t *testing.T) {
 	now := time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
 	s.dir.Clock = func() time.Time { return now }
 	old := map[string]bool{}
-	for i := range acknowledgedKeys {
+	for i := range maxAcknowledgedKeys {
 		old[fmt.Sprintf("old-%d R", i)] = true
 	}
 	s.mustUpdate(t, clusterB, "velero", old)
 	now = now.Add(time.Minute)
 	s.mustUpdate(t, clusterA, "velero", map[string]bool{"new R": true})
-	all, err := s.Read()
+	all, err := s.LoadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(all.keys(clusterB, now)); n != acknowledgedKeys-1 || s.keysOf(t, clusterA) != "new R" {
-		t.Errorf("%d of %d old ones are left", n, acknowledgedKeys)
+	if n := len(all.activeKeys(clusterB, now)); n != maxAcknowledgedKeys-1 || s.keysOf(t, clusterA) != "new R" {
+		t.Errorf("%d of %d old ones are left", n, maxAcknowledgedKeys)
 	}
 }
 
@@ -199,16 +199,16 @@ func TestDamagedAcknowledgements(t *testing.T) {
 		"empty": " ", "junk": "\x00\x01", "zeros": strings.Repeat("\x00", 2<<20), "a list": "[]", "half": newerAcknowledgements[:200],
 		"a newer format": `{"version": 3, "clusters": []}`, "no clusters": `{"version": 2}`, "odd clusters": `{"version": 2, "clusters": [7]}`,
 		"odd findings": `{"version": 2, "clusters": [{"context": "prod", "findings": {"k": "time"}}]}`, "an odd name": `{"version": 2, "clusters": [{"context": 7, "findings": {}}]}`,
-		"deep": strings.Repeat("[", 100_000), "huge": `{"version": 2, "clusters": []` + strings.Repeat(" ", acknowledgedBytes) + "}",
+		"deep": strings.Repeat("[", 100_000), "huge": `{"version": 2, "clusters": []` + strings.Repeat(" ", maxAcknowledgedSize) + "}",
 		"odd times": `{"prod": {"k": "yesterday"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAcknowledgedStore(t, content)
 			path := filepath.Join(s.dir.Path, acknowledgedFile)
-			if all, err := s.Read(); err == nil || !strings.Contains(err.Error(), "run: mv "+path) {
+			if all, err := s.LoadAll(); err == nil || !strings.Contains(err.Error(), "run: mv "+path) {
 				t.Errorf("%v, %v", all, err)
 			}
-			if err := s.update(clusterA, "velero", map[string]bool{"k R": true}); err == nil {
+			if err := s.updateKeys(clusterA, "velero", map[string]bool{"k R": true}); err == nil {
 				t.Error("written over")
 			}
 			if text, err := os.ReadFile(path); err != nil || string(text) != content {
@@ -227,9 +227,9 @@ func FuzzAcknowledgements(f *testing.F) {
 		if err != nil {
 			return
 		}
-		before := all.keys(clusterB, time.Time{})
-		all.set(clusterA, "velero", map[string]bool{"a R": true, "b R": false}, time.Time{})
-		written, err := all.encode()
+		before := all.activeKeys(clusterB, time.Time{})
+		all.setKeys(clusterA, "velero", map[string]bool{"a R": true, "b R": false}, time.Time{})
+		written, err := all.encodeFile()
 		if err != nil {
 			return // too large
 		}
@@ -237,11 +237,11 @@ func FuzzAcknowledgements(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, written)
 		}
-		if !again.keys(clusterA, time.Time{})["a R"] {
+		if !again.activeKeys(clusterA, time.Time{})["a R"] {
 			t.Fatalf("what was set is gone\n%s", written)
 		}
 		delete(before, "b R") // of the migrated ones
-		if after := again.keys(clusterB, time.Time{}); !maps.Equal(before, after) && len(before) < acknowledgedKeys {
+		if after := again.activeKeys(clusterB, time.Time{}); !maps.Equal(before, after) && len(before) < maxAcknowledgedKeys {
 			got, _ := json.Marshal(after)
 			t.Fatalf("another cluster's were %v, are %s\n%s", before, got, written)
 		}

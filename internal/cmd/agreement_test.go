@@ -34,7 +34,7 @@ func (a judgement) timeless() judgement {
 // agreement has every command that judges a job say what explain says of it, at the same moment and by the same
 // evidence.
 func (c *scenarioCheck) agreement() {
-	kind, name := c.want.Target()
+	kind, name := c.want.KindAndName()
 	subject := strings.ToLower(kind) + "/" + name
 	is := func(j document.Job) bool { return strings.EqualFold(j.Kind, kind) && j.Name == name }
 	trouble := c.said.state == "stuck" || c.said.state == "orphaned"

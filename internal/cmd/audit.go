@@ -10,7 +10,7 @@ import (
 	"github.com/veltui/veltui/internal/view/document"
 )
 
-func newAudit(c *cli) *cobra.Command {
+func newAuditCommand(c *cli) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "audit [KIND/NAME]",
@@ -26,17 +26,17 @@ no cluster. -o json also has each request as it was sent.`,
 
   # Every request, for a review
   veltui audit -o json | jq '.items[] | {by, action, name, sent, requests}'`,
-		Args: atMostOne("KIND/NAME"),
+		Args: allowOneArg("KIND/NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return c.printAudit(strings.Join(args, ""), output)
 		},
 	}
-	addOutput(cmd, &output, "table", "json", "yaml")
+	addOutputFlag(cmd, &output, "table", "json", "yaml")
 	return cmd
 }
 
-// audit reads what veltui has changed from this machine; about is a KIND/NAME, empty for all.
-func (c *files) audit(about string) (*document.Audit, error) {
+// loadAudit reads the changes that veltui made from this machine; about is a KIND/NAME, empty for all.
+func (c *localFiles) loadAudit(about string) (*document.Audit, error) {
 	dir, err := c.auditDir()
 	if err != nil {
 		return nil, err
@@ -45,31 +45,31 @@ func (c *files) audit(about string) (*document.Audit, error) {
 }
 
 func (c *cli) printAudit(about, output string) error {
-	d, err := c.audit(about)
+	d, err := c.files.loadAudit(about)
 	if err != nil {
 		return err
 	}
 	for _, note := range d.Notes {
-		fmt.Fprintln(c.streams.ErrOut, note)
+		fmt.Fprintln(c.stdio.streams.ErrOut, note)
 	}
-	return c.print(output, d, func(l *lines) {
+	return c.stdio.printOutput(output, d, func(l *linePrinter) {
 		if len(d.Items) > 0 {
-			t := c.newTable()
-			l.err = t.print(
+			t := c.stdio.newTable()
+			l.RecordError(t.Print(
 				auditColumns,
-				mapSlice(d.Items, func(i document.Audited) []string { return i.Cells(c.clock()) }),
-			)
+				mapSlice(d.Items, func(i document.Audited) []string { return i.Cells(c.process.clock()) }),
+			))
 		}
 	})
 }
 
 var auditColumns = []view.Column{
 	{Name: "time"},
-	{Name: "context", Rank: 2},
-	{Name: "by", Rank: 1},
+	{Name: "context", Priority: 2},
+	{Name: "by", Priority: 1},
 	{Name: "action"},
 	{Name: "what"},
 	{Name: "sent"},
 	{Name: "state"},
-	{Name: "reason", Rank: 3, Least: 20},
+	{Name: "reason", Priority: 3, MinWidth: 20},
 }

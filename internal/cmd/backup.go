@@ -8,16 +8,16 @@ import (
 	"github.com/veltui/veltui/internal/restore/restorespec"
 )
 
-func newBackup(c *cli) *cobra.Command {
-	cmd := group("backup", "Make and delete backups", "veltui backup create --from-schedule nightly")
-	w := writing{c: c}
+func newBackupCommand(c *cli) *cobra.Command {
+	cmd := newCommandGroup("backup", "Make and delete backups", "veltui backup create --from-schedule nightly")
+	w := writeCommand{cli: c}
 	var from string
 	create := &cobra.Command{
 		Use:   "create [NAME] --from-schedule SCHEDULE",
 		Short: "Make a backup now, as a schedule would",
 		Long: `Make a backup now, from the template of a schedule, as 'velero backup create
 --from-schedule' does. Without NAME it is called after the schedule and the time. The
-plan shows what is ahead of it.` + writes + `
+plan shows what is ahead of it.` + confirmationHelp + `
 
 Exit codes: those of 'veltui finalize', 5 also if Velero has not begun it; with --wait
 those of 'veltui wait'.`,
@@ -28,23 +28,23 @@ those of 'veltui wait'.`,
   veltui backup create before-upgrade --from-schedule nightly --yes --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from == "" {
-				return usagef("--from-schedule: name the schedule whose template the backup takes")
+				return usageErrorf("--from-schedule: name the schedule whose template the backup takes")
 			}
-			name, err := chosenName(args, restorespec.Name(from, c.clock().UTC()))
+			name, err := chosenName(args, restorespec.DefaultName(from, c.process.clock().UTC()))
 			if err != nil {
 				return err
 			}
-			w.request.Unnamed = len(args) == 0
-			return w.change(cmd.Context(), action.Create, action.BackupOf(from, name))
+			w.request.NameGenerated = len(args) == 0
+			return w.changeObjects(cmd.Context(), action.Create, action.NewScheduledBackup(from, name))
 		},
 	}
-	w.addTo(create, "none, or server: have the API server check the backup, and create nothing", "none", "server")
+	w.addWriteFlags(create, "none, or server: have the API server check the backup, and create nothing", "none", "server")
 	create.Flags().StringVar(&from, "from-schedule", "", "Schedule whose template the backup takes")
-	w.addWait(create)
-	completeFlag(create, "from-schedule", c.completeJobs("Schedule"))
+	w.addWaitFlag(create)
+	completeFlag(create, "from-schedule", c.completeJobNames("Schedule"))
 	cmd.AddCommand(
 		create,
-		newDelete(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
+		newDeleteCommand(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
 them, their snapshots and their restores, and veltui follows it. The plan shows who
 reads the backup, and which others are copies. veltui deletes no backup that this
 cluster may not have made: where clusters share a bucket, it may be another's only

@@ -82,7 +82,7 @@ type bomber struct {
 
 func (b *bed) bomber(t *testing.T) *bomber {
 	t.Helper()
-	config := b.Config()
+	config := b.RESTConfig()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // logSizes are the sizes of the log and of the one before it.
@@ -83,7 +83,7 @@ func TestBoundedLog(t *testing.T) {
 // each warning is logged once.
 func TestFloodOfWarnings(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("flooded", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("flooded", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	var sent atomic.Int64
 	kubeconfig := b.proxied(t, 0, func(w http.ResponseWriter, _ *http.Request) bool {
 		padding := strings.Repeat("flood ", 150)

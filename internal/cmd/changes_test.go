@@ -7,7 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"net/http"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +20,8 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -50,25 +49,25 @@ var changes = []change{
 	{"restore", http.MethodPost, func(n string) []string {
 		return []string{"restore", "create", n, "--from-backup", n, "--preflight", "none"}
 	}, func(n string) client.Object {
-		return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n}}
+		return &veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n}}
 	}},
 	{"backup", http.MethodPost, func(n string) []string {
 		return []string{"backup", "create", n + "-now", "--from-schedule", n + "-daily"}
 	}, func(n string) client.Object {
-		return &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-now"}}
+		return &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-now"}}
 	}},
 	{
 		"delete-restore",
 		http.MethodDelete,
 		func(n string) []string { return []string{"restore", "delete", n + "-old"} },
 		func(n string) client.Object {
-			return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-old"}}
+			return &veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-old"}}
 		},
 	},
 	{"delete-backup", http.MethodPost, func(n string) []string {
 		return []string{"backup", "delete", n + "-gone", "--from-another-cluster", "--last-copy"}
 	}, func(n string) client.Object {
-		return &velerov1.DeleteBackupRequest{Spec: velerov1.DeleteBackupRequestSpec{BackupName: n + "-gone"}}
+		return &veleroapi.DeleteBackupRequest{Spec: veleroapi.DeleteBackupRequestSpec{BackupName: n + "-gone"}}
 	}},
 }
 
@@ -77,7 +76,7 @@ func changeNamed(name string) (c change) {
 }
 
 func scheduleNamed(name string) client.Object {
-	return &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}}
+	return &veleroapi.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}}
 }
 
 // changeable makes what the changes need, and removes in the end what they make.
@@ -100,31 +99,31 @@ func (b *bed) changeable(t *testing.T, name string) {
 
 func changeable(name string) []client.Object {
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "velero", Name: name} }
-	done := velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}
+	done := veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted}
 	all := []client.Object{
-		&velerov1.BackupStorageLocation{
+		&veleroapi.BackupStorageLocation{
 			ObjectMeta: in(name),
-			Spec: velerov1.BackupStorageLocationSpec{
+			Spec: veleroapi.BackupStorageLocationSpec{
 				Provider:    "aws",
-				StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+				StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}},
 			},
-			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+			Status: veleroapi.BackupStorageLocationStatus{Phase: veleroapi.BackupStorageLocationPhaseAvailable},
 		},
-		&velerov1.Backup{ObjectMeta: in(name), Spec: velerov1.BackupSpec{StorageLocation: name}, Status: done},
-		&velerov1.Backup{
+		&veleroapi.Backup{ObjectMeta: in(name), Spec: veleroapi.BackupSpec{StorageLocation: name}, Status: done},
+		&veleroapi.Backup{
 			ObjectMeta: in(name + "-gone"),
-			Spec:       velerov1.BackupSpec{StorageLocation: name},
+			Spec:       veleroapi.BackupSpec{StorageLocation: name},
 			Status:     done,
 		},
-		&velerov1.Restore{
+		&veleroapi.Restore{
 			ObjectMeta: in(name + "-old"),
-			Spec:       velerov1.RestoreSpec{BackupName: name},
-			Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+			Spec:       veleroapi.RestoreSpec{BackupName: name},
+			Status:     veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted},
 		},
 	}
 	for _, paused := range []bool{false, true} {
-		s := &velerov1.Schedule{ObjectMeta: in(name + "-daily"), Spec: velerov1.ScheduleSpec{
-			Schedule: "0 1 * * *", Paused: paused, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
+		s := &veleroapi.Schedule{ObjectMeta: in(name + "-daily"), Spec: veleroapi.ScheduleSpec{
+			Schedule: "0 1 * * *", Paused: paused, Template: veleroapi.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
 		if paused {
 			s.Name = name + "-paused"
 		}
@@ -137,7 +136,7 @@ func changeable(name string) []client.Object {
 func (b *bed) settle(t *testing.T, o client.Object) {
 	t.Helper()
 	switch o.(type) {
-	case *velerov1.Backup, *velerov1.Restore:
+	case *veleroapi.Backup, *veleroapi.Restore:
 		for n := range 3 {
 			with := fmt.Sprintf(
 				`{"status":{"startTimestamp":%q,"progress":{"totalItems":%d}}}`,
@@ -155,8 +154,8 @@ func (b *bed) settle(t *testing.T, o client.Object) {
 // found is the object of that name, or the requests to delete that backup.
 func (b *bed) found(t *testing.T, o client.Object) (all []client.Object) {
 	t.Helper()
-	if request, ok := o.(*velerov1.DeleteBackupRequest); ok {
-		var requests velerov1.DeleteBackupRequestList
+	if request, ok := o.(*veleroapi.DeleteBackupRequest); ok {
+		var requests veleroapi.DeleteBackupRequestList
 		if err := b.client.List(context.Background(), &requests, client.InNamespace("velero")); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +245,7 @@ func TestChangesEndInMidRetry(t *testing.T) {
 				if err := json.Unmarshal(
 					stdout.Bytes(),
 					&d,
-				); err != nil || d.Outcome.State != action.Unfinished || d.Outcome.Sent != action.Doubtful ||
+				); err != nil || d.Outcome.State != action.StateUnfinished || d.Outcome.Sent != action.Doubtful ||
 					!strings.Contains(d.Outcome.Message, "unknown whether it was applied") {
 					t.Errorf("%v\n%s", err, stdout.String())
 				}
@@ -289,7 +288,7 @@ func TestChangesInScripts(t *testing.T) {
 				t.Errorf("%s %q wrote: %s", change.name, c.more, after)
 			}
 		}
-		for i, want := range []action.State{"", action.Refused} {
+		for i, want := range []action.OutcomeState{"", action.StateRefused} {
 			stdout, stderr, code := b.run(
 				t,
 				append(change.args("scripted"), "--yes", "--observe", "1s", "-o", "json")...)
@@ -319,7 +318,7 @@ func TestChangesByTwoAtOnce(t *testing.T) {
 				var once sync.Once
 				kubeconfig := b.proxiedAs(
 					t,
-					b.Config(),
+					b.RESTConfig(),
 					name+strconv.Itoa(i),
 					0,
 					func(_ http.ResponseWriter, r *http.Request) bool {
@@ -339,7 +338,7 @@ func TestChangesByTwoAtOnce(t *testing.T) {
 				})
 			}
 			both.Wait()
-			ends := map[action.Sent]int{}
+			ends := map[action.SentState]int{}
 			for i := range states {
 				log := (&operator{state: states[i]}).log(t)
 				if len(log) == 0 || log[len(log)-1].Event != "end" {
@@ -371,8 +370,12 @@ func TestChangesOfASwappedCluster(t *testing.T) {
 				name string
 				is   func() func(*http.Request) bool
 			}{
-				{"the second identity", func() func(*http.Request) bool { return nth(2, http.MethodGet, "/namespaces/kube-system") }},
-				{"the second review", func() func(*http.Request) bool { return nth(2, http.MethodPost, "/selfsubjectreviews") }},
+				{"the second identity", func() func(*http.Request) bool {
+					return afterwards(review(), 1, http.MethodGet, "/namespaces/kube-system")
+				}},
+				{"the second review", func() func(*http.Request) bool {
+					return afterwards(review(), 1, http.MethodPost, "/selfsubjectreviews")
+				}},
 				{"the dry run", func() func(*http.Request) bool { return dryRun }},
 				{"the patch", func() func(*http.Request) bool { return sendsChange }},
 			} {

@@ -27,21 +27,22 @@ import (
 )
 
 type checkFlags struct {
-	output, minSeverity  string
-	ignore               []string
-	nagios, acknowledged bool
-	coverage             bool
-	critical             bool // leave out warnings
-	timeout              time.Duration
+	output, minSeverity      string
+	ignore                   []string
+	nagios, omitAcknowledged bool
+	coverage                 bool
+	criticalOnly             bool // leaves out warnings
+	timeout                  time.Duration
 }
 
-// How long a check may take by default. Nagios ends a check after 60 s (service_check_timeout), and then has no result.
+// The default limits of a check's duration. Nagios ends a check after 60 s (service_check_timeout), and then has no
+// result.
 const (
 	checkTimeout  = 5 * time.Minute
 	nagiosTimeout = 50 * time.Second
 )
 
-func newCheck(c *cli) *cobra.Command {
+func newCheckCommand(c *cli) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -75,26 +76,27 @@ the configuration is wrong.`,
   veltui check -o json | jq -r '.items[].object | select(.kind == "schedule") | .name'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := f.checkUsage(cmd); err != nil {
 				return err
 			}
-			return c.check(cmd.Context(), f)
+			return c.runCheck(cmd.Context(), f)
 		},
 	}
-	addOutput(cmd, &f.output, "text", "json", "yaml")
+	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().
 		StringVar(&f.minSeverity, "min-severity", "warning", "Leave out findings that are less severe: warning or critical")
 	cmd.Flags().StringSliceVar(&f.ignore, "ignore", nil, "Leave out findings with this `REASON`; repeatable")
 	cmd.Flags().BoolVar(&f.nagios, "nagios", false, "Print one line and exit as Nagios plugins do")
 	cmd.Flags().
-		BoolVar(&f.acknowledged, "acknowledged", false, "Leave out what was acknowledged in the dashboard on this machine")
+		BoolVar(&f.omitAcknowledged, "acknowledged", false,
+			"Leave out what was acknowledged in the dashboard on this machine")
 	cmd.Flags().
 		BoolVar(&f.coverage, "coverage", false, "Read too what backups protect, as veltui coverage does, with its rights")
 	cmd.Flags().
 		DurationVar(&f.timeout, "timeout", checkTimeout, "How long to read, of each context; 0 for no limit (default "+
 			"with --nagios 50s)")
-	completeFlag(cmd, "min-severity", fixed([]string{"warning", "critical"}))
-	completeFlag(cmd, "ignore", fixed(findingReasons()))
+	completeFlag(cmd, "min-severity", completeFixed([]string{"warning", "critical"}))
+	completeFlag(cmd, "ignore", completeFixed(findingReasons()))
 	return cmd
 }
 
@@ -104,16 +106,17 @@ func findingReasons() []string {
 	)
 }
 
-func (f *checkFlags) check(cmd *cobra.Command) error {
+func (f *checkFlags) checkUsage(cmd *cobra.Command) error {
 	if f.nagios && cmd.Flags().Changed("output") {
-		return usagef("--nagios prints one line; leave -o %s out", f.output)
+		return usageErrorf("--nagios prints one line; leave -o %s out", f.output)
 	}
-	if f.critical = f.minSeverity == assess.Critical.String(); !f.critical && f.minSeverity != assess.Warning.String() {
-		return usagef("--min-severity %s: must be warning or critical", f.minSeverity)
+	if f.criticalOnly = f.minSeverity == assess.Critical.String(); !f.criticalOnly &&
+		f.minSeverity != assess.Warning.String() {
+		return usageErrorf("--min-severity %s: must be warning or critical", f.minSeverity)
 	}
 	switch {
 	case f.timeout < 0:
-		return usagef("--timeout %s: must not be negative", f.timeout)
+		return usageErrorf("--timeout %s: must not be negative", f.timeout)
 	case f.nagios && !cmd.Flags().Changed("timeout"):
 		f.timeout = nagiosTimeout
 	}
@@ -121,43 +124,43 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	for i, reason := range f.ignore {
 		at := slices.IndexFunc(known, func(r string) bool { return strings.EqualFold(r, reason) })
 		if at < 0 {
-			return usagef("--ignore %s: there is no such reason; the reasons are %s", reason, strings.Join(known, ", "))
+			return usageErrorf("--ignore %s: there is no such reason; the reasons are %s", reason, strings.Join(known, ", "))
 		}
 		f.ignore[i] = known[at]
 	}
 	return nil
 }
 
-// leavesOut reports whether the flags leave a finding out, acknowledged or not.
-func (f *checkFlags) leavesOut(found assess.Finding) bool {
-	return f.critical && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason))
+// excludesFinding reports whether the flags leave out a finding, acknowledged or not.
+func (f *checkFlags) excludesFinding(found assess.Finding) bool {
+	return f.criticalOnly && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason))
 }
 
-// checked is what was found in one cluster.
-type checked struct {
-	context string
-	found   []foundIn
-	leftOut int // acknowledged findings that --acknowledged leaves out
-	unread  []document.Unread
-	warning error // why acknowledgements are not used
-	err     error
+// clusterCheck is the result of checking one cluster.
+type clusterCheck struct {
+	context      string
+	findings     []contextFinding
+	omittedCount int // the acknowledged findings left out by --acknowledged
+	unchecked    []document.Unread
+	warning      error // why acknowledgements are not used
+	err          error
 }
 
-// foundIn is a finding of a context.
-type foundIn struct {
+// contextFinding is a finding in a context.
+type contextFinding struct {
 	assess.Finding
 	context      string
 	acknowledged bool
 }
 
-func (c *cli) check(ctx context.Context, f checkFlags) error {
-	contexts, err := c.contexts()
+func (c *cli) runCheck(ctx context.Context, f checkFlags) error {
+	contexts, err := c.connector.resolveContexts()
 	if err != nil {
 		return err
 	}
-	log := c.logging(ctx)
-	answers := make([]checked, len(contexts))
-	seen, unused := c.readAcknowledgements()
+	log := c.openLogger(ctx)
+	answers := make([]clusterCheck, len(contexts))
+	seen, unused := c.files.loadAcknowledgements()
 	var all sync.WaitGroup
 	for i, name := range contexts {
 		all.Go(func() { answers[i] = c.forContext(name, "").checkCluster(ctx, f, seen, log) })
@@ -172,18 +175,18 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 	for _, one := range answers {
 		unused = append(unused, one.warning)
 	}
-	c.warn(slices.DeleteFunc(unused, func(err error) bool { return err == nil }))
+	c.stdio.printWarnings(slices.DeleteFunc(unused, func(err error) bool { return err == nil }))
 	d := document.Check{Header: document.NewHeader("Check"), Items: []document.Finding{}, Unread: []document.Unread{}}
-	var found []foundIn
+	var found []contextFinding
 	for _, one := range answers {
-		found = append(found, one.found...)
-		d.AcknowledgedLeftOut += one.leftOut
-		for _, u := range one.unread {
+		found = append(found, one.findings...)
+		d.AcknowledgedLeftOut += one.omittedCount
+		for _, u := range one.unchecked {
 			u.Context = one.context
 			d.Unread = append(d.Unread, u)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b foundIn) int { return assess.CompareFindings(&a.Finding, &b.Finding) })
+	slices.SortStableFunc(found, func(a, b contextFinding) int { return assess.CompareFindings(&a.Finding, &b.Finding) })
 	for _, one := range found {
 		d.Items = append(d.Items, document.NewFinding(one.Finding, one.context, one.acknowledged))
 		if one.Severity == assess.Critical {
@@ -193,24 +196,25 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 		}
 	}
 	if f.nagios {
-		text, data := nagiosText(d)
-		return c.printNagios(outcomeOfCheck(d), text, data)
+		counts := countFindings(d)
+		summary := view.CheckSummary(counts, mapSlice(found, func(f contextFinding) assess.Finding { return f.Finding }))
+		return c.stdio.printNagios(judgeCheck(d), summary, nagiosData(counts))
 	}
-	return c.printCheck(d, f.output, len(contexts) > 1)
+	return c.printCheck(d, found, f.output, len(contexts) > 1)
 }
 
-// readAcknowledgements reads the file for all clusters.
-func (c *cli) readAcknowledgements() (all *acknowledgements, unused []error) {
-	all, err := c.acknowledgedStore().Read()
+// loadAcknowledgements reads the acknowledgements of all clusters.
+func (c *localFiles) loadAcknowledgements() (all *acknowledgements, unused []error) {
+	all, err := c.openAcknowledgements().LoadAll()
 	if err != nil {
-		return &acknowledgements{}, []error{unusedAcknowledgements(err)}
+		return &acknowledgements{}, []error{acknowledgementsUnusedError(err)}
 	}
 	return all, nil
 }
 
-func (c *cli) warn(warnings []error) {
+func (c *stdio) printWarnings(warnings []error) {
 	for _, err := range warnings {
-		fmt.Fprintln(c.streams.ErrOut, sanitize.Whole("warning: "+err.Error()))
+		fmt.Fprintln(c.streams.ErrOut, sanitize.FullLine("warning: "+err.Error()))
 	}
 }
 
@@ -219,122 +223,123 @@ func (c *cli) checkCluster(
 	f checkFlags,
 	seen *acknowledgements,
 	log *slog.Logger,
-) (found checked) {
+) (found clusterCheck) {
 	ctx, cancel := cluster.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	assessed, unread, err := c.readFindings(ctx, f, log)
-	if late := cluster.OutOfTime(ctx); late != nil {
+	assessed, unread, err := c.assessCluster(ctx, f, log)
+	if late := cluster.OutOfTimeCause(ctx); late != nil {
 		unread = append(unread, document.Unread{Error: late.Error() + "; --timeout allows more"})
 	}
-	found.context, found.unread, found.err = cmp.Or(c.flags.CurrentContext, inCluster), unread, err
+	found.context, found.unchecked, found.err = cmp.Or(c.connector.flags.CurrentContext, inClusterContext), unread, err
 	if err != nil {
-		found.unread = append(unread, document.Unread{Error: strings.Join(strings.Fields(err.Error()), " ")})
+		found.unchecked = append(unread, document.Unread{Error: strings.Join(strings.Fields(err.Error()), " ")})
 		return found
 	}
-	acknowledged, err := c.acknowledgedIn(ctx, seen)
+	acknowledged, err := c.loadAcknowledgedKeys(ctx, seen)
 	if err != nil {
 		found.warning = fmt.Errorf("context %s: %w", found.context, err)
 	}
-	for _, finding := range assessed.Attention() {
+	for _, finding := range assessed.ListFindings() {
 		switch known := acknowledged[finding.Key()]; {
-		case f.leavesOut(finding):
-		case known && f.acknowledged:
-			found.leftOut++
+		case f.excludesFinding(finding):
+		case known && f.omitAcknowledged:
+			found.omittedCount++
 		default:
-			found.found = append(found.found, foundIn{finding, found.context, known})
+			found.findings = append(found.findings, contextFinding{finding, found.context, known})
 		}
 	}
 	return found
 }
 
-// acknowledgedIn returns the keys of the cluster's findings that were acknowledged.
-func (c *cli) acknowledgedIn(ctx context.Context, seen *acknowledgements) (map[string]bool, error) {
-	conn, err := c.connect()
+// loadAcknowledgedKeys returns the keys of the cluster's acknowledged findings.
+func (c *cli) loadAcknowledgedKeys(ctx context.Context, seen *acknowledgements) (map[string]bool, error) {
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return nil, err
 	}
-	return c.acknowledgedStore().forCluster(conn).keysIn(ctx, seen)
+	return c.files.openAcknowledgements().forCluster(conn).selectKeys(ctx, seen)
 }
 
-// readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them
-// lose no more.
-var readForMalformed = []string{watch.SnapshotLocations, watch.Downloads}
+// malformedOnlyKinds are the kinds of which check reports only malformed resources. A user who may not list them
+// misses nothing else.
+var malformedOnlyKinds = []string{watch.SnapshotLocations, watch.DownloadRequests}
 
-func (c *cli) readFindings(
+func (c *cli) assessCluster(
 	ctx context.Context,
 	f checkFlags,
 	log *slog.Logger,
 ) (*assess.Assessment, []document.Unread, error) {
-	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{
-		watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
-	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}) {
-		q.Then = assess.NeedsVolumes
+	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, ExtraKinds: slices.Concat([]string{
+		watch.Schedules, watch.StorageLocations, watch.Repositories, watch.DeleteRequests, watch.Pods}, malformedOnlyKinds)}
+	if !f.excludesFinding(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}) {
+		q.KindsByJob = assess.NeededVolumeKinds
 	}
-	snap, err := c.readSources(ctx, q, log)
+	snap, err := c.readPartialSnapshot(ctx, q, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	unread := append(unreadSources(snap), c.addEtcd(ctx, snap)...)
-	monitor, err := c.newMonitor(c.tellSlow(waitingForAnswer))
+	unread := append(unreadSources(snap), c.connector.addEtcdBackups(ctx, snap)...)
+	monitor, err := c.newMonitor(c.stdio.warnSlow(waitingForAnswerText))
 	if err != nil {
 		return nil, unread, err
 	}
 	examined := monitor.AssessOnce(ctx, snap, func(*job.Job) bool { return true }, false)
 	assessed := examined.Assessment
-	for _, j := range examined.Unseen {
+	for _, j := range examined.Unchecked {
 		unread = append(
 			unread,
-			document.Unread{Resource: nameOf(j).String(), Error: "veltui could not look closer at it"},
+			document.Unread{Resource: jobRefOf(j).String(), Error: "veltui could not look closer at it"},
 		)
 	}
 	if f.coverage {
-		say, done := c.startSteps("looking at the cluster")
-		result, err := c.inspected().Coverage(ctx, assessed, coverage.Options{}, say)
+		say, done := c.stdio.startStepMeter("looking at the cluster")
+		result, err := c.newCluster().AssessCoverage(ctx, assessed, coverage.Options{}, say)
 		done()
 		switch {
-		case err != nil && cluster.OutOfTime(ctx) != nil: // the other findings stand
+		case err != nil && cluster.OutOfTimeCause(ctx) != nil: // the other findings remain valid
 			return assessed, append(
 				unread,
-				document.Unread{Resource: "coverage", Error: cluster.OutOfTime(ctx).Error()},
+				document.Unread{Resource: "coverage", Error: cluster.OutOfTimeCause(ctx).Error()},
 			), nil
 		case err != nil:
 			return nil, unread, fmt.Errorf("reading what backups protect: %w", err)
 		}
 		assessed.Coverage = &coverage.Reading[coverage.Result]{Result: result}
-		for _, what := range result.NotSeen {
+		for _, what := range result.Unchecked {
 			unread = append(unread, document.Unread{Resource: "coverage", Error: what})
 		}
 	}
 	return assessed, unread, nil
 }
 
-// addEtcd adds OpenShift's etcd backups to a snapshot, if the cluster has them, and returns what could not be read.
-func (c *cli) addEtcd(ctx context.Context, snap *watch.Snapshot) (unread []document.Unread) {
+// addEtcdBackups adds OpenShift's etcd backups to a snapshot, if the cluster has them, and returns what could not be
+// read.
+func (c *connector) addEtcdBackups(ctx context.Context, snap *watch.Snapshot) (unread []document.Unread) {
 	cluster, err := c.readEtcd(ctx)
 	switch {
 	case errors.Is(err, watch.ErrNoEtcdBackups):
 		return nil
 	case err != nil:
-		return []document.Unread{{Resource: etcd.Backups, Error: err.Error()}}
+		return []document.Unread{{Resource: etcd.ResourceBackups, Error: err.Error()}}
 	}
 	snap.Etcd = cluster
-	for _, u := range cluster.Unseen {
-		if !u.Missing {
-			unread = append(unread, document.Unread{Resource: u.Resource, Right: "list " + u.Resource, Error: u.Why})
+	for _, u := range cluster.Unchecked {
+		if !u.IsMissing {
+			unread = append(unread, document.Unread{Resource: u.Resource, Right: "list " + u.Resource, Error: u.Reason})
 		}
 	}
 	return unread
 }
 
-// unreadSources names the kinds that could not be read, without which something may be missing.
+// unreadSources returns the kinds that could not be read, without which findings may be missing.
 func unreadSources(snap *watch.Snapshot) (unread []document.Unread) {
-	if snap.NamespaceFrom == watch.FromFallback && snap.Notice != "" {
-		unread = append(unread, document.Unread{Error: snap.Notice})
+	if snap.NamespaceOrigin == watch.OriginFallback && snap.NamespaceNotice != "" {
+		unread = append(unread, document.Unread{Error: snap.NamespaceNotice})
 	}
 	for _, s := range snap.Sources {
 		u := document.Unread{Resource: s.Resource, Error: s.Err}
 		switch {
-		case slices.Contains(readForMalformed, s.Resource) && s.State == watch.SourceForbidden:
+		case slices.Contains(malformedOnlyKinds, s.Resource) && s.State == watch.SourceForbidden:
 			continue
 		case s.State == watch.SourceForbidden:
 			u.Right = fmt.Sprintf("list %s in namespace %s", s.Resource, snap.Namespace)
@@ -348,52 +353,31 @@ func unreadSources(snap *watch.Snapshot) (unread []document.Unread) {
 	return unread
 }
 
-func checkCounts(d document.Check) string {
-	text := fmt.Sprintf("%d critical, %s", d.Critical, human.Count(d.Warnings, "warning"))
-	if n := len(d.Unread); n > 0 {
-		text += fmt.Sprintf(", %d not read", n)
+func countFindings(d document.Check) view.CheckCounts {
+	return view.CheckCounts{
+		Critical:            d.Critical,
+		Warnings:            d.Warnings,
+		Unread:              len(d.Unread),
+		AcknowledgedLeftOut: d.AcknowledgedLeftOut,
 	}
-	if n := d.AcknowledgedLeftOut; n > 0 {
-		text += fmt.Sprintf(", %d acknowledged left out", n)
-	}
-	return text
 }
 
-var checkColumns = []view.Column{
-	{Name: "context", Rank: 1, Least: 6, Middle: true},
-	{Name: "severity"},
-	{Name: "object", Least: 12, Middle: true},
-	{Name: "reason", Rank: 2},
-	{Name: "since", Rank: 3},
-	{Name: "summary", Least: 20},
-}
-
-func (c *cli) printCheck(d document.Check, output string, several bool) error {
-	columns, skip := checkColumns, 0
-	if !several {
-		columns, skip = columns[1:], 1
-	}
-	err := c.print(output, d, func(l *lines) {
-		rows := mapSlice(d.Items, func(f document.Finding) []string {
-			summary := f.Summary + human.Clause(". Affects ", human.List(f.Affects, 3))
-			if f.Acknowledged {
-				summary = "(acknowledged) " + summary
-			}
-			row := []string{
-				f.Context,
-				strings.ToUpper(f.Severity),
-				f.Object.Kind + "/" + f.Object.Name,
-				f.Reason,
-				human.Age(f.Since.Time, c.clock()),
-				summary,
-			}
-			return row[skip:]
-		})
-		t := c.newTable()
-		t.noHeaders = true
-		l.err = t.print(columns, rows)
+func (c *cli) printCheck(d document.Check, found []contextFinding, output string, several bool) error {
+	err := c.stdio.printOutput(output, d, func(l *linePrinter) {
+		columns := slices.Clone(view.FindingColumns)
+		columns[0].ScreenOnly = !several
+		t := c.stdio.newTable()
+		t.NoHeaders = true
+		l.RecordError(t.PrintCells(columns, mapSlice(found, func(f contextFinding) []view.Cell {
+			return view.FindingRow{
+				Finding:      f.Finding,
+				Context:      f.context,
+				Acknowledged: f.acknowledged,
+				Now:          c.process.clock(),
+			}.Cells()
+		}), false, ""))
 		if len(d.Items)+d.AcknowledgedLeftOut > 0 {
-			fmt.Fprintln(c.streams.ErrOut, checkCounts(d))
+			fmt.Fprintln(c.stdio.streams.ErrOut, countFindings(d))
 		}
 	})
 	for _, u := range d.Unread {
@@ -403,32 +387,32 @@ func (c *cli) printCheck(d document.Check, output string, several bool) error {
 		}
 		what := u.Error
 		if u.Resource != "" {
-			what = u.Resource + human.Clause(": ", u.Error)
+			what = u.Resource + human.Prefixed(": ", u.Error)
 		}
 		fmt.Fprintf(
-			c.streams.ErrOut,
+			c.stdio.streams.ErrOut,
 			"incomplete: %s%s%s\n",
 			where,
 			what,
-			human.Clause("; you need the right to ", u.Right),
+			human.Prefixed("; you need the right to ", u.Right),
 		)
 	}
 	if err != nil {
 		return err
 	}
-	return exitWith(outcomeOfCheck(d).code)
+	return newExitError(judgeCheck(d).code)
 }
 
-// checkOutcome is what a check may come to, with its exit code, and that of Nagios plugins (Monitoring Plugins
-// Development Guidelines, Plugin Return Codes).
+// checkOutcome is a possible outcome of a check, with its exit code and the exit code of Nagios plugins (Monitoring
+// Plugins Development Guidelines, Plugin Return Codes).
 type checkOutcome struct {
-	name         string
-	code, nagios int
+	name             string
+	code, nagiosCode int
 }
 
 var unknownOutcome = checkOutcome{"UNKNOWN", ExitError, 3}
 
-func outcomeOfCheck(d document.Check) checkOutcome {
+func judgeCheck(d document.Check) checkOutcome {
 	switch {
 	case d.Critical > 0:
 		return checkOutcome{"CRITICAL", ExitRefused, 2}
@@ -440,34 +424,21 @@ func outcomeOfCheck(d document.Check) checkOutcome {
 	return checkOutcome{"OK", ExitOK, 0}
 }
 
-// nagiosText sums up a check in a line, with data behind it.
-func nagiosText(d document.Check) (text, data string) {
-	named := mapSlice(
-		d.Items,
-		func(f document.Finding) string { return f.Object.Kind + "/" + f.Object.Name + " " + f.Reason },
-	)
-	return checkCounts(
-			d,
-		) + human.Clause(
-			": ",
-			human.List(named, 3),
-		), fmt.Sprintf(
-			" | critical=%d warnings=%d unread=%d acknowledged=%d",
-			d.Critical,
-			d.Warnings,
-			len(d.Unread),
-			d.AcknowledgedLeftOut,
-		)
+// nagiosData returns the performance data of a check.
+func nagiosData(c view.CheckCounts) string {
+	return fmt.Sprintf(" | critical=%d warnings=%d unread=%d acknowledged=%d",
+		c.Critical, c.Warnings, c.Unread, c.AcknowledgedLeftOut)
 }
 
-// printNagios prints the line of a plugin. Only data follows a |.
-func (c *cli) printNagios(o checkOutcome, text, data string) error {
+// printNagios prints the output line of a plugin. Only data follows a "|".
+func (c *stdio) printNagios(o checkOutcome, text, data string) error {
 	_, err := fmt.Fprintf(c.streams.Out, "VELERO %s - %s%s\n", o.name, strings.ReplaceAll(text, "|", "/"), data)
-	return cmp.Or(err, exitWith(o.nagios))
+	return cmp.Or(err, newExitError(o.nagiosCode))
 }
 
-// nagiosError makes of an error of check --nagios what Nagios calls unknown, also of one in flags or configuration.
-func (c *cli) nagiosError(ran *cobra.Command, args []string, err error) error {
+// nagiosError turns an error of check --nagios, even in flags or configuration, into the Nagios status UNKNOWN. It
+// returns other errors unchanged.
+func (c *stdio) nagiosError(ran *cobra.Command, args []string, err error) error {
 	var coded exitError
 	if err == nil || ran.Name() != "check" ||
 		!slices.Contains(args, "--nagios") && !slices.Contains(args, "--nagios=true") ||

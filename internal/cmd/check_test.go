@@ -3,21 +3,20 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"os"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -45,41 +44,41 @@ func (b *bed) planted(t *testing.T, namespace string, more ...client.Object) {
 			},
 		},
 	)
-	location := &velerov1.BackupStorageLocation{
+	location := &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Name: "default"},
-		Spec: velerov1.BackupStorageLocationSpec{
+		Spec: veleroapi.BackupStorageLocationSpec{
 			Provider:    "aws",
 			Default:     true,
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}},
 		},
-		Status: velerov1.BackupStorageLocationStatus{
-			Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+		Status: veleroapi.BackupStorageLocationStatus{
+			Phase:              veleroapi.BackupStorageLocationPhaseAvailable,
 			LastValidationTime: &now,
 			LastSyncedTime:     &now,
 		},
 	}
-	for _, o := range append([]client.Object{location, scheduled("well", &now, "Enabled"), ran("well", "well-1", velerov1.BackupPhaseCompleted, time.Hour)}, more...) {
+	for _, o := range append([]client.Object{location, scheduled("well", &now, "Enabled"), ran("well", "well-1", veleroapi.BackupPhaseCompleted, time.Hour)}, more...) {
 		o.SetNamespace(namespace)
 		b.create(t, o)
 	}
 }
 
-func scheduled(name string, last *metav1.Time, phase velerov1.SchedulePhase) *velerov1.Schedule {
-	return &velerov1.Schedule{
+func scheduled(name string, last *metav1.Time, phase veleroapi.SchedulePhase) *veleroapi.Schedule {
+	return &veleroapi.Schedule{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       velerov1.ScheduleSpec{Schedule: "0 3 * * *"},
-		Status:     velerov1.ScheduleStatus{Phase: phase, LastBackup: last},
+		Spec:       veleroapi.ScheduleSpec{Schedule: "0 3 * * *"},
+		Status:     veleroapi.ScheduleStatus{Phase: phase, LastBackup: last},
 	}
 }
 
-func ran(schedule, name string, phase velerov1.BackupPhase, ago time.Duration) *velerov1.Backup {
+func ran(schedule, name string, phase veleroapi.BackupPhase, ago time.Duration) *veleroapi.Backup {
 	began, ended := metav1.NewTime(time.Now().Add(-ago)), metav1.NewTime(time.Now().Add(time.Minute-ago))
-	return &velerov1.Backup{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{velerov1.ScheduleNameLabel: schedule}},
-		Spec: velerov1.BackupSpec{
+	return &veleroapi.Backup{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{veleroapi.ScheduleNameLabel: schedule}},
+		Spec: veleroapi.BackupSpec{
 			StorageLocation: "default",
 		},
-		Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended},
+		Status: veleroapi.BackupStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended},
 	}
 }
 
@@ -98,50 +97,50 @@ func found(t *testing.T, stdout string) (d document.Check, lines []string) {
 func TestCheckPlantedClusters(t *testing.T) {
 	b := control(t)
 	now, days := metav1.Now(), metav1.NewTime(time.Now().Add(-72*time.Hour))
-	rejected := scheduled("never", nil, velerov1.SchedulePhaseFailedValidation)
+	rejected := scheduled("never", nil, veleroapi.SchedulePhaseFailedValidation)
 	rejected.Status.ValidationErrors = []string{"invalid schedule"}
-	bad := &velerov1.BackupStorageLocation{
+	bad := &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Name: "nas"},
-		Spec: velerov1.BackupStorageLocationSpec{
+		Spec: veleroapi.BackupStorageLocationSpec{
 			Provider:    "aws",
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}},
 		},
-		Status: velerov1.BackupStorageLocationStatus{
-			Phase:              velerov1.BackupStorageLocationPhaseUnavailable,
+		Status: veleroapi.BackupStorageLocationStatus{
+			Phase:              veleroapi.BackupStorageLocationPhaseUnavailable,
 			Message:            "no route to host",
 			LastValidationTime: &now,
 		},
 	}
-	onNAS := func(name string) *velerov1.Schedule {
+	onNAS := func(name string) *veleroapi.Schedule {
 		s := scheduled(name, &now, "Enabled")
 		s.Spec.Template.StorageLocation = "nas"
 		return s
 	}
-	refused := ran("erp", "erp-1", velerov1.BackupPhaseFailedValidation, time.Hour)
+	refused := ran("erp", "erp-1", veleroapi.BackupPhaseFailedValidation, time.Hour)
 	refused.Spec.StorageLocation = "nas"
-	deletion := &velerov1.DeleteBackupRequest{
+	deletion := &veleroapi.DeleteBackupRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "well-1-x"},
-		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "well-1"},
-		Status: velerov1.DeleteBackupRequestStatus{
-			Phase:  velerov1.DeleteBackupRequestPhaseProcessed,
+		Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: "well-1"},
+		Status: veleroapi.DeleteBackupRequestStatus{
+			Phase:  veleroapi.DeleteBackupRequestPhaseProcessed,
 			Errors: []string{"access denied"},
 		},
 	}
-	killed := velerov1.BackupRepositoryMaintenanceStatus{
-		Result:         velerov1.BackupRepositoryMaintenanceFailed,
+	killed := veleroapi.BackupRepositoryMaintenanceStatus{
+		Result:         veleroapi.BackupRepositoryMaintenanceFailed,
 		StartTimestamp: &days,
 		Message:        "OOMKilled",
 	}
-	repository := &velerov1.BackupRepository{
+	repository := &veleroapi.BackupRepository{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop-default-kopia"},
-		Spec: velerov1.BackupRepositorySpec{
+		Spec: veleroapi.BackupRepositorySpec{
 			VolumeNamespace:       "shop",
 			BackupStorageLocation: "default",
 			RepositoryType:        "kopia",
 		},
-		Status: velerov1.BackupRepositoryStatus{
-			Phase:             velerov1.BackupRepositoryPhaseReady,
-			RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{killed, killed},
+		Status: veleroapi.BackupRepositoryStatus{
+			Phase:             veleroapi.BackupRepositoryPhaseReady,
+			RecentMaintenance: []veleroapi.BackupRepositoryMaintenanceStatus{killed, killed},
 		},
 	}
 	for _, c := range []struct {
@@ -151,14 +150,14 @@ func TestCheckPlantedClusters(t *testing.T) {
 		want []string
 	}{
 		{"check-well", nil, ExitOK, nil},
-		{"check-failing", []client.Object{ran("well", "well-2", velerov1.BackupPhaseFailed, 30*time.Minute), ran("well", "well-3", velerov1.BackupPhaseFailed, 20*time.Minute)}, ExitPartiallyFailed,
+		{"check-failing", []client.Object{ran("well", "well-2", veleroapi.BackupPhaseFailed, 30*time.Minute), ran("well", "well-3", veleroapi.BackupPhaseFailed, 20*time.Minute)}, ExitPartiallyFailed,
 			[]string{"warning FailingRepeatedly schedule/well"}},
 		{"check-storage", []client.Object{bad, onNAS("erp"), onNAS("crm"), refused}, ExitRefused, []string{"critical LocationUnavailable storage/nas"}},
 		{"check-schedules", []client.Object{rejected, scheduled("late", &days, "Enabled")}, ExitRefused,
 			[]string{"critical ScheduleMissed schedule/late", "critical ScheduleInvalid schedule/never"}},
 		{"check-care", []client.Object{deletion, repository}, ExitPartiallyFailed, []string{"warning MaintenanceFailing repository/shop-default-kopia", "warning DeletionFailed deletion/well-1-x"}},
-		{"check-restores", []client.Object{&velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "back"}, Spec: velerov1.RestoreSpec{BackupName: "well-1"},
-			Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 2, CompletionTimestamp: &now}}}, ExitPartiallyFailed, []string{"warning PartiallyFailed restore/back"}},
+		{"check-restores", []client.Object{&veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Name: "back"}, Spec: veleroapi.RestoreSpec{BackupName: "well-1"},
+			Status: veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 2, CompletionTimestamp: &now}}}, ExitPartiallyFailed, []string{"warning PartiallyFailed restore/back"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b.planted(t, c.name, c.more...)
@@ -190,7 +189,7 @@ func TestCheckFlags(t *testing.T) {
 		t,
 		"check-flags",
 		scheduled("late", &days, "Enabled"),
-		ran("well", "well-2", velerov1.BackupPhaseFailed, 30*time.Minute),
+		ran("well", "well-2", veleroapi.BackupPhaseFailed, 30*time.Minute),
 	)
 	for _, c := range []struct {
 		args string
@@ -243,7 +242,7 @@ func (b *bed) nagiosUnknown(t *testing.T, want string, args ...string) {
 func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 	b := control(t)
 	b.planted(t, "check-volumes")
-	config, err := b.UserWith(
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"no-volumes",
 		"check-volumes",
@@ -289,8 +288,8 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 // What may not be read is named with the right to read it, and takes nothing from the rest.
 func TestCheckIsIncomplete(t *testing.T) {
 	b := control(t)
-	b.planted(t, "check-rights", scheduled("never", nil, velerov1.SchedulePhaseFailedValidation))
-	config, err := b.UserWith(
+	b.planted(t, "check-rights", scheduled("never", nil, veleroapi.SchedulePhaseFailedValidation))
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"check-reader",
 		"check-rights",
@@ -332,7 +331,7 @@ func TestCheckIsIncomplete(t *testing.T) {
 	}
 	if stdout, _, code = b.run(
 		t,
-		append(args, "--ignore", "ScheduleInvalid", "--nagios")...); code != unknownOutcome.nagios ||
+		append(args, "--ignore", "ScheduleInvalid", "--nagios")...); code != unknownOutcome.nagiosCode ||
 		!strings.HasPrefix(stdout, "VELERO UNKNOWN - ") {
 		t.Errorf("for Nagios: exit code %d, %s", code, stdout)
 	}
@@ -342,7 +341,7 @@ func TestCheckIsIncomplete(t *testing.T) {
 		"--nagios",
 		"--context",
 		"nowhere",
-	); code != unknownOutcome.nagios ||
+	); code != unknownOutcome.nagiosCode ||
 		!strings.HasPrefix(stdout, "VELERO UNKNOWN - ") {
 		t.Errorf("without a cluster: exit code %d, %s", code, stdout)
 	}
@@ -350,7 +349,7 @@ func TestCheckIsIncomplete(t *testing.T) {
 
 func TestCheckSeveralContexts(t *testing.T) {
 	b := control(t)
-	b.planted(t, "check-several", scheduled("never", nil, velerov1.SchedulePhaseFailedValidation))
+	b.planted(t, "check-several", scheduled("never", nil, veleroapi.SchedulePhaseFailedValidation))
 	kubeconfig := b.severalContexts(t)
 	stdout, stderr, code := b.run(
 		t,
@@ -513,7 +512,7 @@ func TestCheckNamesMalformedRequests(t *testing.T) {
 	if code != ExitRefused || !slices.Equal(lines, want) || len(d.Unread) > 0 || strings.Contains(stdout, "signed") {
 		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
-	config, err := b.UserWith(
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"check-no-requests",
 		namespace,

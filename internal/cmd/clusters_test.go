@@ -2,19 +2,18 @@ package cmd
 
 import (
 	"context"
-	"path/filepath"
-	"sync"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"path/filepath"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // planes are control planes of its own for a test, each with a restore under way
@@ -59,13 +58,13 @@ func planes(t *testing.T, names ...string) (map[string]*testbed.ControlPlane, st
 			t.Fatal(err)
 		}
 		now := metav1.Now()
-		if err := c.Create(t.Context(), &velerov1.Restore{
+		if err := c.Create(t.Context(), &veleroapi.Restore{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "restore-" + name},
-			Spec:       velerov1.RestoreSpec{BackupName: "nightly"},
-			Status: velerov1.RestoreStatus{
-				Phase:          velerov1.RestorePhaseInProgress,
+			Spec:       veleroapi.RestoreSpec{BackupName: "nightly"},
+			Status: veleroapi.RestoreStatus{
+				Phase:          veleroapi.RestorePhaseInProgress,
 				StartTimestamp: &now,
-				Progress:       &velerov1.RestoreProgress{ItemsRestored: 10, TotalItems: 100},
+				Progress:       &veleroapi.RestoreProgress{ItemsRestored: 10, TotalItems: 100},
 			},
 		}); err != nil {
 			t.Fatal(err)
@@ -81,7 +80,7 @@ func planes(t *testing.T, names ...string) (map[string]*testbed.ControlPlane, st
 
 func clientOf(t *testing.T, plane *testbed.ControlPlane) client.Client {
 	t.Helper()
-	c, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
+	c, err := client.New(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +108,7 @@ func TestThreeClusters(t *testing.T) {
 	c.sees(t, "east live", "west stale", "lab stale", "restore-west", "restore-lab")
 
 	east := clientOf(t, started["east"])
-	var r velerov1.Restore
+	var r veleroapi.Restore
 	key := client.ObjectKey{Namespace: "velero", Name: "restore-east"}
 	if err := east.Get(t.Context(), key, &r); err != nil {
 		t.Fatal(err)

@@ -20,30 +20,30 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// The limits of a completion: the shell waits for it.
+// The limits of a completion, for which the shell waits.
 const (
-	completionPatience = 1500 * time.Millisecond
-	completionNames    = 1000
+	completionTimeout  = 1500 * time.Millisecond
+	maxCompletionNames = 1000
 )
 
-func completes(args []string) bool {
+func isCompletionRequest(args []string) bool {
 	return slices.Contains(args, cobra.ShellCompRequestCmd) || slices.Contains(args, cobra.ShellCompNoDescRequestCmd)
 }
 
-// silence drops messages, which a shell would print into the line being typed.
-func (c *stdio) silence() {
+// discardMessages drops messages, which a shell would print into the line being typed.
+func (c *stdio) discardMessages() {
 	c.streams.ErrOut = io.Discard
 	if none, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
-		c.stderr = none // for what credential plugins say
+		c.stderr = none // for messages of credential plugins
 	}
 }
 
-type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+type completionFunc = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 func (c *cli) completeClusterFlags(root *cobra.Command) {
-	kubeconfig := func(names func(raw *clientcmdapi.Config, typed string) []string) completion {
-		return c.completeValues(func(_ context.Context, typed string) []string {
-			raw, err := c.kubeconfig()
+	kubeconfig := func(names func(raw *clientcmdapi.Config, typed string) []string) completionFunc {
+		return c.settings.completeValues(func(_ context.Context, typed string) []string {
+			raw, err := c.connector.loadKubeconfig()
 			if err != nil {
 				return nil
 			}
@@ -51,11 +51,11 @@ func (c *cli) completeClusterFlags(root *cobra.Command) {
 		})
 	}
 	contexts := kubeconfig(
-		func(raw *clientcmdapi.Config, typed string) []string { return afterComma(typed, contextNames(raw)) },
+		func(raw *clientcmdapi.Config, typed string) []string { return appendToTyped(typed, contextNames(raw)) },
 	)
 	completeFlag(root, contextFlag, contexts)
 	completeFlag(root, "kubecontext", contexts)
-	completeFlag(root, "namespace", c.completeValues(c.namespaces))
+	completeFlag(root, "namespace", c.settings.completeValues(c.connector.fetchNamespaces))
 	completeFlag(
 		root,
 		"cluster",
@@ -70,74 +70,78 @@ func (c *cli) completeClusterFlags(root *cobra.Command) {
 	)
 }
 
-func completeFlag(cmd *cobra.Command, flag string, values completion) {
+func completeFlag(cmd *cobra.Command, flag string, values completionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
-		panic(err) // it has no such flag
+		panic(err) // there is no such flag
 	}
 }
 
-// completeFiles leaves the values of flags to the shell, which completes files.
+// completeFiles leaves the values of flags to the shell, which completes file names.
 func completeFiles(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 	}
 }
 
-func several(values []string) completion {
+func completeCommaList(values []string) completionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return fixed(afterComma(typed, values))(cmd, args, typed)
+		return completeFixed(appendToTyped(typed, values))(cmd, args, typed)
 	}
 }
 
-// afterComma are values as the last of a list that is typed.
-func afterComma(typed string, values []string) []string {
+// appendToTyped returns the typed list with each of the values as its last element.
+func appendToTyped(typed string, values []string) []string {
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
 	return mapSlice(values, func(value string) string { return before + value })
 }
 
-// choice is a flag that takes one of some values, the first by default. One that ends in TEMPLATE
-// takes any text in its place.
-type choice struct {
-	name   string // as it is typed
-	value  *string
-	values []string
+// choiceFlag is a flag that takes one of several values, the first by default. A value that ends in TEMPLATE accepts
+// any text in place of TEMPLATE.
+type choiceFlag struct {
+	name    string // as the user types it
+	value   *string
+	choices []string
 }
 
-func addChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, values ...string) {
+func addChoiceFlag(cmd *cobra.Command, value *string, name, shorthand, usage string, values ...string) {
 	*value = values[0]
 	cmd.Flags().
-		VarP(choice{cmp.Or(strings.TrimSuffix("-"+shorthand, "-"), "--"+name), value, values}, name, shorthand, usage)
-	completeFlag(cmd, name, fixed(mapSlice(values, func(v string) string { return strings.TrimSuffix(v, template) })))
+		VarP(choiceFlag{cmp.Or(strings.TrimSuffix("-"+shorthand, "-"), "--"+name), value, values}, name, shorthand, usage)
+	completeFlag(
+		cmd,
+		name,
+		completeFixed(mapSlice(values, func(v string) string { return strings.TrimSuffix(v, templateSuffix) })),
+	)
 }
 
-func addOutput(cmd *cobra.Command, value *string, formats ...string) {
-	addChoice(cmd, value, "output", "o", oneOf(formats), formats...)
+func addOutputFlag(cmd *cobra.Command, value *string, formats ...string) {
+	addChoiceFlag(cmd, value, "output", "o", joinWithOr(formats), formats...)
 }
 
-const template = "TEMPLATE"
+const templateSuffix = "TEMPLATE"
 
-func (c choice) Set(text string) error {
-	text = cmp.Or(text, c.values[0])
-	for _, v := range c.values {
-		if start, any := strings.CutSuffix(v, template); text == v || any && strings.HasPrefix(text, start) {
+func (c choiceFlag) Set(text string) error {
+	text = cmp.Or(text, c.choices[0])
+	for _, v := range c.choices {
+		if start, any := strings.CutSuffix(v, templateSuffix); text == v || any && strings.HasPrefix(text, start) {
 			*c.value = text
 			return nil
 		}
 	}
-	return usagef("%s %s: expected %s%s", c.name, text, oneOf(c.values), config.Suggestion(text, c.values))
+	return usageErrorf("%s %s: expected %s%s", c.name, text, joinWithOr(c.choices), config.SuggestionText(text, c.choices))
 }
 
-func (c choice) String() string { return *c.value }
+func (c choiceFlag) String() string { return *c.value }
 
-func (choice) Type() string { return "string" }
+func (choiceFlag) Type() string { return "string" }
 
-// oneOf lists values: "text, json or yaml".
-func oneOf(values []string) string {
+// joinWithOr lists values: "text, json or yaml".
+func joinWithOr(values []string) string {
 	last := len(values) - 1
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
-func fixed(values []string) completion {
+func completeFixed(values []string) completionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		directive := cobra.ShellCompDirectiveNoFileComp
 		found := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !strings.HasPrefix(v, typed) })
@@ -148,33 +152,34 @@ func fixed(values []string) completion {
 	}
 }
 
-func (c *cli) completeValues(names func(ctx context.Context, typed string) []string) completion {
+func (c *settings) completeValues(names func(ctx context.Context, typed string) []string) completionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		if c.configure(cmd) != nil {
+		if c.resolveSettings(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return shown(names(ctx, typed), typed), cobra.ShellCompDirectiveNoFileComp
+		return completableValues(names(ctx, typed), typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// shown are the values with the typed beginning. One that would be printed otherwise cannot be typed.
-func shown(values []string, typed string) []string {
+// completableValues returns the values that begin with the typed text. It drops values that would be sanitized,
+// because they cannot be typed.
+func completableValues(values []string, typed string) []string {
 	return slices.DeleteFunc(
 		slices.Clone(values),
-		func(v string) bool { return !strings.HasPrefix(v, typed) || sanitize.Whole(v) != v },
+		func(v string) bool { return !strings.HasPrefix(v, typed) || sanitize.FullLine(v) != v },
 	)
 }
 
-func (c *cli) namespaces(ctx context.Context, _ string) []string {
-	return c.ask(ctx, func(o watch.Options) ([]string, error) { return watch.Namespaces(ctx, o) })
+func (c *connector) fetchNamespaces(ctx context.Context, _ string) []string {
+	return c.fetchNames(ctx, func(o watch.Options) ([]string, error) { return watch.ListNamespaces(ctx, o) })
 }
 
-// ask returns what the cluster answers, or nothing once the context ends: a credential plugin
-// ignores it, and may wait for a login in a browser. It cannot ask for a password.
-func (c *cli) ask(ctx context.Context, read func(watch.Options) ([]string, error)) []string {
-	conn, err := c.connect()
+// fetchNames returns the names that read finds, or nothing once the context ends: a credential plugin ignores the
+// context, and may wait for a login in a browser. The plugin cannot ask for a password.
+func (c *connector) fetchNames(ctx context.Context, read func(watch.Options) ([]string, error)) []string {
+	conn, err := c.openConnection()
 	if err != nil {
 		return nil
 	}
@@ -196,16 +201,16 @@ func (c *cli) ask(ctx context.Context, read func(watch.Options) ([]string, error
 	}
 }
 
-// completeNames completes KIND/NAME and KIND NAME of some kinds.
-func (c *cli) completeNames(several bool, of ...*resource.Kind) completion {
+// completeKindAndName completes KIND/NAME and KIND NAME for some kinds.
+func (c *cli) completeKindAndName(several bool, of ...*resource.Kind) completionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		word, _, slash := strings.Cut(typed, "/")
 		prefix := word + "/"
 		switch {
 		case len(args) == 0 && !slash:
-			form := map[bool]int{false: 1}[several] // the plural comes first
-			return shown(
-				mapSlice(of, func(k *resource.Kind) string { return k.Words[form] }),
+			form := map[bool]int{false: 1}[several] // the plural is the first alias
+			return completableValues(
+				mapSlice(of, func(k *resource.Kind) string { return k.Aliases[form] }),
 				typed,
 			), cobra.ShellCompDirectiveNoFileComp
 		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):
@@ -214,12 +219,12 @@ func (c *cli) completeNames(several bool, of ...*resource.Kind) completion {
 		default:
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return c.completeValues(func(ctx context.Context, _ string) (names []string) {
+		return c.settings.completeValues(func(ctx context.Context, _ string) (names []string) {
 			for part := range strings.SplitSeq(word, ",") {
-				if k := kindNamed(part); slices.Contains(of, k) {
+				if k := findKind(part); slices.Contains(of, k) {
 					names = append(
 						names,
-						mapSlice(c.jobNames(ctx, k.Kind), func(name string) string { return prefix + name })...)
+						mapSlice(c.connector.fetchJobNames(ctx, k.Kind), func(name string) string { return prefix + name })...)
 				}
 			}
 			return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
@@ -227,19 +232,21 @@ func (c *cli) completeNames(several bool, of ...*resource.Kind) completion {
 	}
 }
 
-// jobNames are the names of the jobs of a kind, or none if they cannot be read at once.
-func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
-	return c.ask(ctx, func(o watch.Options) ([]string, error) {
-		return watch.JobNames(ctx, o, resourceOf(kind), completionNames)
+// fetchJobNames returns the names of the jobs of a kind, or none if they cannot be read in time.
+func (c *connector) fetchJobNames(ctx context.Context, kind job.Kind) []string {
+	return c.fetchNames(ctx, func(o watch.Options) ([]string, error) {
+		return watch.ListJobNames(ctx, o, kindResource(kind), maxCompletionNames)
 	})
 }
 
-// completeJobs completes with the names of a kind.
-func (c *cli) completeJobs(kind job.Kind) completion {
-	return c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, kind) })
+// completeJobNames completes the names of a kind.
+func (c *cli) completeJobNames(kind job.Kind) completionFunc {
+	return c.settings.completeValues(
+		func(ctx context.Context, _ string) []string { return c.connector.fetchJobNames(ctx, kind) },
+	)
 }
 
-const pluginScript = "#!/bin/sh\n" +
+const completionPluginScript = "#!/bin/sh\n" +
 	"# kubectl runs this to complete 'kubectl veltui'. Put it in a folder on your\n" +
 	"# PATH as kubectl_complete-veltui and make it executable.\n" +
 	"exec kubectl-veltui __complete \"$@\"\n"
@@ -267,15 +274,16 @@ completion must be loaded in your shell.`,
   chmod +x ~/.local/bin/kubectl_complete-veltui`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(c.streams.Out, pluginScript)
+			_, err := io.WriteString(c.stdio.streams.Out, completionPluginScript)
 			return err
 		},
 	})
 }
 
-// nearName suggests, in brackets, the job that was probably meant; empty if none is near, or known at once.
-func (c *cli) nearName(ctx context.Context, selected selection, found []jobName) string {
-	ctx, cancel := context.WithTimeout(ctx, completionPatience)
+// suggestName returns, in brackets, the job that the user probably meant; it is empty if no name is similar or the
+// names cannot be read in time.
+func (c *connector) suggestName(ctx context.Context, selected selection, found []jobRef) string {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	known, tried := map[job.Kind][]string{}, 0
 	for _, n := range selected.names {
@@ -286,9 +294,9 @@ func (c *cli) nearName(ctx context.Context, selected selection, found []jobName)
 			break
 		}
 		if _, read := known[n.kind]; !read {
-			known[n.kind] = shown(c.jobNames(ctx, n.kind), "")
+			known[n.kind] = completableValues(c.fetchJobNames(ctx, n.kind), "")
 		}
-		if near := config.Suggestion(n.name, known[n.kind]); near != "" {
+		if near := config.SuggestionText(n.name, known[n.kind]); near != "" {
 			return near
 		}
 	}

@@ -12,8 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // offered is what a shell is offered for a line that is typed.
@@ -120,9 +121,9 @@ func TestEveryFlagCompletesWhatItTakes(t *testing.T) {
 // and as a plugin of kubectl.
 func TestCompletionInShells(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("complete-a", velerov1.RestoreStatus{}))
-	b.create(t, restore("complete-b", velerov1.RestoreStatus{}))
-	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "complete-c"}})
+	b.create(t, restore("complete-a", veleroapi.RestoreStatus{}))
+	b.create(t, restore("complete-b", veleroapi.RestoreStatus{}))
+	b.create(t, &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "complete-c"}})
 	bin := t.TempDir()
 	for _, name := range []string{"veltui", "kubectl-veltui"} {
 		if err := os.Symlink(b.binary, filepath.Join(bin, name)); err != nil {
@@ -188,7 +189,7 @@ printf '%s\n' "${COMPREPLY[@]}"`
 	shell("pwsh", "-NoProfile", "-Command", "veltui completion powershell | Out-String | Invoke-Expression")
 
 	script := filepath.Join(bin, "kubectl_complete-veltui")
-	if err := os.WriteFile(script, []byte(pluginScript), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte(completionPluginScript), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if got := shell(

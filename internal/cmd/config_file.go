@@ -22,31 +22,31 @@ import (
 )
 
 type settings struct {
-	*process
-	configFlag string
-	configFile configFile
-	inForce    []config.InForce // with the file
-	keys       keys.Map
-	readOnly   bool
-	userTheme  *draw.Theme
+	process      *processEnv
+	configFlag   string
+	configFile   configFile
+	effective    []config.EffectiveSetting // the effective values, including the file's
+	keyOverrides keys.Overrides
+	readOnly     bool
+	userTheme    *draw.Theme
 }
 
 type configFile struct {
-	path  string // empty if there is no place for the file
-	named string // by --config, VELTUI_CONFIG or empty
-	there bool
+	path    string // empty if there is no place for the file
+	namedBy string // --config, VELTUI_CONFIG or empty
+	exists  bool
 }
 
-// findConfig returns where the file is, or would be: the XDG place, also on macOS, or %AppData% on Windows.
+// findConfig returns where the file is, or would be: in the XDG folder, also on macOS, or in %AppData% on Windows.
 func (c *settings) findConfig() configFile {
 	switch {
 	case c.configFlag != "":
-		return configFile{path: absolutePath(c.configFlag), named: "--config"}
-	case c.env("VELTUI_CONFIG") != "":
-		return configFile{path: absolutePath(c.env("VELTUI_CONFIG")), named: "VELTUI_CONFIG"}
+		return configFile{path: absolutePath(c.configFlag), namedBy: "--config"}
+	case c.process.getenv("VELTUI_CONFIG") != "":
+		return configFile{path: absolutePath(c.process.getenv("VELTUI_CONFIG")), namedBy: "VELTUI_CONFIG"}
 	}
-	dir, err := c.folder("XDG_CONFIG_HOME", ".config")
-	if runtime.GOOS == "windows" && !filepath.IsAbs(c.env("XDG_CONFIG_HOME")) {
+	dir, err := c.process.xdgDir("XDG_CONFIG_HOME", ".config")
+	if runtime.GOOS == "windows" && !filepath.IsAbs(c.process.getenv("XDG_CONFIG_HOME")) {
 		dir, err = os.UserConfigDir()
 		dir = filepath.Join(dir, "veltui")
 	}
@@ -56,66 +56,68 @@ func (c *settings) findConfig() configFile {
 	return configFile{path: filepath.Join(dir, "config.yaml")}
 }
 
-// read reads the file. It is an error if one that the user named is not there.
-func (f *configFile) read() ([]byte, error) {
+// loadFile reads the file. A missing file is an error only if the user named it.
+func (f *configFile) loadFile() ([]byte, error) {
 	if f.path == "" || f.path == os.DevNull {
 		return nil, nil
 	}
-	data, err := readSmallFile(f.path)
+	data, err := readTrustedFile(f.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.named == "":
+	case errors.Is(err, fs.ErrNotExist) && f.namedBy == "":
 		return nil, nil
-	case err != nil && f.named != "":
-		return nil, fmt.Errorf("reading the configuration that %s names: %w", f.named, err)
+	case err != nil && f.namedBy != "":
+		return nil, fmt.Errorf("reading the configuration that %s names: %w", f.namedBy, err)
 	case err != nil:
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
-	f.there = true
+	f.exists = true
 	return data, nil
 }
 
-// readSmallFile reads a file that others could not have written, one byte beyond its limit.
-func readSmallFile(path string) ([]byte, error) {
-	return safefile.ReadTrusted(path, config.MaxSize+1)
+// readTrustedFile reads a file that others could not have written, up to one byte beyond its limit.
+func readTrustedFile(path string) ([]byte, error) {
+	return safefile.ReadTrusted(path, config.MaxFileSize+1)
 }
 
-// configure resolves a command's settings and sets its flags to them. It reports all mistakes at once.
-func (c *settings) configure(cmd *cobra.Command) error {
+// resolveSettings resolves a command's settings and sets its flags to them. It reports all mistakes at once.
+func (c *settings) resolveSettings(cmd *cobra.Command) error {
 	c.configFile = c.findConfig()
-	data, err := c.configFile.read()
+	data, err := c.configFile.loadFile()
 	if err != nil {
 		return exitError{ExitUsage, err}
 	}
 	all := allSettings()
 	file, problems := config.Parse(c.configFile.path, data, all)
 	var conflicts, faults config.Problems
-	c.keys, conflicts = chosenKeys(c.configFile.path, file)
-	c.inForce, faults = config.Resolve(all, file, c.env, givenFlag(cmd.Flags()))
+	c.keyOverrides, conflicts = resolveKeys(c.configFile.path, file)
+	c.effective, faults = config.Resolve(all, file, c.process.getenv, givenFlagLookup(cmd.Flags()))
 	if problems = slices.Concat(problems, conflicts, faults, c.loadTheme()); len(problems) > 0 {
-		return usagef(
+		return usageErrorf(
 			"the configuration is not valid:\n%w\nSee '%s config --help'.",
-			indented{problems},
+			indentedError{problems},
 			cmd.Root().CommandPath(),
 		)
 	}
-	for _, s := range c.inForce {
+	for _, s := range c.effective {
 		if err := c.setFlag(cmd.Flags(), s); err != nil {
-			return usagef("%s: %w", c.from(s), err)
+			return usageErrorf("%s: %w", c.sourceText(s), err)
 		}
 	}
 	return nil
 }
 
-type indented struct{ error }
+type indentedError struct{ error }
 
-func (e indented) Error() string { return "  " + strings.ReplaceAll(e.error.Error(), "\n", "\n  ") }
+func (e indentedError) Error() string {
+	return "  " + strings.ReplaceAll(e.error.Error(), "\n", "\n  ")
+}
 
-func (e indented) Unwrap() error { return e.error }
+func (e indentedError) Unwrap() error { return e.error }
 
-// contextFlag has the same value as --kubecontext, and --all-contexts says * there.
+// contextFlag has the same value as --kubecontext; --all-contexts sets it to "*".
 const contextFlag = "context"
 
-func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
+func givenFlagLookup(flags *pflag.FlagSet) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		if name == contextFlag && flags.Changed("all-contexts") {
 			return "*", true
@@ -129,23 +131,23 @@ func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
 }
 
 // setFlag sets a flag that was not given. VELERO_NAMESPACE is handled by package watch.
-func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
+func (c *settings) setFlag(flags *pflag.FlagSet, s config.EffectiveSetting) error {
 	f := flags.Lookup(s.Flag)
 	if f == nil || s.Source == config.FromDefault || s.Source == config.FromFlag ||
 		s.Env == "VELERO_NAMESPACE" && s.Source == config.FromEnvironment {
 		return nil
 	}
-	text := s.Value.Joined()
-	if s.Path && s.Source == config.FromFile {
-		text = c.besideConfig(text)
+	text := s.Value.JoinTexts()
+	if s.IsPath && s.Source == config.FromFile {
+		text = c.resolveConfigPath(text)
 	}
 	return f.Value.Set(text)
 }
 
-// besideConfig resolves a path in the configuration; a relative one starts at the file's folder.
-func (c *settings) besideConfig(path string) string {
+// resolveConfigPath resolves a path in the configuration; a relative path starts at the file's folder.
+func (c *settings) resolveConfigPath(path string) string {
 	if rest, home := strings.CutPrefix(path, "~/"); home {
-		if dir, err := c.home(); err == nil {
+		if dir, err := c.process.homeDir(); err == nil {
 			return filepath.Join(dir, rest)
 		}
 	}
@@ -162,7 +164,7 @@ func absolutePath(path string) string {
 	return path
 }
 
-func (c *settings) from(s config.InForce) string {
+func (c *settings) sourceText(s config.EffectiveSetting) string {
 	switch s.Source {
 	case config.FromFlag:
 		return "--" + s.Flag
@@ -174,7 +176,7 @@ func (c *settings) from(s config.InForce) string {
 	return "default"
 }
 
-var needsNoConfig = []string{
+var commandsWithoutConfig = []string{
 	"version",
 	"help",
 	"completion",
@@ -184,45 +186,45 @@ var needsNoConfig = []string{
 
 func (c *settings) preRun(cmd *cobra.Command, _ []string) error {
 	for command := cmd; command != nil; command = command.Parent() {
-		if slices.Contains(needsNoConfig, command.Name()) {
+		if slices.Contains(commandsWithoutConfig, command.Name()) {
 			return nil
 		}
 	}
-	return c.configure(cmd)
+	return c.resolveSettings(cmd)
 }
 
-// loadTheme reads the theme in force, if it is the user's own: a path, or a name in the folder
-// themes beside the configuration file. A built-in name wins.
+// loadTheme reads the theme in use if it is the user's own: a path, or a name in the folder themes beside the
+// configuration file. A built-in name takes precedence.
 func (c *settings) loadTheme() config.Problems {
-	theme := c.setting("theme")
+	theme := c.findSetting("theme")
 	name := theme.Value.Text
-	if theme.Source == config.FromDefault || name == draw.ThemeAuto || slices.Contains(draw.Themes(), name) {
+	if theme.Source == config.FromDefault || name == draw.ThemeAuto || slices.Contains(draw.ThemeNames(), name) {
 		return nil
 	}
 	path := c.themePath(theme)
 	if path == "" {
 		place := "--theme " + name
 		if theme.Source != config.FromFlag {
-			place = fmt.Sprintf("%s: theme: %q", c.from(theme), name)
+			place = fmt.Sprintf("%s: theme: %q", c.sourceText(theme), name)
 		}
 		return config.Problems{
 			{
 				File: place,
 				Text: fmt.Sprintf(
 					"must be one of %s, or a file%s",
-					strings.Join(c.themes(), ", "),
-					config.Suggestion(name, c.themes()),
+					strings.Join(c.themeNames(), ", "),
+					config.SuggestionText(name, c.themeNames()),
 				),
 			},
 		}
 	}
 	var problems config.Problems
-	c.userTheme, problems = readTheme(path, c.from(theme))
+	c.userTheme, problems = readTheme(path, c.sourceText(theme))
 	return problems
 }
 
 func readTheme(path, from string) (*draw.Theme, config.Problems) {
-	data, err := readSmallFile(path)
+	data, err := readTrustedFile(path)
 	if err != nil {
 		return nil, config.Problems{{File: from, Text: "theme: " + err.Error()}}
 	}
@@ -236,8 +238,8 @@ func readTheme(path, from string) (*draw.Theme, config.Problems) {
 	return theme, nil
 }
 
-func (c *settings) ownTheme(name string) (*draw.Theme, error) {
-	_, files := c.userThemes()
+func (c *settings) loadUserTheme(name string) (*draw.Theme, error) {
+	_, files := c.findUserThemes()
 	if files[name] == "" {
 		return nil, fmt.Errorf("the theme %s is gone", name)
 	}
@@ -248,33 +250,33 @@ func (c *settings) ownTheme(name string) (*draw.Theme, error) {
 	return theme, nil
 }
 
-func (c *settings) ownThemes() []string {
-	names, _ := c.userThemes()
+func (c *settings) userThemeNames() []string {
+	names, _ := c.findUserThemes()
 	return slices.DeleteFunc(names, func(name string) bool {
-		return sanitize.String(name) != name || name == draw.ThemeAuto || slices.Contains(draw.Themes(), name)
+		return sanitize.String(name) != name || name == draw.ThemeAuto || slices.Contains(draw.ThemeNames(), name)
 	})
 }
 
-func (c *settings) themePath(theme config.InForce) string {
+func (c *settings) themePath(theme config.EffectiveSetting) string {
 	name := theme.Value.Text
 	isPath := strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") || filepath.Ext(name) != ""
 	switch {
 	case isPath && (theme.Source == config.FromFile || strings.HasPrefix(name, "~/")):
-		return c.besideConfig(name)
+		return c.resolveConfigPath(name)
 	case isPath:
 		return absolutePath(name)
 	}
-	_, files := c.userThemes()
+	_, files := c.findUserThemes()
 	return files[name]
 }
 
-func (c *settings) userThemes() (names []string, files map[string]string) {
+func (c *settings) findUserThemes() (names []string, files map[string]string) {
 	files = map[string]string{}
 	if c.configFile.path == "" {
 		return nil, files
 	}
 	dir := filepath.Join(filepath.Dir(c.configFile.path), "themes")
-	entries, _ := os.ReadDir(dir) // it need not be there
+	entries, _ := os.ReadDir(dir) // the folder may be missing
 	for _, entry := range entries {
 		ext := filepath.Ext(entry.Name())
 		if name := strings.TrimSuffix(entry.Name(), ext); (ext == ".yaml" || ext == ".yml") && files[name] == "" {
@@ -284,12 +286,12 @@ func (c *settings) userThemes() (names []string, files map[string]string) {
 	return names, files
 }
 
-func (c *settings) themes() []string {
-	own, _ := c.userThemes()
-	return slices.Concat([]string{draw.ThemeAuto}, draw.Themes(), own)
+func (c *settings) themeNames() []string {
+	own, _ := c.findUserThemes()
+	return slices.Concat([]string{draw.ThemeAuto}, draw.ThemeNames(), own)
 }
 
-// themeSettings are the styles in a theme's file, each with one for sixteen colours.
+// themeSettings returns the styles in a theme's file, each with a variant for sixteen colours.
 func themeSettings() []config.Setting {
 	var plain []config.Setting
 	for _, name := range []string{"color", "background"} {
@@ -297,7 +299,7 @@ func themeSettings() []config.Setting {
 			plain,
 			config.Setting{
 				Name:  name,
-				Check: matching(colorText, "is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes"),
+				Check: newPatternCheck(colorPattern, "is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes"),
 			},
 		)
 	}
@@ -305,9 +307,9 @@ func themeSettings() []config.Setting {
 		plain = append(plain, config.Setting{Name: name, Kind: config.Bool})
 	}
 	style := append(slices.Clone(plain), config.Setting{Name: "basic", Kind: config.Map, Fields: plain})
-	return mapSlice(draw.Meanings(), func(meaning string) config.Setting {
+	return mapSlice(draw.StyleNames(), func(meaning string) config.Setting {
 		return config.Setting{Name: meaning, Kind: config.Map, Fields: style}
 	})
 }
 
-var colorText = regexp.MustCompile(`^([0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5]|#[0-9a-fA-F]{6})$`)
+var colorPattern = regexp.MustCompile(`^([0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5]|#[0-9a-fA-F]{6})$`)

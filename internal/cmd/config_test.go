@@ -215,7 +215,7 @@ func TestConfigIsDocumented(t *testing.T) {
 		if s.Env != "" {
 			env = "`" + s.Env + "`"
 		}
-		row := fmt.Sprintf("| `%s` | %s | %s | %s | `%s` | %s |", s.Name, s.What, flag, env, s.Example, s.Default)
+		row := fmt.Sprintf("| `%s` | %s | %s | %s | `%s` | %s |", s.Name, s.Description, flag, env, s.Example, s.Default)
 		if !strings.Contains(string(doc), row+"\n") {
 			t.Errorf("docs/config.md lacks this row:\n%s", row)
 		}

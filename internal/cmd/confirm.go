@@ -19,13 +19,13 @@ import (
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
-// mayAsk is an error where no user could read a question or answer it.
-func (c *stdio) mayAsk() error {
+// checkCanAsk returns an error if no user could read or answer a question.
+func (c *stdio) checkCanAsk() error {
 	switch {
 	case !isTerminal(c.stdin):
-		return usagef("there is no terminal to ask on: use --yes or --dry-run=server")
+		return usageErrorf("there is no terminal to ask on: use --yes or --dry-run=server")
 	case !isTerminal(c.stderr):
-		return usagef(
+		return usageErrorf(
 			"standard error is not a terminal, so you would not see the question: use --yes or --dry-run=server",
 		)
 	}
@@ -34,30 +34,30 @@ func (c *stdio) mayAsk() error {
 
 var errPasted = errors.New("the answer arrived at once, as from a paste: nothing was done; type it, or use --yes")
 
-// confirm names the cluster and asks for context and name, typed in full, after the plan was
-// shown. It discards what was typed before, and accepts no paste.
-func (c *stdio) confirm(ctx context.Context, contextName, name string, cluster session.Identity) error {
-	want := sanitize.Whole(contextName + "/" + name)
+// askConfirmation names the cluster and asks the user to type context and name in full, after the plan was shown. It
+// discards input typed before, and rejects pastes.
+func (c *stdio) askConfirmation(ctx context.Context, contextName, name string, cluster session.Identity) error {
+	want := sanitize.FullLine(contextName + "/" + name)
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {
 		return err
 	}
-	q := question{terminal: c.stdin, screen: c.stderr, print: func() {
+	q := confirmPrompt{terminal: c.stdin, screen: c.stderr, printQuestion: func() {
 		fmt.Fprintf(c.streams.ErrOut, "\nThe cluster is %s.\nType %s to confirm: ", cluster, want)
 	}}
-	kind := uiterminal.KindOf(c.env("TERM"))
-	q.marksPaste = string(kind.Translate([]byte(ansi.SetModeBracketedPaste)))
-	q.endsMarks = string(kind.Translate([]byte(ansi.ResetModeBracketedPaste)))
-	answer, err := q.ask(ctx)
+	kind := uiterminal.DetectKind(c.process.getenv("TERM"))
+	q.bracketedPasteOn = string(kind.FilterSequences([]byte(ansi.SetModeBracketedPaste)))
+	q.bracketedPasteOff = string(kind.FilterSequences([]byte(ansi.ResetModeBracketedPaste)))
+	answer, err := q.readAnswer(ctx)
 	fmt.Fprintln(c.streams.ErrOut)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, errPasted):
-		hasTypedAhead(c.stdin) // the rest of the paste is not for the shell
+		discardTrailingInput(c.stdin) // keep the rest of the paste from the shell
 		return err
 	case err != nil:
 		return errors.New("no answer: nothing was done")
-	case hasTypedAhead(c.stdin):
+	case discardTrailingInput(c.stdin):
 		return errors.New("more than one line arrived at once, as from a paste: nothing was done")
 	case strings.TrimSpace(answer) != want:
 		return fmt.Errorf("that is not %s: nothing was done", want)
@@ -65,18 +65,19 @@ func (c *stdio) confirm(ctx context.Context, contextName, name string, cluster s
 	return nil
 }
 
-type question struct {
-	terminal              *os.File
-	screen                io.Writer // for the echo and the modes
-	print                 func()
-	marksPaste, endsMarks string // have the terminal mark pastes; empty where it cannot
+type confirmPrompt struct {
+	terminal                            *os.File
+	screen                              io.Writer // for the echo and the modes
+	printQuestion                       func()
+	bracketedPasteOn, bracketedPasteOff string // make the terminal mark pastes; empty if it cannot
 }
 
 const (
 	enterPause = 10 * time.Millisecond // between typing the last character and enter, at least
-	// typedAtOnce is how many characters of a slow line one read may have; of a longer answer, half of it.
-	typedAtOnce     = 3
-	longestSequence = 32
+	// maxTypedAtOnce is the largest number of characters in one read of a slow line; for a longer answer the limit is
+	// half of it.
+	maxTypedAtOnce  = 3
+	maxSequenceSize = 32
 )
 
 const (
@@ -89,22 +90,22 @@ const (
 	keyDelete    = 0x7f
 )
 
-// typedLine is a line that the user types, with an echo. It detects pastes: the terminal marks
-// them, enter arrives with what stands before it, or most of the text arrives in one read.
+// typedLine is a line that the user types, with an echo. It detects a paste in three ways: the terminal marks it,
+// enter arrives together with the preceding text, or most of the text arrives in one read.
 type typedLine struct {
 	echo io.Writer
 
 	text                     []rune
-	rest                     []byte // of a rune or a sequence that was read in part
-	last                     time.Time
-	most                     int
-	ended, pasted, endOfFile bool // after enter, the end of file or a mark of a paste
+	incomplete               []byte // part of a rune or a sequence
+	lastTyped                time.Time
+	largestRead              int
+	ended, pasted, endOfFile bool // by enter, the end of file or the mark of a paste
 	suspended                bool
 }
 
-func (l *typedLine) read(input []byte, at time.Time) {
-	input = append(l.rest, input...)
-	l.rest = nil
+func (l *typedLine) acceptInput(input []byte, at time.Time) {
+	input = append(l.incomplete, input...)
+	l.incomplete = nil
 	characters := 0
 	for len(input) > 0 && !l.ended && !l.suspended {
 		if input[0] == keyEscape {
@@ -124,16 +125,16 @@ func (l *typedLine) read(input []byte, at time.Time) {
 		input = input[size:]
 		switch r {
 		case '\r', '\n':
-			typed := characters == 0 && at.Sub(l.last) >= enterPause && l.most <= max(typedAtOnce, len(l.text)/2)
+			typed := characters == 0 && at.Sub(l.lastTyped) >= enterPause && l.largestRead <= max(maxTypedAtOnce, len(l.text)/2)
 			l.ended, l.pasted = true, len(l.text) > 1 && !typed
 		case keyEndOfFile:
 			l.ended, l.endOfFile = true, true
 		case keySuspend:
 			l.suspended = true
 		case keyBackspace, keyDelete:
-			l.erase(1)
+			l.eraseLast(1)
 		case keyEraseLine, keyEraseWord:
-			l.erase(len(l.text))
+			l.eraseLast(len(l.text))
 		default:
 			if unicode.IsPrint(r) {
 				l.text = append(l.text, r)
@@ -143,25 +144,25 @@ func (l *typedLine) read(input []byte, at time.Time) {
 		}
 	}
 	if !l.ended && !l.suspended {
-		l.rest = bytes.Clone(input)
+		l.incomplete = bytes.Clone(input)
 	}
 	if characters > 0 {
-		l.last, l.most = at, max(l.most, characters)
+		l.lastTyped, l.largestRead = at, max(l.largestRead, characters)
 	}
 }
 
-// erase deletes the last n characters. Without characters left it forgets how they came.
-func (l *typedLine) erase(n int) {
+// eraseLast deletes the last n characters. If none is left, it also forgets how they arrived.
+func (l *typedLine) eraseLast(n int) {
 	n = min(n, len(l.text))
 	erased := string(l.text[len(l.text)-n:])
 	l.text = l.text[:len(l.text)-n]
 	if len(l.text) == 0 {
-		l.most = 0
+		l.largestRead = 0
 	}
 	_, _ = io.WriteString(l.echo, strings.Repeat("\b \b", ansi.StringWidth(erased)))
 }
 
-// sequenceSize is the length of the escape sequence at the start of input, 0 if it is incomplete.
+// sequenceSize returns the length of the escape sequence at the start of input, 0 if it is incomplete.
 func sequenceSize(input []byte) int {
 	switch {
 	case len(input) < 2:
@@ -172,7 +173,7 @@ func sequenceSize(input []byte) int {
 		return 2
 	}
 	for i := 2; i < len(input); i++ {
-		if input[i] >= 0x40 && input[i] <= 0x7e || i == longestSequence {
+		if input[i] >= 0x40 && input[i] <= 0x7e || i == maxSequenceSize {
 			return i + 1
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -39,12 +39,12 @@ func TestConfirmThrowsAwayTypeAhead(t *testing.T) {
 				c.types(t, answer)
 				time.Sleep(50 * time.Millisecond) // a key that is held, not a wait
 			}
-			if strings.Contains(c.Screen(), "to confirm") {
+			if strings.Contains(c.ScreenText(), "to confirm") {
 				t.Error("the question comes while somebody types")
 			}
 			c.sees(t, "Type "+strings.TrimSpace(answer)+" to confirm")
 			if code := c.answers(t, "no\n"); code != ExitError || b.restorePhase(t, "typed-ahead") != "InProgress" {
-				t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "typed-ahead"), c.Screen())
+				t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "typed-ahead"), c.ScreenText())
 			}
 		})
 	}
@@ -65,7 +65,7 @@ func TestConfirmOfAWakeThrowsAwayTypeAhead(t *testing.T) {
 	c.types(t, "local/typed-wake\n")
 	c.sees(t, "wake backup velero/typed-wake", "it will", "Type local/typed-wake to confirm")
 	code := c.answers(t, "\n")
-	var backup velerov1.Backup
+	var backup veleroapi.Backup
 	if err := b.client.Get(
 		t.Context(),
 		client.ObjectKey{Namespace: "velero", Name: "typed-wake"},
@@ -126,8 +126,8 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 				t,
 				name,
 			); code != a.code || phase != want ||
-				!strings.Contains(c.Screen(), of.Replace(a.says)) {
-				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.Screen())
+				!strings.Contains(c.ScreenText(), of.Replace(a.says)) {
+				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.ScreenText())
 			}
 			if after := termiosOf(t, c.TTY()); after != before {
 				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
@@ -207,17 +207,17 @@ func TestPastesDoNotConfirm(t *testing.T) {
 				t,
 				name,
 			); code != a.code || phase != want ||
-				!strings.Contains(c.Screen(), a.says) {
-				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.Screen())
+				!strings.Contains(c.ScreenText(), a.says) {
+				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.ScreenText())
 			}
 			if after := termiosOf(t, c.TTY()); after != before {
 				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
 			}
 			begun, ended := strings.LastIndex(
-				c.Output(),
+				c.OutputText(),
 				ansi.SetModeBracketedPaste,
 			), strings.LastIndex(
-				c.Output(),
+				c.OutputText(),
 				ansi.ResetModeBracketedPaste,
 			)
 			if marks := a.term == "xterm-256color"; marks != (begun >= 0) || marks && ended < begun {
@@ -246,7 +246,7 @@ func TestConfirmShowsWhatItAsksAbout(t *testing.T) {
 			c := startConsole(t, cmd, 200, 100)
 			c.sees(t, "facts:", "plan: InProgress -> Failed", "it will", "to confirm")
 			if code := c.answers(t, currentContext(t, b)+"/"+name+"\n"); code != ExitOK {
-				t.Errorf("exit code %d\n%s", code, c.Screen())
+				t.Errorf("exit code %d\n%s", code, c.ScreenText())
 			}
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -271,7 +271,7 @@ func TestFinalizeWithoutATerminal(t *testing.T) {
 		t,
 		restore(
 			"over",
-			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: metaTime(now)},
+			veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted, CompletionTimestamp: metaTime(now)},
 		),
 	)
 	for _, c := range []struct {
@@ -325,8 +325,8 @@ func TestConfirmGivesUpOnEndlessInput(t *testing.T) {
 	code := c.exits(t)
 	_ = c.TTY().Close()
 	<-done
-	if code != ExitError || !strings.Contains(c.Screen(), "keeps sending input") ||
+	if code != ExitError || !strings.Contains(c.ScreenText(), "keeps sending input") ||
 		b.restorePhase(t, "endless") != "InProgress" {
-		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.Screen())
+		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.ScreenText())
 	}
 }

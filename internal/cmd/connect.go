@@ -23,92 +23,97 @@ import (
 )
 
 type connector struct {
-	*process
-	flags        *session.Flags
-	allContexts  bool
-	exactContext bool // one name, neither a list nor a glob
-	warnings     *session.Warnings
-	logins       *logins
-	pinned       *pinned
-	writes       *session.WriteFailures
-	requests     *atomic.Int64 // DownloadRequests that are still in a cluster
+	process         *processEnv
+	flags           *session.Flags
+	allContexts     bool
+	exactContext    bool // one name, neither a list nor a glob
+	warnings        *session.Warnings
+	logins          *pluginLogins
+	pinned          *pinnedSession
+	writeFailures   *session.WriteFailures
+	pendingRequests *atomic.Int64 // DownloadRequests that still exist in a cluster
 }
 
-func newConnector(p *process) connector {
-	return connector{
-		process:  p,
-		flags:    session.NewFlags(),
-		warnings: &session.Warnings{},
-		logins:   &logins{},
-		pinned:   &pinned{},
-		requests: &atomic.Int64{},
-		writes:   &session.WriteFailures{Clock: func() time.Time { return p.clock() }},
+func newConnector(p *processEnv) *connector {
+	return &connector{
+		process:         p,
+		flags:           session.NewFlags(),
+		warnings:        &session.Warnings{},
+		logins:          &pluginLogins{},
+		pinned:          &pinnedSession{},
+		pendingRequests: &atomic.Int64{},
+		writeFailures:   &session.WriteFailures{Clock: func() time.Time { return p.clock() }},
 	}
 }
 
-const inCluster = "in-cluster" // the context where no kubeconfig names one
+const inClusterContext = "in-cluster" // the context's name if no kubeconfig names one
 
-// connect reads the kubeconfig of the one context that was named, without a request, and stays with it.
-func (c *connector) connect() (cluster.Connection, error) {
-	context, err := c.oneContext()
+// openConnection reads the kubeconfig of the single named context, without a request, and pins that context.
+func (c *connector) openConnection() (cluster.Connection, error) {
+	context, err := c.resolveSingleContext()
 	if err != nil {
 		return cluster.Connection{}, err
 	}
-	raw, err := c.kubeconfig()
+	raw, err := c.loadKubeconfig()
 	if err != nil {
 		return cluster.Connection{}, err
 	}
-	conn := cluster.Connection{Context: cmp.Or(context, inCluster)}
+	conn := cluster.Connection{Context: cmp.Or(context, inClusterContext)}
 	if named := raw.Contexts[context]; named != nil {
 		conn.Namespace, conn.Request.Context = named.Namespace, context
-		if c.flags.CurrentContext != context || c.allContexts { // else several may connect at once
+		if c.flags.CurrentContext != context || c.allContexts { // write only on a change: several may connect at once
 			c.flags.CurrentContext, c.allContexts = context, false
 		}
 	}
 	if conn.Session, err = c.openSession(); err != nil {
 		return cluster.Connection{}, err
 	}
-	conn.Config = conn.Session.Config()
+	conn.Config = conn.Session.RESTConfig()
 	conn.Request.Flags, conn.Request.Environment = c.connectionFlags()
 	return conn, nil
 }
 
-// withContext is for another context and, unless it is empty, namespace. The rest is shared.
+// withContext returns a connector for another context and, unless it is empty, another namespace. The rest is shared.
 func (c *connector) withContext(context, namespace string) *connector {
-	other := *c
-	other.pinned = &pinned{}
-	other.allContexts, other.exactContext = false, true
-	other.flags = c.flags.ForContext(context, namespace)
-	return &other
+	return &connector{
+		process:         c.process,
+		flags:           c.flags.ForContext(context, namespace),
+		exactContext:    true,
+		warnings:        c.warnings,
+		logins:          c.logins,
+		pinned:          &pinnedSession{},
+		writeFailures:   c.writeFailures,
+		pendingRequests: c.pendingRequests,
+	}
 }
 
-// errNoCluster stands in for localhost:8080, which client libraries try by default.
+// errNoCluster replaces localhost:8080, which client libraries try by default.
 var errNoCluster = errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig FILE or --server URL")
 
 // The limits of one command's clients; the API server's priority and fairness does the rest.
 const clientQPS, clientBurst = 50, 100
 
-type pinned struct {
+type pinnedSession struct {
 	mu      sync.Mutex
 	session *session.Session
 }
 
-// openSession returns the session of the cluster to which the context led first, with the
-// credentials of now, and an error if it leads elsewhere.
+// openSession returns the session of the cluster that the context first led to, with the present credentials. It
+// returns an error if the context now leads to another cluster.
 func (c *connector) openSession() (*session.Session, error) {
 	c.pinned.mu.Lock()
 	defer c.pinned.mu.Unlock()
 	if c.pinned.session != nil {
 		var moved *session.MovedError
-		if err := c.pinned.session.Refresh(); errors.As(err, &moved) {
+		if err := c.pinned.session.RefreshCredentials(); errors.As(err, &moved) {
 			return nil, err
 		}
-		return c.pinned.session, nil // one that cannot be read now leads nowhere else
+		return c.pinned.session, nil // an unreadable kubeconfig leads to no other cluster
 	}
 	s, err := session.New(session.Options{
-		Load:    c.loadConfig,
-		Context: cmp.Or(c.flags.CurrentContext, inCluster),
-		Clock:   func() time.Time { return c.clock() },
+		LoadConfig: c.loadRESTConfig,
+		Context:    cmp.Or(c.flags.CurrentContext, inClusterContext),
+		Clock:      func() time.Time { return c.process.clock() },
 	})
 	if err != nil {
 		return nil, err
@@ -117,32 +122,32 @@ func (c *connector) openSession() (*session.Session, error) {
 	return s, nil
 }
 
-// moved returns an error if the context leads to another cluster now.
-func (p *pinned) moved() error {
+// checkSameCluster returns an error if the context now leads to another cluster.
+func (p *pinnedSession) checkSameCluster() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.session == nil {
 		return nil
 	}
-	return p.session.Moved()
+	return p.session.CheckKubeconfig()
 }
 
-// explain adds to an error that the context leads to another cluster now, whose credentials do not fit.
-func (p *pinned) explain(err error) error {
+// explainError adds to an error that the context now leads to another cluster, whose credentials do not fit.
+func (p *pinnedSession) explainError(err error) error {
 	var known *session.MovedError
 	var coded exitError
 	switch {
 	case err == nil, errors.As(err, &known), errors.As(err, &coded) && coded.error == nil:
 		return err
 	}
-	if moved := p.moved(); moved != nil {
+	if moved := p.checkSameCluster(); moved != nil {
 		return errors.Join(moved, err)
 	}
 	return err
 }
 
-func (c *connector) loadConfig() (*rest.Config, error) {
-	if _, err := c.kubeconfig(); err != nil {
+func (c *connector) loadRESTConfig() (*rest.Config, error) {
+	if _, err := c.loadKubeconfig(); err != nil {
 		return nil, err
 	}
 	config, err := c.flags.Loader().ClientConfig()
@@ -150,16 +155,16 @@ func (c *connector) loadConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	c.logins.guard(config)
-	config.Wrap(c.writes.Watch(config.Host))
+	c.logins.guardKeyboard(config)
+	config.Wrap(c.writeFailures.RecordWrites(config.Host))
 	config.UserAgent = "veltui/" + version
 	config.WarningHandler = c.warnings
-	// client-go's default, five a second, makes a look at one job take many seconds.
+	// With client-go's default, five per second, examining one job takes many seconds.
 	config.QPS, config.Burst = clientQPS, clientBurst
 	return config, nil
 }
 
-func (c *connector) watch(
+func (c *connector) startWatch(
 	ctx context.Context,
 	conn cluster.Connection,
 	log *slog.Logger,
@@ -177,13 +182,16 @@ func (c *connector) watch(
 
 func (c *connector) watchOptions(conn cluster.Connection) watch.Options {
 	return watch.Options{
-		Config: conn.Config, Session: conn.Session, Clock: c.clock,
-		Namespace: c.flags.Context.Namespace, EnvNamespace: c.env("VELERO_NAMESPACE"), ContextNamespace: conn.Namespace,
+		Config: conn.Config, Session: conn.Session, Clock: c.process.clock,
+		Namespace:        c.flags.Context.Namespace,
+		EnvNamespace:     c.process.getenv("VELERO_NAMESPACE"),
+		ContextNamespace: conn.Namespace,
 	}
 }
 
-// reachFlags lead another program to the same cluster and user. --token is a secret.
-var reachFlags = []string{
+// connectionFlagNames are the flags that lead another program to the same cluster and user. --token is not among
+// them, because it is a secret.
+var connectionFlagNames = []string{
 	"kubeconfig",
 	"cluster",
 	"user",
@@ -200,17 +208,17 @@ var reachFlags = []string{
 	"insecure-skip-tls-verify",
 }
 
-var fileFlags = []string{"kubeconfig", "certificate-authority", "client-certificate", "client-key"}
+var pathFlags = []string{"kubeconfig", "certificate-authority", "client-certificate", "client-key"}
 
-// connectionFlags are the flags, and the environment, by which another program gets to the
-// cluster, without the context. Paths are absolute. A proxy with a password is left out.
+// connectionFlags returns the flags, and the environment, with which another program reaches the cluster, without the
+// context. Paths are absolute. A proxy with a password is left out.
 func (c *connector) connectionFlags() (flags, environment []string) {
 	if c.flags.Kubeconfig == "" {
 		named := slices.DeleteFunc(
-			filepath.SplitList(c.env("KUBECONFIG")),
+			filepath.SplitList(c.process.getenv("KUBECONFIG")),
 			func(file string) bool { return file == "" },
 		)
-		files := appendNew(nil, mapSlice(named, absolutePath)...)
+		files := appendUnique(nil, mapSlice(named, absolutePath)...)
 		switch len(files) {
 		case 0:
 		case 1:
@@ -219,9 +227,9 @@ func (c *connector) connectionFlags() (flags, environment []string) {
 			environment = append(environment, "KUBECONFIG="+strings.Join(files, string(filepath.ListSeparator)))
 		}
 	}
-	for _, name := range reachFlags {
-		for _, value := range flagValues(c.flags.Set.Lookup(name)) {
-			if slices.Contains(fileFlags, name) {
+	for _, name := range connectionFlagNames {
+		for _, value := range givenFlagValues(c.flags.FlagSet.Lookup(name)) {
+			if slices.Contains(pathFlags, name) {
 				value = absolutePath(value)
 			}
 			if proxy, err := url.Parse(value); value != "" && (name != "proxy-url" || err == nil && proxy.User == nil) {
@@ -232,8 +240,8 @@ func (c *connector) connectionFlags() (flags, environment []string) {
 	return flags, environment
 }
 
-// flagValues are the values that were given to a flag, one for each time.
-func flagValues(f *pflag.Flag) []string {
+// givenFlagValues returns the values given to a flag, one for each time.
+func givenFlagValues(f *pflag.Flag) []string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		return list.GetSlice()
 	}

@@ -30,10 +30,10 @@ func twoClusters(t *testing.T, path, current string) {
 func withFlags(t *testing.T, args ...string) *cli {
 	t.Helper()
 	c := newCLI(nil, nil, nil)
-	c.env = func(string) string { return "" }
+	c.process.getenv = func(string) string { return "" }
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	flags.AddFlagSet(c.flags.Set)
-	flags.BoolVar(&c.allContexts, "all-contexts", false, "")
+	flags.AddFlagSet(c.connector.flags.FlagSet)
+	flags.BoolVar(&c.connector.allContexts, "all-contexts", false, "")
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func withFlags(t *testing.T, args ...string) *cli {
 
 // restConfig leads to the cluster of a session, with the credentials of now.
 func restConfig(c *cli) (*rest.Config, error) {
-	s, err := c.openSession()
+	s, err := c.connector.openSession()
 	if err != nil {
 		return nil, err
 	}
-	return s.Config(), nil
+	return s.RESTConfig(), nil
 }
 
 // Another shell that switches the current context must not lead a dashboard,
@@ -55,12 +55,12 @@ func TestContextStaysWhatItWas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	twoClusters(t, path, "east")
 	c := withFlags(t, "--kubeconfig", path)
-	first, err := c.connect()
+	first, err := c.connector.openConnection()
 	if err != nil {
 		t.Fatal(err)
 	}
 	twoClusters(t, path, "west")
-	again, err := c.connect()
+	again, err := c.connector.openConnection()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 		"b",
 		"--token",
 		"secret",
-	).connect()
+	).connector.openConnection()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +113,8 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 	} {
 		t.Setenv("KUBECONFIG", list)
 		c := withFlags(t, "--context", "west")
-		c.env = os.Getenv
-		conn, err := c.connect()
+		c.process.getenv = os.Getenv
+		conn, err := c.connector.openConnection()
 		if err != nil || !slices.Equal(append(conn.Request.Flags, conn.Request.Environment...), want) {
 			t.Errorf("KUBECONFIG=%s: %v, %+v, want %q", list, err, conn.Request, want)
 		}
@@ -126,7 +126,7 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 		filepath.Join(t.TempDir(), "none"),
 		"--server",
 		"https://east.example",
-	).connect()
+	).connector.openConnection()
 	if err == nil && (conn.Request.Context != "" || conn.Context != "in-cluster") {
 		t.Errorf("%+v", conn)
 	}
@@ -154,21 +154,21 @@ func TestForContextSharesFlags(t *testing.T) {
 		"9s",
 	)
 	other := c.forContext("west", "")
-	c.flags.Set.VisitAll(func(f *pflag.Flag) {
-		if theirs := other.flags.Set.Lookup(f.Name).Value.String(); f.Name != "context" && theirs != f.Value.String() {
+	c.connector.flags.FlagSet.VisitAll(func(f *pflag.Flag) {
+		if theirs := other.connector.flags.FlagSet.Lookup(f.Name).Value.String(); f.Name != "context" && theirs != f.Value.String() {
 			t.Errorf("--%s is %q for another context, not %q", f.Name, theirs, f.Value)
 		}
 	})
-	west, err := other.connect()
+	west, err := other.connector.openConnection()
 	if err != nil || west.Context != "west" || west.Config.Host != "https://west.example:6443" ||
-		other.watchOptions(west).Namespace != "velero" {
+		other.connector.watchOptions(west).Namespace != "velero" {
 		t.Errorf("%+v, %v", west, err)
 	}
 	adp := c.forContext("west", "adp")
-	if moved, err := adp.connect(); err != nil || adp.watchOptions(moved).Namespace != "adp" {
+	if moved, err := adp.connector.openConnection(); err != nil || adp.connector.watchOptions(moved).Namespace != "adp" {
 		t.Errorf("%+v, %v", moved, err)
 	}
-	if east, err := c.connect(); err != nil || east.Context != "east" || c.watchOptions(east).Namespace != "velero" {
+	if east, err := c.connector.openConnection(); err != nil || east.Context != "east" || c.connector.watchOptions(east).Namespace != "velero" {
 		t.Errorf("%+v, %v", east, err)
 	}
 }

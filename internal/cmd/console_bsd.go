@@ -15,9 +15,9 @@ const (
 	setTermiosFlush = unix.TIOCSETAF
 )
 
-const disabledKey = 0xff
+const disabledControlChar = 0xff
 
-func discardOutput(terminal *os.File) {
+func discardTerminalOutput(terminal *os.File) {
 	const written = 2 // FWRITE of sys/fcntl.h
 	_ = unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCFLUSH, written)
 }

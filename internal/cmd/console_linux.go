@@ -13,8 +13,8 @@ const (
 	setTermiosFlush = unix.TCSETSF
 )
 
-const disabledKey = 0
+const disabledControlChar = 0
 
-func discardOutput(terminal *os.File) {
+func discardTerminalOutput(terminal *os.File) {
 	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCOFLUSH)
 }

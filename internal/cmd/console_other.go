@@ -15,14 +15,14 @@ import (
 
 func discardTypedAhead(ctx context.Context, _ *os.File) error { return context.Cause(ctx) }
 
-func hasTypedAhead(*os.File) bool { return false }
+func discardTrailingInput(*os.File) bool { return false }
 
-// ask prints the question and reads one line; errPasted if the terminal marks it as pasted. A
-// read cannot be interrupted: after the end of ctx it goes on until the program ends.
-func (q question) ask(ctx context.Context) (string, error) {
-	fmt.Fprint(q.screen, q.marksPaste)
-	q.print()
-	defer func() { fmt.Fprint(q.screen, q.endsMarks) }()
+// readAnswer prints the question and reads one line; it returns errPasted if the terminal marks the line as pasted. A
+// read cannot be interrupted: after the end of ctx it continues until the program ends.
+func (q confirmPrompt) readAnswer(ctx context.Context) (string, error) {
+	fmt.Fprint(q.screen, q.bracketedPasteOn)
+	q.printQuestion()
+	defer func() { fmt.Fprint(q.screen, q.bracketedPasteOff) }()
 	type line struct {
 		text string
 		err  error
@@ -43,6 +43,6 @@ func (q question) ask(ctx context.Context) (string, error) {
 	}
 }
 
-func discardOutput(*os.File) {}
+func discardTerminalOutput(*os.File) {}
 
 func redirectStderr(io.Writer) (restore func(), err error) { return func() {}, nil }

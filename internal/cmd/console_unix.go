@@ -18,32 +18,32 @@ import (
 )
 
 const (
-	typingPause = 500 * time.Millisecond // without typing before a question is asked
-	typingLimit = 10 * time.Second       // of typing, before the question is given up
-	pastePause  = 200 * time.Millisecond // until the next line of a paste comes
-	readPause   = 100 * time.Millisecond // of one read of a terminal
+	typingPause    = 500 * time.Millisecond // without typing, before a question is asked
+	typingLimit    = 10 * time.Second       // of continuous typing, before the question is given up
+	pastePause     = 200 * time.Millisecond // until the next line of a paste arrives
+	keyReadTimeout = 100 * time.Millisecond // of one read of a terminal
 )
 
 func discardTypedAhead(ctx context.Context, terminal *os.File) error {
-	_, err := typedAhead(ctx, terminal, setTermiosFlush, typingPause)
+	_, err := drainInput(ctx, terminal, setTermiosFlush, typingPause)
 	return err
 }
 
-// hasTypedAhead reports whether more arrives right behind a line, and discards it: a shell would run it.
-func hasTypedAhead(terminal *os.File) bool {
-	more, err := typedAhead(context.Background(), terminal, setTermios, pastePause)
+// discardTrailingInput reports whether more input follows right after a line, and discards it: a shell would run it.
+func discardTrailingInput(terminal *os.File) bool {
+	more, err := drainInput(context.Background(), terminal, setTermios, pastePause)
 	return more || err != nil
 }
 
-func typedAhead(ctx context.Context, terminal *os.File, set uint, pause time.Duration) (more bool, err error) {
+func drainInput(ctx context.Context, terminal *os.File, set uint, pause time.Duration) (more bool, err error) {
 	input, err := openCharacterInput(terminal, set)
 	if err != nil {
 		return false, err
 	}
-	defer input.close()
+	defer input.restoreModes()
 	until := time.Now().Add(typingLimit)
 	for last := time.Now(); time.Since(last) < pause; {
-		keys, err := input.read()
+		keys, err := input.readKeys()
 		switch {
 		case ctx.Err() != nil:
 			return more, context.Cause(ctx)
@@ -58,9 +58,9 @@ func typedAhead(ctx context.Context, terminal *os.File, set uint, pause time.Dur
 	return more, nil
 }
 
-// ask prints the question and reads a typed line, until ctx ends; errPasted if it was not typed.
-// However the program is stopped, the shell gets its terminal back as it was, and fg asks again.
-func (q question) ask(ctx context.Context) (string, error) {
+// readAnswer prints the question and reads a typed line, until ctx ends; it returns errPasted if the line was not
+// typed. Whenever the program is stopped, the shell gets its terminal back in its former modes, and fg asks again.
+func (q confirmPrompt) readAnswer(ctx context.Context) (string, error) {
 	input, err := openCharacterInput(q.terminal, setTermiosFlush)
 	if err != nil {
 		return "", err
@@ -68,12 +68,12 @@ func (q question) ask(ctx context.Context) (string, error) {
 	line, answered := typedLine{}, false
 	begin := func() {
 		line = typedLine{echo: q.screen}
-		_, _ = io.WriteString(q.screen, q.marksPaste)
-		q.print()
+		_, _ = io.WriteString(q.screen, q.bracketedPasteOn)
+		q.printQuestion()
 	}
 	end := func() {
-		_, _ = io.WriteString(q.screen, q.endsMarks)
-		input.close()
+		_, _ = io.WriteString(q.screen, q.bracketedPasteOff)
+		input.restoreModes()
 	}
 	var turn sync.Mutex // held while keys are read, and during a stop
 	var stopped atomic.Bool
@@ -86,9 +86,9 @@ func (q question) ask(ctx context.Context) (string, error) {
 		}
 	}, func() {
 		if !stopped.CompareAndSwap(true, false) {
-			return // after SIGSTOP: isTaken finds it
+			return // after SIGSTOP: isTerminalTaken notices it
 		}
-		if !answered && input.retake() == nil {
+		if !answered && input.retakeTerminal() == nil {
 			begin()
 		}
 		turn.Unlock()
@@ -96,15 +96,15 @@ func (q question) ask(ctx context.Context) (string, error) {
 	begin()
 	for !answered {
 		turn.Lock()
-		keys, err := input.read()
+		keys, err := input.readKeys()
 		switch {
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
-		case err == nil && input.isTaken(): // by a shell, after a stop
-			err = input.retake()
+		case err == nil && input.isTerminalTaken(): // by a shell, after a stop
+			err = input.retakeTerminal()
 			begin()
 		case err == nil:
-			line.read(keys, time.Now())
+			line.acceptInput(keys, time.Now())
 		}
 		if line.suspended {
 			line.suspended = false
@@ -127,11 +127,11 @@ func (q question) ask(ctx context.Context) (string, error) {
 	return string(line.text), nil
 }
 
-// characterInput reads a terminal without lines and echo. ctrl+c and ctrl+\ stay signals.
+// characterInput reads a terminal character by character, without echo. ctrl+c and ctrl+\ still send signals.
 type characterInput struct {
-	fd          int
-	before, now unix.Termios
-	buffer      []byte
+	fd                   int
+	savedModes, rawModes unix.Termios
+	buffer               []byte
 }
 
 func openCharacterInput(terminal *os.File, set uint) (*characterInput, error) {
@@ -140,23 +140,23 @@ func openCharacterInput(terminal *os.File, set uint) (*characterInput, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the terminal's modes: %w", err)
 	}
-	in.before, in.now = *before, *before
-	in.now.Lflag &^= unix.ICANON | unix.ECHO | unix.IEXTEN
-	in.now.Cc[unix.VMIN], in.now.Cc[unix.VTIME] = 0, uint8(readPause/(100*time.Millisecond))
-	in.now.Cc[unix.VSUSP] = disabledKey
-	return in, in.set(set, &in.now)
+	in.savedModes, in.rawModes = *before, *before
+	in.rawModes.Lflag &^= unix.ICANON | unix.ECHO | unix.IEXTEN
+	in.rawModes.Cc[unix.VMIN], in.rawModes.Cc[unix.VTIME] = 0, uint8(keyReadTimeout/(100*time.Millisecond))
+	in.rawModes.Cc[unix.VSUSP] = disabledControlChar
+	return in, in.setModes(set, &in.rawModes)
 }
 
-func (in *characterInput) set(request uint, modes *unix.Termios) error {
+func (in *characterInput) setModes(request uint, modes *unix.Termios) error {
 	if err := unix.IoctlSetTermios(in.fd, request, modes); err != nil {
 		return fmt.Errorf("setting the terminal's modes: %w", err)
 	}
 	return nil
 }
 
-func (in *characterInput) close() { _ = in.set(setTermiosFlush, &in.before) }
+func (in *characterInput) restoreModes() { _ = in.setModes(setTermiosFlush, &in.savedModes) }
 
-func (in *characterInput) read() ([]byte, error) {
+func (in *characterInput) readKeys() ([]byte, error) {
 	began := time.Now()
 	n, err := unix.Read(in.fd, in.buffer)
 	if n > 0 {
@@ -166,21 +166,21 @@ func (in *characterInput) read() ([]byte, error) {
 		return nil, fmt.Errorf("reading the terminal: %w", gone)
 	}
 	if err != nil {
-		time.Sleep(readPause - min(time.Since(began), readPause)) // the caller does not spin
+		time.Sleep(keyReadTimeout - min(time.Since(began), keyReadTimeout)) // so that the caller does not spin
 	}
 	return nil, nil
 }
 
-// isTaken reports whether another program has set the terminal's modes.
-func (in *characterInput) isTaken() bool {
+// isTerminalTaken reports whether another program has changed the terminal's modes.
+func (in *characterInput) isTerminalTaken() bool {
 	modes, err := unix.IoctlGetTermios(in.fd, getTermios)
 	return err == nil && modes.Lflag&unix.ICANON != 0
 }
 
-func (in *characterInput) retake() error { return in.set(setTermiosFlush, &in.now) }
+func (in *characterInput) retakeTerminal() error { return in.setModes(setTermiosFlush, &in.rawModes) }
 
-// redirectStderr sends file descriptor 2 to the log while the dashboard has the screen:
-// credential plugins and the Go runtime write there directly.
+// redirectStderr sends file descriptor 2 to the log while the dashboard owns the screen, because credential plugins
+// and the Go runtime write to it directly.
 func redirectStderr(log io.Writer) (restore func(), err error) {
 	to, ok := log.(*boundedLog)
 	if !ok {

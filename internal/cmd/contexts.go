@@ -24,40 +24,40 @@ import (
 	"github.com/veltui/veltui/internal/session"
 )
 
-// contexts are those that --context and --all-contexts name, each once: in the order given, of a
-// glob by name. By default it is the current one, empty where none is in use. A context named
-// like a list or a glob is that context.
-func (c *connector) contexts() ([]string, error) {
-	raw, err := c.kubeconfig()
+// resolveContexts returns the contexts that --context and --all-contexts name, each once: in the given order, and
+// sorted by name for a glob. By default it returns the current context, which is empty if none is in use. A context
+// whose name looks like a list or a glob is taken as that context.
+func (c *connector) resolveContexts() ([]string, error) {
+	raw, err := c.loadKubeconfig()
 	if err != nil {
 		return nil, err
 	}
 	asked := c.flags.CurrentContext
 	switch {
 	case c.allContexts && asked != "":
-		return nil, usagef("--all-contexts and --context %s: give only one of them", asked)
+		return nil, usageErrorf("--all-contexts and --context %s: give only one of them", asked)
 	case c.allContexts:
 		asked = "*"
 	case asked == "":
 		return []string{raw.CurrentContext}, nil
 	case c.exactContext:
-		// A context that is gone must not become another one that its name fits.
+		// If a context is gone, its name must not match another one.
 		return []string{asked}, nil
 	}
-	named, err := namedContexts(contextNames(raw), asked)
+	named, err := matchContextList(contextNames(raw), asked)
 	if err != nil {
 		return nil, err
 	}
-	if flag := c.flagOfOneCluster(); len(named) > 1 && flag != "" {
-		return nil, usagef("%s is about one cluster only; give it with a single --context", flag)
+	if flag := c.singleClusterFlag(); len(named) > 1 && flag != "" {
+		return nil, usageErrorf("%s is about one cluster only; give it with a single --context", flag)
 	}
 	return named, nil
 }
 
-// flagOfOneCluster returns a given flag that names one cluster or holds its secret.
-func (c *connector) flagOfOneCluster() string {
+// singleClusterFlag returns a given flag that names one cluster or holds its secret.
+func (c *connector) singleClusterFlag() string {
 	for _, name := range []string{"server", "cluster", "token", "user", "client-certificate", "client-key"} {
-		if c.flags.Set.Lookup(name).Value.String() != "" {
+		if c.flags.FlagSet.Lookup(name).Value.String() != "" {
 			return "--" + name
 		}
 	}
@@ -68,16 +68,16 @@ func contextNames(raw *clientcmdapi.Config) []string {
 	return slices.Sorted(maps.Keys(raw.Contexts))
 }
 
-func namedContexts(known []string, asked string) (named []string, err error) {
+func matchContextList(known []string, asked string) (named []string, err error) {
 	if slices.Contains(known, asked) {
 		return []string{asked}, nil
 	}
 	for word := range strings.SplitSeq(asked, ",") {
-		found, err := contextsLike(known, strings.TrimSpace(word))
+		found, err := matchContextPattern(known, strings.TrimSpace(word))
 		if err != nil {
 			return nil, err
 		}
-		named = appendNew(named, found...)
+		named = appendUnique(named, found...)
 	}
 	return named, nil
 }
@@ -90,7 +90,7 @@ func mapSlice[T, U any](list []T, f func(T) U) []U {
 	return made
 }
 
-func appendNew[T comparable](list []T, values ...T) []T {
+func appendUnique[T comparable](list []T, values ...T) []T {
 	for _, v := range values {
 		if !slices.Contains(list, v) {
 			list = append(list, v)
@@ -99,40 +99,40 @@ func appendNew[T comparable](list []T, values ...T) []T {
 	return list
 }
 
-func contextsLike(known []string, word string) ([]string, error) {
+func matchContextPattern(known []string, word string) ([]string, error) {
 	switch {
 	case word == "":
-		return nil, usagef("--context has an empty name")
+		return nil, usageErrorf("--context has an empty name")
 	case slices.Contains(known, word):
 		return []string{word}, nil
-	case !glob.Special(word):
-		return nil, noContext(known, fmt.Sprintf("no context %q in the kubeconfig", word), word)
+	case !glob.IsPattern(word):
+		return nil, noContextError(known, fmt.Sprintf("no context %q in the kubeconfig", word), word)
 	}
 	pattern, err := glob.Compile(word)
 	if err != nil {
-		return nil, usagef("--context %s: %w", word, err)
+		return nil, usageErrorf("--context %s: %w", word, err)
 	}
 	var found []string
 	for _, name := range known {
 		if matches, _, _ := pattern.Match(
 			name,
-			globSteps,
-		); matches { // a name that takes too many steps is not what was meant
+			maxGlobSteps,
+		); matches { // a name that takes too many steps does not match
 			found = append(found, name)
 		}
 	}
 	if len(found) == 0 {
-		return nil, noContext(known, fmt.Sprintf("no context in the kubeconfig matches %q", word), "")
+		return nil, noContextError(known, fmt.Sprintf("no context in the kubeconfig matches %q", word), "")
 	}
 	return found, nil
 }
 
-const globSteps = 100_000
+const maxGlobSteps = 100_000
 
-const maxContextsNamed = 10
+const maxContextsInError = 10
 
-// noContext says which contexts there are: those that look like the word, else all.
-func noContext(known []string, problem, word string) error {
+// noContextError says which contexts exist: those similar to the word, or else all.
+func noContextError(known []string, problem, word string) error {
 	if len(known) == 0 {
 		return fmt.Errorf("%s: it has no contexts", problem)
 	}
@@ -143,11 +143,11 @@ func noContext(known []string, problem, word string) error {
 	if like := names.SuggestionsFor(word); word != "" && len(like) > 0 && len(like) < len(known) {
 		return fmt.Errorf("%s; did you mean %s?", problem, strings.Join(like[:min(3, len(like))], " or "))
 	}
-	return fmt.Errorf("%s; it has %s", problem, human.List(known, maxContextsNamed))
+	return fmt.Errorf("%s; it has %s", problem, human.JoinNames(known, maxContextsInError))
 }
 
-func (c *connector) oneContext() (string, error) {
-	named, err := c.contexts()
+func (c *connector) resolveSingleContext() (string, error) {
+	named, err := c.resolveContexts()
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +156,7 @@ func (c *connector) oneContext() (string, error) {
 		if c.allContexts {
 			flag = "--all-contexts"
 		}
-		return "", usagef(
+		return "", usageErrorf(
 			"this needs one context, and %s names %d; give one of them, such as --context %s",
 			flag,
 			len(named),
@@ -166,51 +166,52 @@ func (c *connector) oneContext() (string, error) {
 	return named[0], nil
 }
 
-// kubeconfig reads the kubeconfig as it is now. It fails where nothing names a cluster.
-func (c *connector) kubeconfig() (*clientcmdapi.Config, error) {
+// loadKubeconfig reads the present kubeconfig. It fails if nothing names a cluster.
+func (c *connector) loadKubeconfig() (*clientcmdapi.Config, error) {
 	raw, err := c.flags.Loader().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	elsewhere := c.flags.ClusterInfo.Server + c.env("KUBERNETES_SERVICE_HOST") + c.env("KUBERNETES_MASTER")
+	elsewhere := c.flags.ClusterInfo.Server +
+		c.process.getenv("KUBERNETES_SERVICE_HOST") + c.process.getenv("KUBERNETES_MASTER")
 	if clientcmdapi.IsConfigEmpty(&raw) && elsewhere == "" {
 		return nil, errNoCluster
 	}
 	return &raw, nil
 }
 
-const loginPatience = 30 * time.Second
+const loginTimeout = 30 * time.Second
 
-// login runs credential plugins while they can still ask on the terminal.
-func (c *connector) login(ctx context.Context, contexts []string) error {
+// runLogins runs credential plugins while they can still ask on the terminal.
+func (c *connector) runLogins(ctx context.Context, contexts []string) error {
 	for _, name := range contexts {
-		conn, err := c.withContext(name, "").connect()
+		conn, err := c.withContext(name, "").openConnection()
 		switch {
 		case err != nil && len(contexts) == 1:
 			return err
 		case err != nil || conn.Config.ExecProvider == nil:
-			continue // that it cannot be used, the dashboard shows
+			continue // the dashboard shows why it cannot be used
 		case len(contexts) == 1:
-			if err := loginTo(ctx, conn.Config, conn.Context); err != nil {
+			if err := loginToCluster(ctx, conn.Config, conn.Context); err != nil {
 				return err
 			}
 		default:
-			_ = runPlugin(ctx, conn)
+			_ = runCredentialPlugin(ctx, conn)
 		}
-		c.logins.note(conn.Config)
+		c.logins.recordLogin(conn.Config)
 	}
 	return nil
 }
 
-func runPlugin(ctx context.Context, conn cluster.Connection) error {
+func runCredentialPlugin(ctx context.Context, conn cluster.Connection) error {
 	config := rest.CopyConfig(conn.Config)
-	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
-	return loginTo(ctx, config, conn.Context)
+	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNoDial }
+	return loginToCluster(ctx, config, conn.Context)
 }
 
-var errNotNow = errors.New("veltui does not connect while it logs in")
+var errNoDial = errors.New("veltui does not connect while it logs in")
 
-func loginTo(ctx context.Context, config *rest.Config, name string) error {
+func loginToCluster(ctx context.Context, config *rest.Config, name string) error {
 	over, err := session.HTTPClient(config, session.TransportOptions{})
 	if err != nil {
 		return err
@@ -219,70 +220,70 @@ func loginTo(ctx context.Context, config *rest.Config, name string) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, loginPatience)
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	_, err = c.REST.Get().AbsPath("/version").DoRaw(ctx)
 	if apierrors.IsUnauthorized(err) || err != nil && strings.Contains(err.Error(), "getting credentials") {
 		return fmt.Errorf("logging in to context %s: %w", name, err)
 	}
-	return nil // anything else the dashboard shows, and tries again
+	return nil // the dashboard shows any other error, and retries
 }
 
-// logins keep credential plugins from the keyboard once the dashboard has it. The zero value is ready.
+// pluginLogins keeps credential plugins away from the keyboard once the dashboard owns it. The zero value is ready.
 //
-// client-go keeps one authenticator for all equal configurations (plugin/pkg/client/auth/exec/
-// exec.go, cacheKey), and asks the first of them before each run (isInteractive). So an earlier
-// login remains in use, and only the configuration that it holds is changed.
-type logins struct {
-	mu    sync.Mutex
-	taken bool
-	made  []login
+// client-go keeps one authenticator for all equal configurations (plugin/pkg/client/auth/exec/exec.go, cacheKey), and
+// reads the first of these configurations before each run (isInteractive). So an earlier login remains in use, and it
+// is enough to change the configuration that it holds.
+type pluginLogins struct {
+	mu            sync.Mutex
+	keyboardTaken bool
+	records       []loginRecord
 }
 
-type login struct {
-	host string
-	exec clientcmdapi.ExecConfig
-	held *clientcmdapi.ExecConfig
+type loginRecord struct {
+	host       string
+	exec       clientcmdapi.ExecConfig
+	cachedExec *clientcmdapi.ExecConfig
 }
 
-func (l *logins) note(config *rest.Config) {
+func (l *pluginLogins) recordLogin(config *rest.Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.made = append(l.made, login{config.Host, *config.ExecProvider, config.ExecProvider})
+	l.records = append(l.records, loginRecord{config.Host, *config.ExecProvider, config.ExecProvider})
 }
 
-func (l *logins) takeKeyboard() {
+func (l *pluginLogins) takeKeyboard() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.taken = true
-	for _, made := range l.made {
-		withoutKeyboard(made.held)
+	l.keyboardTaken = true
+	for _, made := range l.records {
+		disableKeyboard(made.cachedExec)
 	}
 }
 
-func withoutKeyboard(exec *clientcmdapi.ExecConfig) {
+func disableKeyboard(exec *clientcmdapi.ExecConfig) {
 	exec.StdinUnavailable = true
 	exec.StdinUnavailableMessage = "the dashboard has the keyboard; to log in, quit veltui and start it again"
 }
 
-// guard keeps the plugin of a configuration from the keyboard, unless it logged in before.
-func (l *logins) guard(config *rest.Config) {
+// guardKeyboard keeps the plugin of a configuration away from the keyboard, unless it logged in before.
+func (l *pluginLogins) guardKeyboard(config *rest.Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.taken || config.ExecProvider == nil {
+	if !l.keyboardTaken || config.ExecProvider == nil {
 		return
 	}
-	for _, made := range l.made {
+	for _, made := range l.records {
 		if made.host == config.Host && reflect.DeepEqual(made.exec, *config.ExecProvider) {
 			return
 		}
 	}
 	config.ExecProvider = config.ExecProvider.DeepCopy()
-	withoutKeyboard(config.ExecProvider)
+	disableKeyboard(config.ExecProvider)
 }
 
-// silent logs in to a new context without questions. The error says what to do first.
-func (l *logins) silent(ctx context.Context, conn cluster.Connection) error {
+// loginSilently logs in to a new context without questions. The error says what to do first.
+func (l *pluginLogins) loginSilently(ctx context.Context, conn cluster.Connection) error {
 	exec := conn.Config.ExecProvider
 	if exec == nil || !exec.StdinUnavailable {
 		return nil
@@ -295,7 +296,7 @@ func (l *logins) silent(ctx context.Context, conn cluster.Connection) error {
 			conn.Context,
 		)
 	}
-	if err := runPlugin(ctx, conn); err != nil {
+	if err := runCredentialPlugin(ctx, conn); err != nil {
 		return fmt.Errorf(
 			"%w; if the plugin has to ask you something, first run in another terminal: kubectl --context %s get --raw /version",
 			err,

@@ -54,7 +54,7 @@ func TestContexts(t *testing.T) {
 		{"--context=prod-* --token=secret", nil, "--token is about one cluster only"},
 	} {
 		cli := withFlags(t, append(strings.Fields(c.args), "--kubeconfig", path)...)
-		got, err := cli.contexts()
+		got, err := cli.connector.resolveContexts()
 		if c.says != "" {
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v, want %q", c.args, err, c.says)
@@ -72,7 +72,7 @@ func TestContexts(t *testing.T) {
 func TestEachContextIsItsOwn(t *testing.T) {
 	path := manyClusters(t, "east", "west")
 	c := withFlags(t, "--kubeconfig", path, "--context", "*", "--as", "jane")
-	names, err := c.contexts()
+	names, err := c.connector.resolveContexts()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestEachContextIsItsOwn(t *testing.T) {
 		all = append(all, c.forContext(name, ""))
 	}
 	for i, own := range all {
-		conn, err := own.connect()
+		conn, err := own.connector.openConnection()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestEachContextIsItsOwn(t *testing.T) {
 func TestContextThatIsGoneLeadsNowhere(t *testing.T) {
 	c := withFlags(t, "--kubeconfig", manyClusters(t, "east", "west"), "--all-contexts")
 	for _, gone := range []string{"e*", "east,", "north"} {
-		if conn, err := c.forContext(gone, "").connect(); err == nil {
+		if conn, err := c.forContext(gone, "").connector.openConnection(); err == nil {
 			t.Errorf("%s leads to %s", gone, conn.Config.Host)
 		}
 	}
@@ -110,8 +110,8 @@ func TestContextThatIsGoneLeadsNowhere(t *testing.T) {
 func TestServerIsNotShownUnderOtherContexts(t *testing.T) {
 	path := manyClusters(t, "east", "west")
 	c := withFlags(t, "--kubeconfig", path, "--context", "east", "--server", "https://127.0.0.1:1")
-	shown := &clusters{cli: c, noArtifacts: true, log: slog.New(slog.DiscardHandler)}
-	if connected, err := shown.switchTo(
+	shown := &clusterOpener{cli: c, noArtifacts: true, log: slog.New(slog.DiscardHandler)}
+	if connected, err := shown.switchContexts(
 		t.Context(),
 		[]string{"west"},
 		"",
@@ -119,7 +119,7 @@ func TestServerIsNotShownUnderOtherContexts(t *testing.T) {
 		!strings.Contains(err.Error(), "--server") {
 		t.Errorf("%v, %+v", err, connected)
 	}
-	connected, err := shown.switchTo(t.Context(), []string{"east"}, "adp")
+	connected, err := shown.switchContexts(t.Context(), []string{"east"}, "adp")
 	if err != nil || len(connected) != 1 {
 		t.Fatalf("another namespace of the same cluster: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestOneContext(t *testing.T) {
 	path := manyClusters(t, "east", "west")
 	for _, args := range [][]string{{"--context", "*"}, {"--all-contexts"}} {
 		c := withFlags(t, append(args, "--kubeconfig", path)...)
-		if _, err := c.connect(); err == nil ||
+		if _, err := c.connector.openConnection(); err == nil ||
 			!strings.Contains(
 				err.Error(),
 				strings.Join(args, " ")+" names 2; give one of them, such as --context east",
@@ -147,15 +147,15 @@ func TestContextsWithoutKubeconfig(t *testing.T) {
 	if _, err := withFlags(
 		t,
 		"--all-contexts",
-	).contexts(); err == nil ||
+	).connector.resolveContexts(); err == nil ||
 		!strings.Contains(err.Error(), "no cluster is configured") {
 		t.Error(err)
 	}
-	names, err := withFlags(t, "--server", "https://x.example").contexts()
+	names, err := withFlags(t, "--server", "https://x.example").connector.resolveContexts()
 	if err != nil || !slices.Equal(names, []string{""}) {
 		t.Error(names, err)
 	}
-	conn, err := withFlags(t, "--server", "https://x.example").connect()
+	conn, err := withFlags(t, "--server", "https://x.example").connector.openConnection()
 	if err != nil || conn.Context != "in-cluster" || conn.Request.Context != "" ||
 		conn.Config.Host != "https://x.example" {
 		t.Errorf("%v %+v", err, conn)

@@ -1,13 +1,11 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,20 +17,21 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/watch"
 )
 
-// coverageTimeout bounds a reading of coverage: the first one of hundreds of backups takes some minutes.
+// coverageTimeout limits one reading of coverage: the first reading of hundreds of backups takes some minutes.
 const coverageTimeout = 10 * time.Minute
 
 type coverageCommand struct {
-	*cli
-	maxAge, timeout     time.Duration
-	unprotected, claims bool
-	next, output        string
+	cli                  *cli
+	maxAge, timeout      time.Duration
+	unprotected, claims  bool
+	nextSchedule, output string
 }
 
-func newCoverage(c *cli) *cobra.Command {
+func newCoverageCommand(c *cli) *cobra.Command {
 	f := coverageCommand{cli: c}
 	cmd := &cobra.Command{
 		Use:   "coverage [NAMESPACE...] | --next SCHEDULE",
@@ -75,7 +74,7 @@ be renewed, 6 if something is in no backup, 1 if not everything could be read.`,
 
   # In a script: no copy older than a day
   veltui coverage --max-age 24h > coverage.txt || mail -s 'unprotected' on-call < coverage.txt`,
-		RunE: func(cmd *cobra.Command, namespaces []string) error { return f.run(cmd.Context(), namespaces) },
+		RunE: func(cmd *cobra.Command, namespaces []string) error { return f.runCoverage(cmd.Context(), namespaces) },
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(
@@ -87,49 +86,54 @@ be renewed, 6 if something is in no backup, 1 if not everything could be read.`,
 	flags.DurationVar(&f.timeout, "timeout", coverageTimeout, "How long to read; 0 for no limit")
 	flags.BoolVar(&f.unprotected, "unprotected", false, "Only what is in no backup")
 	flags.BoolVar(&f.claims, "claims", false, "Print claims and workloads, not only namespaces")
-	flags.StringVar(&f.next, "next", "", "Print what the next backup of this schedule takes")
-	addOutput(cmd, &f.output, "table", "wide", "json", "yaml")
-	c.addCAFile(cmd, flags)
-	cmd.ValidArgsFunction = c.completeValues(c.namespaces)
+	flags.StringVar(&f.nextSchedule, "next", "", "Print what the next backup of this schedule takes")
+	addOutputFlag(cmd, &f.output, "table", "wide", "json", "yaml")
+	c.addStoreCAFlag(cmd, flags)
+	cmd.ValidArgsFunction = c.settings.completeValues(c.connector.fetchNamespaces)
 	return cmd
 }
 
-func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
+func (f *coverageCommand) runCoverage(ctx context.Context, namespaces []string) error {
 	switch {
-	case f.next != "" && (len(namespaces) > 0 || f.unprotected || f.maxAge != 0):
-		return usagef("--next takes no namespaces, and neither --max-age nor --unprotected")
+	case f.nextSchedule != "" && (len(namespaces) > 0 || f.unprotected || f.maxAge != 0):
+		return usageErrorf("--next takes no namespaces, and neither --max-age nor --unprotected")
 	case f.maxAge < 0:
-		return usagef("--max-age %s: must not be negative", f.maxAge)
+		return usageErrorf("--max-age %s: must not be negative", f.maxAge)
 	case f.timeout < 0:
-		return usagef("--timeout %s: must not be negative", f.timeout)
+		return usageErrorf("--timeout %s: must not be negative", f.timeout)
 	}
 	ctx, cancel := cluster.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	log := f.logging(ctx)
-	snap, err := f.read(
+	log := f.cli.openLogger(ctx)
+	snap, err := f.cli.readSnapshot(
 		ctx,
 		watch.Query{
-			Kinds:     []string{watch.Backups},
-			Also:      []string{watch.Schedules, watch.Locations, watch.Deletions, watch.Pods},
-			NoVerdict: true,
+			Kinds:        []string{watch.Backups},
+			ExtraKinds:   []string{watch.Schedules, watch.StorageLocations, watch.DeleteRequests, watch.Pods},
+			SkipVerdicts: true,
 		},
 		log,
 	)
 	if err != nil {
 		return err
 	}
-	assessed := new(assess.Estimates).Assess(snap, f.clock())
-	cluster := f.inspected()
-	say, done := f.startSteps("looking at the cluster")
-	if f.next != "" {
-		p, err := cluster.Predict(ctx, assessed, f.next, say)
+	assessed := new(assess.Estimates).AssessSnapshot(snap, f.cli.process.clock())
+	cluster := f.cli.newCluster()
+	say, done := f.cli.stdio.startStepMeter("looking at the cluster")
+	if f.nextSchedule != "" {
+		p, err := cluster.PredictBackup(ctx, assessed, f.nextSchedule, say)
 		done()
 		if err != nil {
 			return err
 		}
 		return f.printPrediction(p)
 	}
-	result, err := cluster.Coverage(ctx, assessed, coverage.Options{Only: namespaces, MaxAge: f.maxAge}, say)
+	result, err := cluster.AssessCoverage(
+		ctx,
+		assessed,
+		coverage.Options{OnlyNamespaces: namespaces, MaxAge: f.maxAge},
+		say,
+	)
 	done()
 	if err != nil {
 		return err
@@ -137,66 +141,52 @@ func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
 	if err := f.printCoverage(result, f.claims || len(namespaces) > 0); err != nil {
 		return err
 	}
-	if code := coverageExits[result.State]; code != 0 {
+	if code := coverageExitCodes[result.State]; code != 0 {
 		return exitError{code, nil}
 	}
 	return nil
 }
 
-var coverageExits = map[coverage.State]int{
-	coverage.Unprotected: ExitRefused,
-	coverage.Undecided:   ExitError,
-	coverage.Warned:      ExitPartiallyFailed,
+var coverageExitCodes = map[coverage.State]int{
+	coverage.Unprotected:        ExitRefused,
+	coverage.Undecided:          ExitError,
+	coverage.CoveredWithWarning: ExitPartiallyFailed,
 }
 
-// records keeps what backups hold, as names and states.
-func (c *files) records() cluster.Records {
-	r := cluster.Records{Failed: func(err error) { slog.Warn("the cache of what backups hold", "error", err) }}
-	if dir, err := c.folder("XDG_CACHE_HOME", ".cache"); err == nil {
+// openCoverageRecords returns the cache of the contents of backups, as names and states.
+func (c *localFiles) openCoverageRecords() cluster.CoverageRecords {
+	r := cluster.CoverageRecords{OnError: func(err error) { slog.Warn("the cache of what backups hold", "error", err) }}
+	if dir, err := c.process.xdgDir("XDG_CACHE_HOME", ".cache"); err == nil {
 		r.Dir = statedir.Dir{
-			Path:   filepath.Join(dir, "coverage"),
-			Suffix: cluster.RecordSuffix,
-			Files:  2000,
-			Bytes:  512 << 20,
-			Clock:  c.clock,
+			Path:     filepath.Join(dir, "coverage"),
+			Suffix:   cluster.CoverageRecordSuffix,
+			MaxFiles: 2000,
+			MaxBytes: 512 << 20,
+			Clock:    c.process.clock,
 		}
 	}
 	return r
 }
 
 func (f *coverageCommand) printPrediction(p *coverage.Prediction) error {
-	err := f.print(f.output, document.NewPrediction(*p), func(l *lines) {
-		if p.Refused != "" {
-			l.add("schedule %s makes no backup: %s", p.Schedule, p.Refused)
+	err := f.cli.stdio.printOutput(f.output, document.NewPrediction(*p), func(l *linePrinter) {
+		if p.RefusalReason != "" {
+			l.Line("schedule %s makes no backup: %s", p.Schedule, p.RefusalReason)
 			return
 		}
-		for _, list := range p.Lists() {
-			l.list(list.Title, list.Items)
+		for _, list := range p.TitledLists() {
+			l.List(list.Title, list.Items)
 		}
 	})
 	switch {
 	case err != nil:
 		return err
-	case p.Refused != "":
+	case p.RefusalReason != "":
 		return exitError{ExitRefused, nil}
-	case len(p.Unknown) > 0:
+	case len(p.Undecided) > 0:
 		return exitError{ExitError, nil}
 	}
 	return nil
-}
-
-var coverageColumns = []view.Column{
-	{Name: "namespace", Middle: true, Least: 20},
-	{Name: "kind", Rank: 3},
-	{Name: "name", Middle: true, Least: 20},
-	{Name: "state"},
-	{Name: "newest copy", Middle: true, Rank: 2},
-	{Name: "age"},
-	{Name: "next", Rank: 4},
-	{Name: "claims", Rank: 5},
-	{Name: "last copy expires", Rank: 1},
-	{Name: "reason", Rank: 6, Wide: true},
-	{Name: "why", Rank: 7},
 }
 
 func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
@@ -205,8 +195,8 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 		shown.Namespaces = []coverage.Namespace{}
 		gone := func(i coverage.Item) bool { return i.State != coverage.Unprotected }
 		for _, n := range r.Namespaces {
-			if claims || f.output == "json" || f.output == "yaml" { // else the table counts them
-				n.Covered, n.Claims, n.Workloads = 0, slices.DeleteFunc(
+			if claims || f.output == "json" || f.output == "yaml" { // a table only counts them
+				n.CoveredClaims, n.Claims, n.Workloads = 0, slices.DeleteFunc(
 					slices.Clone(n.Claims),
 					gone,
 				), slices.DeleteFunc(
@@ -219,66 +209,40 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 			}
 		}
 	}
-	err := f.print(f.output, document.NewCoverage(shown), func(l *lines) {
-		hidden := []string{"KIND", "NAME"}
+	err := f.cli.stdio.printOutput(f.output, document.NewCoverage(shown), func(l *linePrinter) {
+		hidden := []string{"kind", "name"}
 		if claims {
-			hidden = []string{"CLAIMS"}
+			hidden = []string{"claims"}
 		}
-		columns := slices.DeleteFunc(
-			chooseColumns(coverageColumns, f.output == "wide", "why"),
-			func(c view.Column) bool { return slices.Contains(hidden, c.Title()) },
-		)
-		var rows [][]string
+		columns := slices.Clone(resource.CoverageColumns)
+		for i, c := range columns {
+			columns[i].ScreenOnly = slices.Contains(hidden, c.Name)
+		}
+		var rows [][]view.Cell
 		for _, n := range shown.Namespaces {
 			items := []coverage.Item{n.Item}
 			if all := slices.Concat(n.Claims, n.Workloads); claims && len(all) > 0 {
 				items = all
 			}
 			for _, i := range items {
-				cells := coverageCells(i, n, r.At)
-				rows = append(rows, mapSlice(columns, func(c view.Column) string { return cells[c.Title()] }))
+				rows = append(rows, resource.CoverageCells(i, n, r.At))
 			}
 		}
-		t := f.newTable()
-		l.err = t.print(columns, rows)
+		t := f.cli.stdio.newTable()
+		l.RecordError(t.PrintCells(columns, rows, f.output == "wide", "why"))
 	})
 	if err != nil || f.output == "json" || f.output == "yaml" {
 		return err
 	}
-	if len(r.LeftOut) > 0 {
-		fmt.Fprintf(f.streams.ErrOut, "Left out: %s; name them to see them.\n", human.List(r.LeftOut, 5))
+	if len(r.SkippedNamespaces) > 0 {
+		fmt.Fprintf(
+			f.cli.stdio.streams.ErrOut,
+			"Left out: %s; name them to see them.\n",
+			human.JoinNames(r.SkippedNamespaces, 5),
+		)
 	}
-	for _, what := range r.NotSeen {
-		printErrorLines(f.streams.ErrOut, fmt.Errorf("not read: %s", what))
+	for _, what := range r.Unchecked {
+		printErrorLines(f.cli.stdio.streams.ErrOut, fmt.Errorf("not read: %s", what))
 	}
 	return nil
-}
-
-var coverageStates = map[coverage.State]string{
-	coverage.Covered:     "covered",
-	coverage.Warned:      "! warning",
-	coverage.Undecided:   "?",
-	coverage.Unprotected: "! unprotected",
-}
-
-func coverageCells(i coverage.Item, n coverage.Namespace, now time.Time) map[string]string {
-	return map[string]string{
-		"NAMESPACE": cmp.Or(
-			i.Namespace,
-			i.Name,
-		),
-		"KIND":        i.Kind,
-		"NAME":        i.Name,
-		"STATE":       coverageStates[i.State],
-		"NEWEST COPY": i.Backup,
-		"AGE":         human.Age(i.At, now),
-		"NEXT": cmp.Or(
-			human.In(i.Next, now),
-			"never",
-		),
-		"CLAIMS":            n.ClaimsCovered(),
-		"LAST COPY EXPIRES": i.Expiry(now),
-		"REASON":            string(i.Reason),
-		"WHY":               strings.TrimSuffix(i.Sentence, "."),
-	}
 }

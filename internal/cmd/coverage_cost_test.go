@@ -3,21 +3,20 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os"
 	"os/exec"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -138,9 +137,9 @@ func TestCoverageCost(t *testing.T) {
 	})
 	b.create(
 		t,
-		&velerov1.Schedule{
+		&veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cost"},
-			Spec:       velerov1.ScheduleSpec{Schedule: "0 * * * *"},
+			Spec:       veleroapi.ScheduleSpec{Schedule: "0 * * * *"},
 		},
 	)
 	list := fmt.Sprintf(
@@ -149,7 +148,7 @@ func TestCoverageCost(t *testing.T) {
 		strings.Join(deployments, ","),
 	)
 	s.files = map[string]string{}
-	s.stored(t, b, "cost-0", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "cost-0", veleroapi.BackupPhaseCompleted)
 	inParallel(backups, func(i int) error {
 		start, end := metav1.NewTime(
 			time.Now().Add(-time.Duration(i)*time.Hour),
@@ -157,17 +156,17 @@ func TestCoverageCost(t *testing.T) {
 			time.Now().Add(720*time.Hour-time.Duration(i)*time.Hour),
 		)
 		return create(
-			&velerov1.Backup{
+			&veleroapi.Backup{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: "velero",
 					Name:      fmt.Sprintf("cost-b%d", i),
-					Labels:    map[string]string{velerov1.ScheduleNameLabel: "cost"},
+					Labels:    map[string]string{veleroapi.ScheduleNameLabel: "cost"},
 				},
-				Spec: velerov1.BackupSpec{
+				Spec: veleroapi.BackupSpec{
 					StorageLocation: "of-cost-0",
 				},
-				Status: velerov1.BackupStatus{
-					Phase:          velerov1.BackupPhaseCompleted,
+				Status: veleroapi.BackupStatus{
+					Phase:          veleroapi.BackupPhaseCompleted,
 					StartTimestamp: &start,
 					Expiration:     &end,
 				},
@@ -199,8 +198,8 @@ func TestCoverageCost(t *testing.T) {
 			(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
 			usage.Maxrss>>10,
 			d.Requests,
-			d.Read,
-			d.Unread,
+			d.BackupsRead,
+			d.BackupsUnread,
 			cmd.ProcessState.ExitCode(),
 			len(d.Namespaces),
 		)

@@ -4,21 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"os"
+	"path/filepath"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/assess/coverage"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -65,7 +64,7 @@ func TestCoverage(t *testing.T) {
 	targetNamespaces(t, b, "cov-shop", "cov-off")
 	b.veleroPod(t, time.Now())
 	b.boundClaim(t, "cov-shop", "saved", nil)
-	b.boundClaim(t, "cov-shop", "hidden", map[string]string{velerov1.ExcludeFromBackupLabel: "true"})
+	b.boundClaim(t, "cov-shop", "hidden", map[string]string{veleroapi.ExcludeFromBackupLabel: "true"})
 	b.boundClaim(t, "cov-off", "lost", nil)
 	labels := map[string]string{"app": "web"}
 	for _, name := range []string{"web", "refused"} {
@@ -86,19 +85,19 @@ func TestCoverage(t *testing.T) {
 	yes := true
 	b.create(
 		t,
-		&velerov1.Schedule{
+		&veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-hourly"},
-			Spec: velerov1.ScheduleSpec{
+			Spec: veleroapi.ScheduleSpec{
 				Schedule: "0 * * * *",
-				Template: velerov1.BackupSpec{
+				Template: veleroapi.BackupSpec{
 					IncludedNamespaces:       []string{"cov-shop"},
 					DefaultVolumesToFsBackup: &yes,
 				},
 			},
 		},
 	)
-	s.stored(t, b, "cov-1", velerov1.BackupPhasePartiallyFailed)
-	partly := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-1"}}
+	s.stored(t, b, "cov-1", veleroapi.BackupPhasePartiallyFailed)
+	partly := &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-1"}}
 	if err := b.client.Patch(
 		t.Context(),
 		partly,
@@ -136,7 +135,7 @@ func TestCoverage(t *testing.T) {
 	}
 	d, stderr, code := run("cov-shop", "cov-off")
 	want := "cov-off/lost unprotected NamespaceNotIncluded \ncov-shop/hidden unprotected LabelExcluded \ncov-shop/saved warning NotMounted cov-1\ncov-shop/refused unprotected ItemFailed \ncov-shop/web covered  cov-1"
-	if told(d) != want || code != ExitRefused || d.State != coverage.Unprotected || d.Read == 0 {
+	if told(d) != want || code != ExitRefused || d.State != coverage.Unprotected || d.BackupsRead == 0 {
 		t.Errorf("exit code %d, %s\n%s\nexpected\n%s", code, stderr, told(d), want)
 	}
 	before := s.downloads.Load()
@@ -159,8 +158,8 @@ func TestCoverage(t *testing.T) {
 	}
 	cache = t.TempDir()
 	d, _, code = run("--read-only", "cov-shop")
-	if code != ExitError || d.State != coverage.Undecided || d.Unread == 0 ||
-		!strings.Contains(strings.Join(d.NotSeen, " "), "read-only") {
+	if code != ExitError || d.State != coverage.Undecided || d.BackupsUnread == 0 ||
+		!strings.Contains(strings.Join(d.Unchecked, " "), "read-only") {
 		t.Errorf("read-only without a cache: exit code %d, %+v", code, d)
 	}
 
@@ -172,7 +171,7 @@ func TestCoverage(t *testing.T) {
 	if fmt.Sprint(
 		p.Namespaces,
 		p.Claims,
-		p.Data,
+		p.ClaimsWithData,
 		p.Workloads,
 	) != "[cov-shop] [cov-shop/saved] [] map[Deployment:[cov-shop/refused cov-shop/web]]" {
 		t.Errorf("%+v", p)
@@ -208,14 +207,14 @@ func TestCoverageOutOfTime(t *testing.T) {
 	b.veleroPod(t, time.Now())
 	b.boundClaim(t, "cov-late", "late", nil)
 	s.files = map[string]string{"BackupResourceList/cov-late-1": dripping}
-	s.stored(t, b, "cov-late-1", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "cov-late-1", veleroapi.BackupPhaseCompleted)
 	stdout, stderr, code := b.run(t, "coverage", "-n", "velero", "--timeout", "20s", "-o", "json", "cov-late")
 	var d document.Coverage
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
 	if code != ExitError || d.State != coverage.Undecided ||
-		!strings.Contains(strings.Join(d.NotSeen, " "), "backup cov-late-1: not read in time") {
+		!strings.Contains(strings.Join(d.Unchecked, " "), "backup cov-late-1: not read in time") {
 		t.Errorf("exit code %d, %s", code, stdout)
 	}
 }

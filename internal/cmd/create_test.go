@@ -5,20 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"net/http"
 	"os"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -79,13 +78,13 @@ func TestCreateAndWait(t *testing.T) {
 	b := control(t)
 	b.create(
 		t,
-		&velerov1.Schedule{
+		&veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "waited-for"},
-			Spec:       velerov1.ScheduleSpec{Schedule: "@daily"},
+			Spec:       veleroapi.ScheduleSpec{Schedule: "@daily"},
 		},
 	)
 	for output, name := range map[string]string{"json": "waited-json", "yaml": "waited-yaml"} {
-		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}}
+		backup := &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}}
 		t.Cleanup(func() { _ = b.client.Delete(context.Background(), backup) })
 		go func() {
 			for range time.Tick(50 * time.Millisecond) {
@@ -94,7 +93,7 @@ func TestCreateAndWait(t *testing.T) {
 					break
 				}
 			}
-			backup.Status.Phase = velerov1.BackupPhasePartiallyFailed
+			backup.Status.Phase = veleroapi.BackupPhasePartiallyFailed
 			_ = b.client.Update(t.Context(), backup)
 		}()
 		stdout, stderr, code := b.run(
@@ -135,26 +134,26 @@ func TestRestoreUnseen(t *testing.T) {
 	b := control(t)
 	b.create(
 		t,
-		&velerov1.BackupStorageLocation{
+		&veleroapi.BackupStorageLocation{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"},
-			Spec: velerov1.BackupStorageLocationSpec{
+			Spec: veleroapi.BackupStorageLocationSpec{
 				Provider: "aws",
-				StorageType: velerov1.StorageType{
-					ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"},
+				StorageType: veleroapi.StorageType{
+					ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"},
 				},
 			},
-			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+			Status: veleroapi.BackupStorageLocationStatus{Phase: veleroapi.BackupStorageLocationPhaseAvailable},
 		},
 	)
 	b.create(
 		t,
-		&velerov1.Backup{
+		&veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"},
-			Spec:       velerov1.BackupSpec{StorageLocation: "unseen"},
-			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+			Spec:       veleroapi.BackupSpec{StorageLocation: "unseen"},
+			Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted},
 		},
 	)
-	config, err := b.UserWith(
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"unseeing",
 		"velero",
@@ -207,7 +206,7 @@ func TestRestoreUnseen(t *testing.T) {
 	if err := b.client.Get(
 		t.Context(),
 		client.ObjectKey{Namespace: "velero", Name: "unseen-back"},
-		&velerov1.Restore{},
+		&veleroapi.Restore{},
 	); client.IgnoreNotFound(err) != nil ||
 		err == nil {
 		t.Errorf("it exists: %v", err)
@@ -220,9 +219,9 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 	b := control(t)
 	b.create(
 		t,
-		&velerov1.Schedule{
+		&veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "lost"},
-			Spec:       velerov1.ScheduleSpec{Schedule: "@daily"},
+			Spec:       veleroapi.ScheduleSpec{Schedule: "@daily"},
 		},
 	)
 	var losing atomic.Bool
@@ -279,16 +278,16 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 		!strings.Contains(d.Plan.Advice, "Give that NAME") {
 		t.Errorf("exit code %d, %+v\n%s", code, d.Outcome, said)
 	}
-	made := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: first.Object.Name}}
+	made := &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: first.Object.Name}}
 	defer func() { _ = b.client.Delete(t.Context(), made) }()
 	if d, code, said := run(first.Object.Name); d.Outcome.Sent != "landed" {
 		t.Errorf("by its name: exit code %d, %+v\n%s", code, d.Outcome, said)
 	}
-	var all velerov1.BackupList
+	var all veleroapi.BackupList
 	if err := b.client.List(
 		t.Context(),
 		&all,
-		client.MatchingLabels{velerov1.ScheduleNameLabel: "lost"},
+		client.MatchingLabels{veleroapi.ScheduleNameLabel: "lost"},
 	); err != nil ||
 		len(all.Items) != 1 {
 		t.Errorf("%v, %d backups", err, len(all.Items))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -27,15 +26,15 @@ import (
 )
 
 type dashboardCommand struct {
-	*cli
+	cli                                           *cli
 	theme, notify                                 string
 	ascii, noAltScreen, plain, mouse, noArtifacts bool
 	fps                                           int
 	endedWithin                                   time.Duration
-	guide                                         *guide.Guide // the demo's
+	guide                                         *guide.Guide // of the demo
 }
 
-func newDashboard(c *cli) *cobra.Command {
+func newDashboardCommand(c *cli) *cobra.Command {
 	f := dashboardCommand{cli: c}
 	cmd := &cobra.Command{
 		Short: "A live dashboard for Velero's backups and restores",
@@ -64,32 +63,33 @@ Velero is there; otherwise it searches for it.`,
   veltui get -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return wrongCommand(cmd, args[0])
+				return unknownCommandError(cmd, args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := f.checkUsage(cmd); err != nil {
 				return err
 			}
-			return f.run(cmd.Context())
+			return f.runDashboard(cmd.Context())
 		},
 	}
-	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Never change the cluster (also VELTUI_READ_ONLY=1)")
 	cmd.PersistentFlags().
-		BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Allow downloads from a remote object store without "+
+		BoolVar(&c.settings.readOnly, "read-only", false, "Never change the cluster (also VELTUI_READ_ONLY=1)")
+	cmd.PersistentFlags().
+		BoolVar(&c.plainHTTP.allowedByFlag, "allow-plain-http", false, "Allow downloads from a remote object store without "+
 			"TLS; backups contain Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
-	f.register(cmd, cmd.Flags())
+	f.addDashboardFlags(cmd, cmd.Flags())
 	return cmd
 }
 
-func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
+func (f *dashboardCommand) addDashboardFlags(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
 	flags.StringVar(
 		&f.theme,
 		"theme",
 		draw.ThemeAuto,
-		draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/config.md)",
+		draw.ThemeAuto+", "+strings.Join(draw.ThemeNames(), ", ")+", or a theme file of your own (see docs/config.md)",
 	)
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
@@ -105,7 +105,7 @@ func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 		"notify",
 		string(uiterminal.NoNotification),
 		"Notify you when a job ends, fails or is stuck: "+strings.Join(
-			uiterminal.Notifications(),
+			uiterminal.NotificationMethodNames(),
 			", ",
 		)+" (see docs/terminals.md)",
 	)
@@ -121,79 +121,88 @@ func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 		false,
 		"Do not download from the object store, not even the contents of backups",
 	)
-	f.addCAFile(cmd, flags)
-	completeFlag(cmd, "theme", f.completeValues(func(context.Context, string) []string { return f.themes() }))
-	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
+	f.cli.addStoreCAFlag(cmd, flags)
+	completeFlag(cmd, "theme", f.cli.settings.completeValues(
+		func(context.Context, string) []string { return f.cli.settings.themeNames() },
+	))
+	completeFlag(cmd, "notify", completeFixed(uiterminal.NotificationMethodNames()))
 }
 
-func (f *dashboardCommand) check(cmd *cobra.Command) error {
+func (f *dashboardCommand) checkUsage(cmd *cobra.Command) error {
 	if f.fps < 0 || f.fps > maxFPS || f.fps == 0 && cmd.Flags().Changed("fps") {
-		return usagef("--fps %d: must be from 1 to %d", f.fps, maxFPS)
+		return usageErrorf("--fps %d: must be from 1 to %d", f.fps, maxFPS)
 	}
-	if known := uiterminal.Notifications(); !slices.Contains(known, f.notify) {
-		return usagef("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
+	if known := uiterminal.NotificationMethodNames(); !slices.Contains(known, f.notify) {
+		return usageErrorf("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
 	}
 	if f.endedWithin < 0 {
-		return usagef("--ended-within %s: must not be negative", f.endedWithin)
+		return usageErrorf("--ended-within %s: must not be negative", f.endedWithin)
 	}
 	return nil
 }
 
-// gcPercent bounds the growth of the heap: a dashboard runs for days and makes little garbage.
+// gcPercent limits the growth of the heap: a dashboard runs for days and makes little garbage.
 const gcPercent = 25
 
-func (f *dashboardCommand) run(ctx context.Context) error {
+func (f *dashboardCommand) runDashboard(ctx context.Context) error {
 	if f.plain {
-		return f.cli.plain(ctx)
+		return f.cli.runPlain(ctx)
 	}
-	if !isTerminal(f.stdin) || !isTerminal(f.stdout) {
-		return usagef(
+	if !isTerminal(f.cli.stdio.stdin) || !isTerminal(f.cli.stdio.stdout) {
+		return usageErrorf(
 			"the dashboard needs a terminal; in scripts use 'veltui get', or 'veltui --plain' to print events as lines",
 		)
 	}
-	term := f.terminal()
+	term := f.cli.stdio.detectTerminal()
 	if term.dumb {
-		return usagef("the dashboard cannot draw with TERM=%s; 'veltui --plain' works on any terminal", term.name)
+		return usageErrorf("the dashboard cannot draw with TERM=%s; 'veltui --plain' works on any terminal", term.name)
 	}
-	contexts, err := f.contexts()
+	contexts, err := f.cli.connector.resolveContexts()
 	if err != nil {
 		return err
 	}
-	if err := f.login(ctx, contexts); err != nil {
+	if err := f.cli.connector.runLogins(ctx, contexts); err != nil {
 		return err
 	}
-	f.logins.takeKeyboard()
-	if f.env("GOGC") == "" {
+	f.cli.connector.logins.takeKeyboard()
+	if f.cli.process.getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	logFile, logPath := f.openLog()
+	logFile, logPath := f.cli.files.openLog()
 	defer func() { _ = logFile.Close() }()
-	f.plainHTTP.silent = true
-	o := f.options(term)
-	clusters := &clusters{cli: f.cli, noArtifacts: f.noArtifacts, endedWithin: f.endedWithin, log: f.logTo(logFile)}
-	if o.Clusters, err = clusters.connect(ctx, contexts, ""); err != nil {
+	f.cli.plainHTTP.silent = true
+	o := f.buildOptions(term)
+	clusters := &clusterOpener{
+		cli:         f.cli,
+		noArtifacts: f.noArtifacts,
+		endedWithin: f.endedWithin,
+		log:         f.cli.newLogger(logFile),
+	}
+	if o.Clusters, err = clusters.openClusters(ctx, contexts, ""); err != nil {
 		return err
 	}
-	o.Switch = clusters.switchTo
-	o.Unfinished = func(ctx context.Context) []string { return f.unfinished(ctx, nil, f.connections(contexts)...) }
-	o.Audit = f.audit
-	if raw, err := f.kubeconfig(); err == nil {
+	o.SwitchClusters = clusters.switchContexts
+	o.UnfinishedAttempts = func(ctx context.Context) []string {
+		return f.cli.describeUnfinishedAttempts(ctx, nil, f.cli.connector.openConnections(contexts)...)
+	}
+	o.LoadAudit = f.cli.files.loadAudit
+	if raw, err := f.cli.connector.loadKubeconfig(); err == nil {
 		o.Contexts = contextNames(raw)
 	}
 	restore, err := redirectStderr(logFile)
 	if err != nil {
 		return err
 	}
-	f.screen.restoreStderr.Store(&restore)
+	f.cli.stdio.screen.restoreStderr.Store(&restore)
 	said, err := ui.Run(ctx, o)
-	f.screen.release()
-	f.screen.restore()
+	f.cli.stdio.screen.releaseScreen()
+	f.cli.stdio.screen.restoreTerminal()
 	cancel()
-	f.awaitRequests()
+	f.cli.connector.awaitRequestCleanup()
 	for _, line := range said {
-		fmt.Fprintln(f.streams.ErrOut, sanitize.Whole(line))
+		fmt.Fprintln(f.cli.stdio.streams.ErrOut, sanitize.FullLine(line))
 	}
 	if err != nil && logPath != "" && err != ui.ErrInterrupted {
 		return fmt.Errorf("%w (log: %s)", err, logPath)
@@ -201,39 +210,39 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 	return err
 }
 
-func (f *dashboardCommand) options(term terminal) ui.Options {
+func (f *dashboardCommand) buildOptions(term terminalTraits) ui.Options {
 	o := ui.Options{
-		Folder:      f.saveFolder(),
-		ReadOnly:    f.isReadOnly(),
-		Clock:       f.clock,
-		Guide:       f.guide,
-		Input:       f.stdin,
-		Output:      f.screen,
-		Theme:       f.theme,
-		UserTheme:   f.userTheme,
-		Themes:      f.ownThemes(),
-		LoadTheme:   f.ownTheme,
-		Keys:        f.keys,
-		Tabs:        f.chosen("tabs"),
-		Columns:     f.chosen("columns"),
-		BackupAge:   f.threshold(backupAge),
-		ASCII:       f.ascii || !term.utf8,
-		NoColor:     !term.color,
-		NoAltScreen: f.noAltScreen,
-		Mouse:       f.mouse,
-		FPS:         f.fps,
-		Tick:        time.Second,
-		QuerySync:   term.remote && term.window,
-		Term:        term.name,
+		SaveFolder:              f.proposedSaveDir(),
+		ReadOnly:                f.cli.settings.isReadOnly(),
+		Clock:                   f.cli.process.clock,
+		Guide:                   f.guide,
+		Input:                   f.cli.stdio.stdin,
+		Output:                  f.cli.stdio.screen,
+		Theme:                   f.theme,
+		UserTheme:               f.cli.settings.userTheme,
+		UserThemes:              f.cli.settings.userThemeNames(),
+		LoadTheme:               f.cli.settings.loadUserTheme,
+		Keys:                    f.cli.settings.keyOverrides,
+		Tabs:                    f.cli.settings.explicitValues("tabs"),
+		Columns:                 f.cli.settings.explicitValues("columns"),
+		MaxBackupAge:            f.cli.settings.ageThreshold(backupAgeSetting),
+		ASCII:                   f.ascii || !term.utf8,
+		NoColor:                 !term.color,
+		NoAltScreen:             f.noAltScreen,
+		Mouse:                   f.mouse,
+		FPS:                     f.fps,
+		TickInterval:            time.Second,
+		QuerySynchronizedOutput: term.remote && term.hasWindow,
+		Term:                    term.name,
 		Terminal: ui.Terminal{
-			Title:    term.window,
-			Progress: term.window,
-			Notify:   uiterminal.Notification(f.notify),
-			Through:  uiterminal.MultiplexerOf(f.env),
+			Title:       term.hasWindow,
+			Progress:    term.hasWindow,
+			Notify:      uiterminal.NotificationMethod(f.notify),
+			Multiplexer: uiterminal.DetectMultiplexer(f.cli.process.getenv),
 		},
 	}
-	if !term.window {
-		o.Terminal.WhyNoClipboard = fmt.Sprintf(
+	if !term.hasWindow {
+		o.Terminal.ClipboardUnavailable = fmt.Sprintf(
 			"this terminal (TERM=%s) has no clipboard. Commands such as veltui results and veltui logs print the same.",
 			sanitize.String(term.name),
 		)
@@ -248,10 +257,10 @@ func (f *dashboardCommand) options(term terminal) ui.Options {
 	return o
 }
 
-// saveFolder is where files are proposed to be written: veltui's state folder if there is one, else that for
+// proposedSaveDir returns the folder proposed for files: veltui's state folder if it exists, or else the folder for
 // temporary files.
-func (f *dashboardCommand) saveFolder() string {
-	dir, err := f.stateDir()
+func (f *dashboardCommand) proposedSaveDir() string {
+	dir, err := f.cli.files.stateDir()
 	if err == nil {
 		_, err = os.Stat(dir)
 	}
@@ -261,16 +270,16 @@ func (f *dashboardCommand) saveFolder() string {
 	return dir
 }
 
-const tidyPatience = 2 * time.Second
+const cleanupTimeout = 2 * time.Second
 
-// awaitRequests waits until what was cancelled has deleted its requests.
-func (c *connector) awaitRequests() {
-	for end := time.Now().Add(tidyPatience); c.requests.Load() > 0 && time.Now().Before(end); {
+// awaitRequestCleanup waits until cancelled work has deleted its requests.
+func (c *connector) awaitRequestCleanup() {
+	for end := time.Now().Add(cleanupTimeout); c.pendingRequests.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-type clusters struct {
+type clusterOpener struct {
 	cli *cli
 	log *slog.Logger
 
@@ -278,12 +287,12 @@ type clusters struct {
 	endedWithin time.Duration
 }
 
-// connect follows the clusters of some contexts until ctx ends or they are stopped. An empty
-// namespace is that of the flags. Of several, one that cannot be used is shown with the reason.
-func (cs *clusters) connect(ctx context.Context, contexts []string, namespace string) ([]ui.Cluster, error) {
+// openClusters follows the clusters of some contexts until ctx ends or they are stopped. An empty namespace means
+// that of the flags. If one of several cannot be used, it is shown with the reason.
+func (cs *clusterOpener) openClusters(ctx context.Context, contexts []string, namespace string) ([]ui.Cluster, error) {
 	var connected []ui.Cluster
 	for _, name := range contexts {
-		one, err := cs.one(ctx, cs.cli.forContext(name, namespace))
+		one, err := cs.openCluster(ctx, cs.cli.forContext(name, namespace))
 		switch {
 		case err != nil && len(contexts) == 1 && name != "":
 			return nil, fmt.Errorf("context %s: %w", name, err)
@@ -291,66 +300,70 @@ func (cs *clusters) connect(ctx context.Context, contexts []string, namespace st
 			return nil, err
 		case err != nil:
 			cs.log.Warn("cannot use a context", "context", name, "err", err)
-			one = ui.Cluster{Inspector: unusable{err: err}}
+			one = ui.Cluster{Backend: newBrokenCluster(err)}
 		}
-		one.Context = sanitize.Whole(cmp.Or(one.Context, name))
+		one.Context = sanitize.FullLine(cmp.Or(one.Context, name))
 		connected = append(connected, one)
 	}
 	return connected, nil
 }
 
-// switchTo is connect for contexts that a person typed, globs among them.
-func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace string) ([]ui.Cluster, error) {
-	raw, err := cs.cli.kubeconfig()
+// switchContexts is like openClusters, for contexts that a person typed, including globs.
+func (cs *clusterOpener) switchContexts(
+	ctx context.Context,
+	contexts []string,
+	namespace string,
+) ([]ui.Cluster, error) {
+	raw, err := cs.cli.connector.loadKubeconfig()
 	if err != nil {
 		return nil, err
 	}
 	var named []string
 	for _, name := range contexts {
-		found := []string{""} // what no kubeconfig names
-		if name != inCluster || raw.Contexts[inCluster] != nil {
-			if found, err = namedContexts(contextNames(raw), name); err != nil {
+		found := []string{""} // the context if no kubeconfig names one
+		if name != inClusterContext || raw.Contexts[inClusterContext] != nil {
+			if found, err = matchContextList(contextNames(raw), name); err != nil {
 				return nil, err
 			}
 		}
-		named = appendNew(named, found...)
+		named = appendUnique(named, found...)
 	}
-	if flag := cs.cli.flagOfOneCluster(); flag != "" {
-		// It would be this cluster under another name, or another one sent this one's credentials.
-		if begun, err := cs.cli.contexts(); err != nil || !slices.Equal(begun, named) {
+	if flag := cs.cli.connector.singleClusterFlag(); flag != "" {
+		// The flag would lead to this cluster under another name, or send this cluster's credentials to another one.
+		if begun, err := cs.cli.connector.resolveContexts(); err != nil || !slices.Equal(begun, named) {
 			return nil, fmt.Errorf("%s is about one cluster only; leave veltui and start it without that flag", flag)
 		}
 	}
 	if namespace != "" {
 		missing := mapSlice(
 			named,
-			func(name string) string { return cs.namespaceMissing(ctx, cs.cli.forContext(name, namespace)) },
+			func(name string) string { return cs.namespaceProblem(ctx, cs.cli.forContext(name, namespace)) },
 		)
 		if !slices.Contains(missing, "") {
 			return nil, errors.New(missing[0])
 		}
 	}
-	return cs.connect(ctx, named, namespace)
+	return cs.openClusters(ctx, named, namespace)
 }
 
-func (cs *clusters) namespaceMissing(ctx context.Context, c *cli) string {
-	conn, err := c.connect()
-	if err != nil || c.logins.silent(ctx, conn) != nil {
-		return "" // connecting to it says why
+func (cs *clusterOpener) namespaceProblem(ctx context.Context, c *cli) string {
+	conn, err := c.connector.openConnection()
+	if err != nil || c.connector.logins.loginSilently(ctx, conn) != nil {
+		return "" // connecting to it reports why
 	}
-	return watch.NamespaceMissing(ctx, c.watchOptions(conn))
+	return watch.MissingNamespaceNotice(ctx, c.connector.watchOptions(conn))
 }
 
-func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
-	conn, err := c.connect()
+func (cs *clusterOpener) openCluster(ctx context.Context, c *cli) (ui.Cluster, error) {
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return ui.Cluster{}, err
 	}
-	if err := c.logins.silent(ctx, conn); err != nil {
+	if err := c.connector.logins.loginSilently(ctx, conn); err != nil {
 		return ui.Cluster{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := c.watch(
+	watcher, err := c.connector.startWatch(
 		ctx,
 		conn,
 		cs.log,
@@ -360,49 +373,40 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		cancel()
 		return ui.Cluster{}, err
 	}
-	cluster := c.inspected()
+	cluster := c.newCluster()
 	if cluster.NoArtifacts = cs.noArtifacts; !cs.noArtifacts {
-		cluster.Indexes, cluster.Rates = c.openIndexes(conn), c.openRates(conn)
+		cluster.Indexes, cluster.RestoreRates = c.files.openIndexCache(conn), c.files.openRates(conn)
 	}
 	return ui.Cluster{
-		Inspector:    &shownCluster{cluster, watcher, c, conn.Config.Host},
-		Context:      conn.Context,
-		Request:      conn.Request,
-		Acknowledged: c.acknowledgedStore().forCluster(conn),
-		Stop:         func() { cancel(); watcher.Stop() },
+		Backend:          &dashboardCluster{cluster, watcher, c, conn.Config.Host},
+		Context:          conn.Context,
+		Request:          conn.Request,
+		Acknowledgements: c.files.openAcknowledgements().forCluster(conn),
+		Stop:             func() { cancel(); watcher.Stop() },
 	}, nil
 }
 
-// unusable is a cluster of which nothing is known but why.
-type unusable struct {
-	cluster.Inspector
-	err error
-}
-
-func (u unusable) Next(context.Context) (*watch.Snapshot, error) { return nil, u.err }
-
-func (unusable) Retry() {}
-
-func (unusable) WriteFailure() string { return "" }
-
-func (u unusable) Unavailable(cluster.Part) string { return u.err.Error() }
-
-// shownCluster is what the dashboard asks of a cluster that it follows.
-type shownCluster struct {
+// dashboardCluster is what the dashboard asks of a cluster that it follows.
+type dashboardCluster struct {
 	*cluster.Cluster
 	*watch.Watcher
 	cli  *cli
 	host string
 }
 
-func (f *shownCluster) WriteFailure() string { return f.cli.writes.Last(f.host) }
+func (f *dashboardCluster) WriteFailure() string {
+	return f.cli.connector.writeFailures.LastFailure(f.host)
+}
 
-func (f *shownCluster) Report(ctx context.Context, assessed *assess.Assessment, judged assess.Judged) (string, error) {
-	quiet := *f.cli
-	quiet.streams.ErrOut = io.Discard // the screen is the dashboard's
-	document, err := quiet.reportOn(ctx, assessed, judged, reportFlags{noArtifacts: f.NoArtifacts})
+func (f *dashboardCluster) BuildReport(
+	ctx context.Context,
+	assessed *assess.Assessment,
+	judged assess.JudgedJob,
+) (string, error) {
+	quiet := f.cli.withoutMessages() // the dashboard owns the screen
+	document, err := quiet.buildReport(ctx, assessed, judged, reportFlags{noArtifacts: f.NoArtifacts})
 	if err != nil {
-		return "", cluster.Clean(err)
+		return "", cluster.SanitizeError(err)
 	}
 	return document.Markdown(), nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/veltui/veltui/ui/guide"
 )
 
-type demoSession struct {
+type demoDashboardCommand struct {
 	dashboardCommand
 	headless, noGuide bool
 	scene             string
@@ -24,21 +24,21 @@ type demoSession struct {
 }
 
 var demoGuide = guide.Guide{
-	Title: "Demo",
-	Job:   "crm-rollback",
-	Find: "each row is a backup or a restore, live, with its stage, its bar and when it may end. Select " +
+	Title:   "Demo",
+	JobName: "crm-rollback",
+	FindHint: "each row is a backup or a restore, live, with its stage, its bar and when it may end. Select " +
 		"crm-rollback, which is stuck.",
-	Open: "each row is a backup or a restore, live. Some run, some wait in the queue, and crm-rollback is " +
+	OpenHint: "each row is a backup or a restore, live. Some run, some wait in the queue, and crm-rollback is " +
 		"stuck. Press <open> to see why.",
-	Act: "the verdict says what keeps it, and the lines below it are the evidence. Press <finalize> to end it.",
-	Confirm: "nothing has changed yet. Read what the plan will do and what it will not, press enter, type " +
+	ActHint: "the verdict says what keeps it, and the lines below it are the evidence. Press <finalize> to end it.",
+	ConfirmHint: "nothing has changed yet. Read what the plan will do and what it will not, press enter, type " +
 		"demo/crm-rollback, and press enter again.",
-	Done: "Velero has completed crm-rollback. Press esc until you are back at the list; <help> names all keys " +
+	DoneHint: "Velero has completed crm-rollback. Press esc until you are back at the list; <help> names all keys " +
 		"there, and <quit> quits.",
 }
 
-func newDemo(c *cli) *cobra.Command {
-	f := demoSession{dashboardCommand: dashboardCommand{cli: c}}
+func newDemoCommand(c *cli) *cobra.Command {
+	f := demoDashboardCommand{dashboardCommand: dashboardCommand{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the dashboard without a cluster, on recordings of a real Velero",
@@ -63,10 +63,10 @@ format.`,
   # Your own recordings, ten times as fast
   veltui demo replay recordings/ --speed 10`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, nil) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.runDemo(cmd, nil) },
 	}
 	flags := cmd.PersistentFlags()
-	f.register(cmd, flags)
+	f.addDashboardFlags(cmd, flags)
 	flags.BoolVar(
 		&f.headless,
 		"headless",
@@ -90,25 +90,25 @@ Each line is one event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`
   veltui demo replay recordings/ --headless`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("replay takes exactly one folder\nSee '%s --help'.", cmd.CommandPath())
+				return usageErrorf("replay takes exactly one folder\nSee '%s --help'.", cmd.CommandPath())
 			}
 			return nil
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, os.DirFS(args[0])) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.runDemo(cmd, os.DirFS(args[0])) },
 	})
 	return cmd
 }
 
-func (f *demoSession) run(cmd *cobra.Command, recordings fs.FS) (err error) {
-	if err := f.check(cmd); err != nil {
+func (f *demoDashboardCommand) runDemo(cmd *cobra.Command, recordings fs.FS) (err error) {
+	if err := f.checkUsage(cmd); err != nil {
 		return err
 	}
-	o := demo.Options{Recordings: recordings, Speed: f.speed, Clock: f.clock}
+	o := demo.Options{Recordings: recordings, Speed: f.speed, Clock: f.cli.process.clock}
 	if f.scene != "" {
 		file, err := os.Open(f.scene)
 		if err != nil {
-			return usagef("--scene: %w", err)
+			return usageErrorf("--scene: %w", err)
 		}
 		defer func() { _ = file.Close() }()
 		o.Scene = io.Reader(file)
@@ -119,25 +119,25 @@ func (f *demoSession) run(cmd *cobra.Command, recordings fs.FS) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if f.headless {
-		if _, err := fmt.Fprintln(f.streams.Out, d.Kubeconfig); err != nil {
+		if _, err := fmt.Fprintln(f.cli.stdio.streams.Out, d.Kubeconfig); err != nil {
 			return err
 		}
-		fmt.Fprintln(f.streams.ErrOut, "Serving. Press ctrl+c to stop.")
+		fmt.Fprintln(f.cli.stdio.streams.ErrOut, "Serving. Press ctrl+c to stop.")
 		<-cmd.Context().Done()
 		return nil
 	}
-	f.lead(d)
+	f.useDemoCluster(d)
 	if o.Scene == nil && o.Recordings == nil && !f.noGuide {
 		f.guide = &demoGuide
 	}
-	return f.dashboardCommand.run(cmd.Context())
+	return f.dashboardCommand.runDashboard(cmd.Context())
 }
 
-func (f *demoSession) check(cmd *cobra.Command) error {
+func (f *demoDashboardCommand) checkUsage(cmd *cobra.Command) error {
 	if f.speed < 0.1 || f.speed > 1000 {
-		return usagef("--speed %g: must be from 0.1 to 1000", f.speed)
+		return usageErrorf("--speed %g: must be from 0.1 to 1000", f.speed)
 	}
-	cluster := session.NewFlags().Set
+	cluster := session.NewFlags().FlagSet
 	given := ""
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if cluster.Lookup(flag.Name) != nil || flag.Name == "kubecontext" {
@@ -145,17 +145,17 @@ func (f *demoSession) check(cmd *cobra.Command) error {
 		}
 	})
 	if given != "" {
-		return usagef("--%s: the demo runs its own cluster and cannot use another one", given)
+		return usageErrorf("--%s: the demo runs its own cluster and cannot use another one", given)
 	}
-	return f.dashboardCommand.check(cmd)
+	return f.dashboardCommand.checkUsage(cmd)
 }
 
-// lead points the dashboard to the demo's cluster alone, and its files to the demo's folder.
-func (f *demoSession) lead(d *demo.Demo) {
-	f.flags = session.NewFlags()
-	f.flags.Kubeconfig = d.Kubeconfig
-	env := f.env
-	f.env = func(name string) string {
+// useDemoCluster restricts the dashboard to the demo's cluster, and its files to the demo's folder.
+func (f *demoDashboardCommand) useDemoCluster(d *demo.Demo) {
+	f.cli.connector.flags = session.NewFlags()
+	f.cli.connector.flags.Kubeconfig = d.Kubeconfig
+	env := f.cli.process.getenv
+	f.cli.process.getenv = func(name string) string {
 		switch name {
 		case "XDG_STATE_HOME", "XDG_CACHE_HOME":
 			return filepath.Join(d.Dir, "state")

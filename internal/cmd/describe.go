@@ -12,7 +12,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-func newDescribe(c *cli) *cobra.Command {
+func newDescribeCommand(c *cli) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "describe KIND/NAME",
@@ -33,26 +33,26 @@ then does.`,
   # A schedule's recent runs side by side
   veltui describe schedule/nightly`,
 	}
-	addOutput(cmd, &output, "text", "json", "yaml")
-	return c.forJob(cmd, func(ctx context.Context, selected selection) error {
-		if selected.things != nil {
+	addOutputFlag(cmd, &output, "text", "json", "yaml")
+	return c.requireOneJob(cmd, func(ctx context.Context, selected selection) error {
+		if selected.thingKind != nil {
 			return c.describeThing(ctx, selected, output)
 		}
-		return c.describe(ctx, selected, output)
-	}, kinds...)
+		return c.describeJob(ctx, selected, output)
+	}, knownKinds...)
 }
 
 func (c *cli) describeThing(ctx context.Context, selected selection, output string) error {
-	found := c.readRows(ctx, selected, selected.query(), c.logging(ctx))
+	found := c.readRows(ctx, selected, selected.buildQuery(), c.openLogger(ctx))
 	if found.err != nil {
 		return found.err
 	}
-	if err := selected.missing(refs(found.rows), found.assessed.Snapshot.Namespace); err != nil {
-		return fmt.Errorf("%w%s", err, c.nearName(ctx, selected, refs(found.rows)))
+	if err := selected.checkFound(rowRefs(found.rows), found.assessed.Snapshot.Namespace); err != nil {
+		return fmt.Errorf("%w%s", err, c.connector.suggestName(ctx, selected, rowRefs(found.rows)))
 	}
 	r := found.rows[0]
 	data := describe.Document{Header: document.NewHeader("Description"), Sections: r.thing.Describe()}
-	switch d := r.document(false).(type) {
+	switch d := r.newDocument(false).(type) {
 	case *document.Schedule:
 		data.Schedule = d
 	case *document.StorageLocation:
@@ -62,35 +62,35 @@ func (c *cli) describeThing(ctx context.Context, selected selection, output stri
 	case *document.Deletion:
 		data.Deletion = d
 	}
-	return c.print(output, data, func(l *lines) {
-		l.add("%s %s/%s", selected.things.Words[1], r.object.GetNamespace(), r.ref.name)
+	return c.stdio.printOutput(output, data, func(l *linePrinter) {
+		l.Line("%s %s/%s", selected.thingKind.Aliases[1], r.object.GetNamespace(), r.ref.name)
 		for _, n := range r.thing.Notes {
-			l.add("%s", n.Text)
+			l.Line("%s", n.Text)
 		}
-		l.sections(data.Sections, r.ref.String())
+		l.addSections(data.Sections, r.ref.String())
 	})
 }
 
-func (c *cli) describe(ctx context.Context, selected selection, output string) error {
-	// What Velero takes for filters that are not set depends on its version.
-	assessed, judged, err := c.judgedJob(ctx, selected, watch.Pods)
+func (c *cli) describeJob(ctx context.Context, selected selection, output string) error {
+	// How Velero treats filters that are not set depends on its version, which its pods tell.
+	assessed, judged, err := c.readJudgedJob(ctx, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
-	sections := describe.Job(judged, assessed, assessed.Environment.Now)
+	sections := describe.Job(judged, assessed, assessed.World.Now)
 	data := describe.Document{
 		Header:   document.NewHeader("Description"),
-		Job:      new(document.NewJob(judged, assessed.Volumes(judged.Job))),
+		Job:      new(document.NewJob(judged, assessed.JudgeVolumes(judged.Job))),
 		Sections: sections,
 	}
-	return c.print(output, data, func(l *lines) {
-		l.add("%s %s/%s", judged.Kind.Word(), judged.Namespace, judged.Name)
-		l.add("%s", judged.Verdict.Summary())
-		l.sections(sections, nameOf(judged.Job).String())
+	return c.stdio.printOutput(output, data, func(l *linePrinter) {
+		l.Line("%s %s/%s", judged.Kind.Noun(), judged.Namespace, judged.Name)
+		l.Line("%s", judged.Verdict.Summary())
+		l.addSections(sections, jobRefOf(judged.Job).String())
 	})
 }
 
-func (l *lines) sections(sections []describe.Section, subject string) {
+func (l *linePrinter) addSections(sections []describe.Section, subject string) {
 	width := 0
 	for _, s := range sections {
 		for _, f := range s.Fields {
@@ -98,32 +98,32 @@ func (l *lines) sections(sections []describe.Section, subject string) {
 		}
 	}
 	for _, s := range sections {
-		l.add("")
+		l.Line("")
 		if s.Title != "" {
-			l.add("%s:", s.Title)
+			l.Line("%s:", s.Title)
 		}
 		for _, f := range s.Fields {
 			label := f.Title
 			for i, value := range f.Values {
 				if i == len(f.Values)-1 {
-					value += about(f, subject)
+					value += fieldRemark(f, subject)
 				}
-				l.add("  %-*s  %s", width, label, value)
+				l.Line("  %-*s  %s", width, label, value)
 				label = ""
 			}
 		}
 	}
 }
 
-func about(f describe.Field, subject string) string {
+func fieldRemark(f describe.Field, subject string) string {
 	var words []string
-	if f.Default() {
+	if f.IsDefault() {
 		words = append(words, "default")
 	}
 	if f.Note != "" {
 		words = append(words, f.Note)
 	}
-	if f.More == describe.Results {
+	if f.DetailPage == describe.Results {
 		words = append(words, fmt.Sprintf("see 'veltui results %s'", subject))
 	}
 	if len(words) == 0 {

@@ -2,13 +2,12 @@ package cmd
 
 import (
 	"encoding/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/describe"
 )
 
@@ -17,8 +16,8 @@ func TestDescribe(t *testing.T) {
 	started := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second))
 	r := restore(
 		"described",
-		velerov1.RestoreStatus{
-			Phase:               velerov1.RestorePhasePartiallyFailed,
+		veleroapi.RestoreStatus{
+			Phase:               veleroapi.RestorePhasePartiallyFailed,
 			StartTimestamp:      &started,
 			CompletionTimestamp: &started,
 			Errors:              2,

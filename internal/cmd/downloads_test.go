@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestFailedDownloadIsNotRepeated: ten restores of a backup that cannot be
@@ -35,21 +34,21 @@ func TestFailedDownloadIsNotRepeated(t *testing.T) {
 		s.sign(ctx, b)
 	}()
 	t.Cleanup(func() { stop(); <-ended })
-	s.stored(t, b, "b-broken", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-broken", veleroapi.BackupPhaseCompleted)
 
 	c := withFlags(t, "--kubeconfig", b.Kubeconfig())
 	now := time.Now()
-	c.clock = func() time.Time { return now }
-	r := c.inspected()
+	c.process.clock = func() time.Time { return now }
+	r := c.newCluster()
 	r.Indexes = cache.Open(cache.Options{})
 	ask := func() {
 		t.Helper()
-		_, err := r.Estimate(t.Context(), &job.Job{
+		_, err := r.EstimateRestore(t.Context(), &job.Job{
 			Kind:      job.Restore,
 			Namespace: "velero",
 			Name:      "r",
-			Object: &velerov1.Restore{
-				Spec: velerov1.RestoreSpec{BackupName: "b-broken"},
+			Object: &veleroapi.Restore{
+				Spec: veleroapi.RestoreSpec{BackupName: "b-broken"},
 			},
 		}, velero.Server{ServerPod: velero.ServerPod{Version: "v1.18.3"}}, func(int64, int64) {})
 		if err == nil || !strings.Contains(err.Error(), "500") {

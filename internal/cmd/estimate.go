@@ -2,38 +2,39 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
 
 type estimateCommand struct {
-	askedRestore
+	requestedRestore
 	tarball, existing, version, priorities, output string
 	features                                       []string
-	given                                          func(flag string) bool
+	flagChanged                                    func(flag string) bool
 }
 
-func newEstimate(c *cli) *cobra.Command {
-	f := estimateCommand{askedRestore: askedRestore{cli: c}}
+func newEstimateCommand(c *cli) *cobra.Command {
+	f := estimateCommand{requestedRestore: requestedRestore{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [flags of velero restore create]",
 		Short: "Print what a restore of a backup would restore",
@@ -67,13 +68,13 @@ veltui prints its assumptions on standard error; with -o json they are in
   # Everything that a running restore has to restore
   veltui estimate restore/shop-restore-2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
-			return f.run(cmd.Context(), args)
+			f.flagChanged = cmd.Flags().Changed
+			return f.runEstimate(cmd.Context(), args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
-	f.askedRestore.addTo(cmd)
+	f.requestedRestore.addRestoreFlags(cmd)
 	flags.StringVar(
 		&f.existing,
 		"existing-namespaces",
@@ -99,60 +100,60 @@ veltui prints its assumptions on standard error; with -o json they are in
 		nil,
 		"The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)",
 	)
-	addOutput(cmd, &f.output, "table", "wide", "json", "yaml")
-	cmd.ValidArgsFunction = c.completeNames(false, jobKinds...)
+	addOutputFlag(cmd, &f.output, "table", "wide", "json", "yaml")
+	cmd.ValidArgsFunction = c.completeKindAndName(false, jobKinds...)
 	completeFiles(cmd, "tarball")
-	completeFlag(cmd, "existing-namespaces", c.completeValues(func(ctx context.Context, typed string) []string {
-		return afterComma(typed, c.namespaces(ctx, typed))
+	completeFlag(cmd, "existing-namespaces", c.settings.completeValues(func(ctx context.Context, typed string) []string {
+		return appendToTyped(typed, c.connector.fetchNamespaces(ctx, typed))
 	}))
-	completeFlag(cmd, "features", several([]string{velerov1.CSIFeatureFlag}))
+	completeFlag(cmd, "features", completeCommaList([]string{veleroapi.CSIFeatureFlag}))
 	return cmd
 }
 
-func (f *estimateCommand) run(ctx context.Context, args []string) error {
+func (f *estimateCommand) runEstimate(ctx context.Context, args []string) error {
 	if f.tarball == "-" && f.file == "-" {
-		return usagef("--tarball and -f cannot both be standard input")
+		return usageErrorf("--tarball and -f cannot both be standard input")
 	}
-	server, err := f.server()
+	server, err := f.parseServer()
 	if err != nil {
 		return err
 	}
-	restore, err := f.spec()
+	restore, err := f.buildSpec()
 	if err != nil {
 		return err
 	}
-	spec := collector.RestoreSpec{
-		Restore:  restore,
-		Policy:   (&restorespec.Draft{Only: f.only}).Policy(),
-		Existing: collector.ParseNamespaces(f.existing),
-		Server:   server,
+	spec := collector.RestoreInput{
+		Restore:            restore,
+		Policy:             (&restorespec.Draft{Selected: f.onlyItems}).BuildPolicy(),
+		ExistingNamespaces: collector.ParseNamespaces(f.existing),
+		Server:             server,
 	}
-	spec.Existing.Known = f.given("existing-namespaces")
+	spec.ExistingNamespaces.IsComplete = f.flagChanged("existing-namespaces")
 	switch {
 	case f.tarball != "" && len(args) > 0:
-		return usagef("%q: --tarball reads no cluster; give one or the other", args[0])
+		return usageErrorf("%q: --tarball reads no cluster; give one or the other", args[0])
 	case f.tarball == "":
-		return f.live(ctx, args, spec)
+		return f.estimateFromCluster(ctx, args, spec)
 	}
 	index, err := f.readTarball(ctx, f.tarball, restore)
-	if err != nil && !usable(ctx, index) {
+	if err != nil && !isUsableIndex(ctx, index) {
 		return err
 	}
 	estimate, ended := index.Estimate(ctx, spec, collector.Discovery{})
 	if ended != nil {
 		return ended
 	}
-	return f.answer(index, estimate, f.output, err)
+	return f.printEstimate(index, estimate, err)
 }
 
-func usable(ctx context.Context, index *collector.Index) bool {
-	return index != nil && index.Items() > 0 && ctx.Err() == nil
+func isUsableIndex(ctx context.Context, index *collector.Index) bool {
+	return index != nil && index.ItemCount() > 0 && ctx.Err() == nil
 }
 
-func (f *estimateCommand) server() (collector.Server, error) {
-	s := cluster.Tagged(f.version)
+func (f *estimateCommand) parseServer() (collector.VeleroServer, error) {
+	s := cluster.ServerFromTag(f.version)
 	if f.version != "" && s.Version == [3]int{} {
-		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
+		return s, usageErrorf("--velero-version %s: expected a version such as v1.18.3", f.version)
 	}
 	if f.priorities != "" {
 		p, err := collector.ParsePriorities(f.priorities)
@@ -161,18 +162,22 @@ func (f *estimateCommand) server() (collector.Server, error) {
 		}
 		s.Priorities = &p
 	}
-	if f.given("features") {
+	if f.flagChanged("features") {
 		csi := slices.Contains(f.features, "EnableCSI")
-		s.CSI = &csi
+		s.CSIEnabled = &csi
 	}
 	return s, nil
 }
 
-// readTarball reads a backup's tarball. As [collector.Read] it may return an index and an error.
-func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.RestoreSpec) (*collector.Index, error) {
-	m, stop := c.startBytes("reading " + sanitize.Cut(filepath.Base(path), 30))
+// readTarball reads a backup's tarball. Like [collector.Read] it may return both an index and an error.
+func (f *estimateCommand) readTarball(
+	ctx context.Context,
+	path string,
+	spec veleroapi.RestoreSpec,
+) (*collector.Index, error) {
+	m, stop := f.cli.stdio.startByteMeter("reading " + sanitize.Truncate(filepath.Base(path), 30))
 	defer stop()
-	in := io.Reader(c.stdin)
+	in := io.Reader(f.cli.stdio.stdin)
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
@@ -190,31 +195,30 @@ func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.Rest
 		}
 		in = file
 	}
-	// Labels cost time, and only selectors ask for them.
+	// Reading labels takes time, and only selectors need them.
 	limits := collector.Limits{NamesOnly: spec.LabelSelector == nil && spec.OrLabelSelectors == nil}
 	index, err := collector.Read(ctx, io.TeeReader(in, m), limits)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
-	case index.Items() == 0 && index.Format == "":
+	case index.ItemCount() == 0 && index.Format == "":
 		err = fmt.Errorf("%s is not a backup: it contains neither items nor metadata/version", sanitize.String(path))
 	}
 	return index, err
 }
 
-// answer prints an estimate, then returns readErr, which is why the index is incomplete.
-func (c *stdio) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
-	if len(e.Refused) > 0 {
-		return fmt.Errorf(
-			"this restore fails Velero's validation:\n  %s",
-			strings.Join(mapSlice(e.Refused, sanitize.String), "\n  "),
-		)
+// printEstimate prints an estimate, then returns readErr, which is why the index is incomplete.
+func (f *estimateCommand) printEstimate(index *collector.Index, e collector.Estimate, readErr error) error {
+	if len(e.Refusals) > 0 {
+		return errors.New(view.EstimateRefusal(mapSlice(e.Refusals, sanitize.String)))
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Noted)
-	err := c.print(output, document.NewEstimate(e), func(l *lines) {
-		l.estimate(e, output == "wide")
+	err := f.cli.stdio.printOutput(f.output, document.NewEstimate(e), func(l *linePrinter) {
+		shown := view.NewEstimate(&e, forecast.TimeEstimate{}, f.output == "wide")
+		l.Table(shown.Columns, shown.Rows)
+		l.Line("%s", shown.Summary.Text)
 		for _, assumption := range e.Assumptions {
-			fmt.Fprintln(c.streams.ErrOut, "note:", sanitize.String(assumption))
+			fmt.Fprintln(f.cli.stdio.streams.ErrOut, "note:", sanitize.String(assumption))
 		}
 	})
 	if err != nil {
@@ -226,80 +230,63 @@ func (c *stdio) answer(index *collector.Index, e collector.Estimate, output stri
 	return nil
 }
 
-func (l *lines) estimate(e collector.Estimate, wide bool) {
-	w := printers.GetNewTabWriter(l.w)
-	if len(e.Resources) > 0 {
-		fmt.Fprintln(w, "RESOURCE\tITEMS\tNAMESPACES")
-	}
-	most := 3
-	if wide {
-		most = -1
-	}
-	for _, r := range e.Resources {
-		namespaces := dash(sanitize.Whole(human.Largest(r.Namespaces, most)))
-		fmt.Fprintf(w, "%s\t%s\t%s\n", sanitize.String(r.Resource), human.Number(r.Items), namespaces)
-	}
-	l.err = w.Flush()
-	l.add("Total: %s", human.Count(e.Total, "item"))
-}
-
-func (f *estimateCommand) live(ctx context.Context, args []string, spec collector.RestoreSpec) error {
+func (f *estimateCommand) estimateFromCluster(ctx context.Context, args []string, spec collector.RestoreInput) error {
 	if len(args) == 0 && f.file == "" && spec.Restore.BackupName == "" && spec.Restore.ScheduleName == "" {
-		return usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
+		return usageErrorf("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
 	}
-	selected, err := f.subject(ctx, args, spec.Restore)
+	selected, err := f.resolveJob(ctx, args, spec.Restore)
 	if err != nil {
 		return err
 	}
-	snap, subject, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
+	snap, subject, err := f.cli.readJob(ctx, selected, watch.Query{SkipVerdicts: true, ExtraKinds: []string{watch.Pods}})
 	if err != nil {
 		return err
 	}
 	backupName, began := subject.Name, time.Time{}
 	if subject.Kind == job.Restore {
-		if spec.Restore, err = cluster.RestoreSpec(subject); err != nil {
+		if spec.Restore, err = cluster.FindRestoreSpec(subject); err != nil {
 			return err
 		}
-		backupName, began, spec.Policy = spec.Restore.BackupName, subject.Started, cluster.SelectedBy(subject)
+		backupName, began, spec.Policy = spec.Restore.BackupName, subject.Started, cluster.SelectionPolicy(subject)
 	}
-	seen := cluster.ServerOf(snap.Server)
+	seen := cluster.BuildCollectorServer(snap.Server)
 	if spec.Server.Tag == "" {
 		spec.Server.Version, spec.Server.Tag = seen.Version, seen.Tag
 	}
 	if spec.Server.Priorities == nil {
 		spec.Server.Priorities = seen.Priorities
 	}
-	if spec.Server.CSI == nil {
-		spec.Server.CSI = seen.CSI
+	if spec.Server.CSIEnabled == nil {
+		spec.Server.CSIEnabled = seen.CSIEnabled
 	}
 
 	_, store, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return err
 	}
-	index, readErr := f.contents(ctx, store, backupName)
+	index, readErr := f.readBackupIndex(ctx, store, backupName)
 	if readErr != nil && len(snap.Malformed) > 0 {
 		blind := snap.Malformed[0]
 		readErr = fmt.Errorf("%w (%s: %s; %s)", readErr, blind.Ref(), blind.Fields[0], decode.ServerWarning)
 	}
-	if readErr != nil && !usable(ctx, index) {
+	if readErr != nil && !isUsableIndex(ctx, index) {
 		return readErr
 	}
-	estimate, err := store.Estimate(ctx, index, spec, began)
+	estimate, err := store.EstimateRestoreSpec(ctx, index, spec, began)
 	if err != nil {
 		return err
 	}
 	estimate.Assumptions = slices.Concat(
 		estimate.Assumptions,
-		cluster.MalformedNotes(subject),
-		compareWithResult(subject, estimate),
+		cluster.MalformedSpecNotes(subject),
+		resultDifference(subject, estimate),
 	)
-	return f.answer(index, estimate, f.output, readErr)
+	return f.printEstimate(index, estimate, readErr)
 }
 
-// compareWithResult compares an estimate with how the restore ended; a job that broke off has no final total.
-func compareWithResult(j *job.Job, e collector.Estimate) []string {
-	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total ||
+// resultDifference compares an estimate with the restore's result; an aborted job has no final total.
+func resultDifference(j *job.Job, e collector.Estimate) []string {
+	if j.Kind != job.Restore || !j.IsTerminal() || !j.Items.Known || j.Items.Done != j.Items.Total ||
 		j.Items.Total == e.Total {
 		return nil
 	}

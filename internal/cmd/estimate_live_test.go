@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,11 +20,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // dripping is a file after which blanks come without end.
@@ -61,7 +61,7 @@ func openStore(t *testing.T, b *bed) *store {
 		if at, known := s.modified[r.URL.Query().Get("kind")+"/"+r.URL.Query().Get("name")]; known {
 			w.Header().Set("Last-Modified", at.UTC().Format(http.TimeFormat))
 		}
-		if kind := r.URL.Query().Get("kind"); kind != string(velerov1.DownloadTargetKindBackupContents) {
+		if kind := r.URL.Query().Get("kind"); kind != string(veleroapi.DownloadTargetKindBackupContents) {
 			if file := s.files[kind+"/"+r.URL.Query().Get("name")]; file != "" {
 				_, _ = io.WriteString(w, file)
 				for file == dripping && r.Context().Err() == nil {
@@ -107,14 +107,14 @@ func openStore(t *testing.T, b *bed) *store {
 // sign answers download requests as Velero does.
 func (s *store) sign(ctx context.Context, b *bed) {
 	for ctx.Err() == nil {
-		var list velerov1.DownloadRequestList
+		var list veleroapi.DownloadRequestList
 		_ = b.client.List(ctx, &list)
 		for _, d := range list.Items {
 			if d.Status.Phase != "" {
 				continue
 			}
 			before := d.DeepCopy()
-			d.Status.Phase = velerov1.DownloadRequestPhaseProcessed
+			d.Status.Phase = veleroapi.DownloadRequestPhaseProcessed
 			d.Status.DownloadURL = s.url + "/b/backups/" + d.Spec.Target.Name + ".tar.gz?signature=secret-signature&kind=" + string(
 				d.Spec.Target.Kind,
 			) + "&name=" + d.Spec.Target.Name
@@ -129,18 +129,18 @@ func (s *store) sign(ctx context.Context, b *bed) {
 }
 
 // stored makes a backup that the store holds.
-func (s *store) stored(t *testing.T, b *bed, name string, phase velerov1.BackupPhase) {
+func (s *store) stored(t *testing.T, b *bed, name string, phase veleroapi.BackupPhase) {
 	t.Helper()
-	b.create(t, &velerov1.BackupStorageLocation{
+	b.create(t, &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "of-" + name},
-		Status:     velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
-		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url},
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
+		Status:     veleroapi.BackupStorageLocationStatus{Phase: veleroapi.BackupStorageLocationPhaseAvailable},
+		Spec: veleroapi.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url},
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}}},
 	})
-	b.create(t, &velerov1.Backup{
+	b.create(t, &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-		Spec:       velerov1.BackupSpec{StorageLocation: "of-" + name},
-		Status:     velerov1.BackupStatus{Phase: phase},
+		Spec:       veleroapi.BackupSpec{StorageLocation: "of-" + name},
+		Status:     veleroapi.BackupStatus{Phase: phase},
 	})
 }
 
@@ -182,7 +182,7 @@ func (b *bed) estimates(t *testing.T, cache string, args ...string) (stdout, std
 func TestEstimateInCluster(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-full", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-full", veleroapi.BackupPhaseCompleted)
 	targetNamespaces(t, b, "shop", "billing", "media", "ops", "quota-r17")
 	cache := t.TempDir()
 	dirs, err := filepath.Glob(captures + "/restores/r*")
@@ -215,7 +215,7 @@ func TestEstimateInCluster(t *testing.T) {
 			t.Errorf("the signed URL is told: %s%s", stdout, stderr)
 		}
 		if expected.Phase == "FailedValidation" {
-			if code != ExitError || !strings.Contains(stderr, "fails Velero's validation") {
+			if code != ExitError || !strings.Contains(stderr, "Velero refuses this restore: ") {
 				t.Errorf("%s: exit code %d, %s", dir, code, stderr)
 			}
 			continue
@@ -239,7 +239,7 @@ func TestEstimateInCluster(t *testing.T) {
 	if n := s.contents.Load(); n != 1 {
 		t.Errorf("%d downloads for one backup", n)
 	}
-	var left velerov1.DownloadRequestList
+	var left veleroapi.DownloadRequestList
 	if err := b.client.List(t.Context(), &left); err != nil || len(left.Items) > 0 {
 		t.Errorf("%d download requests left, %v", len(left.Items), err)
 	}
@@ -296,14 +296,14 @@ func TestEstimateInCluster(t *testing.T) {
 func TestEstimateOfRestore(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-of-restore", velerov1.BackupPhasePartiallyFailed)
+	s.stored(t, b, "b-of-restore", veleroapi.BackupPhasePartiallyFailed)
 	targetNamespaces(t, b, "there-before")
 	began := aLaterSecond(t)
 	targetNamespaces(t, b, "made-by-it")
-	begin := func(name, target string, phase velerov1.RestorePhase, total int) {
-		b.create(t, &velerov1.Restore{
+	begin := func(name, target string, phase veleroapi.RestorePhase, total int) {
+		b.create(t, &veleroapi.Restore{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-			Spec: velerov1.RestoreSpec{
+			Spec: veleroapi.RestoreSpec{
 				BackupName:         "b-of-restore",
 				IncludedNamespaces: []string{"shop"},
 				IncludedResources:  []string{"configmaps", "secrets"},
@@ -314,16 +314,16 @@ func TestEstimateOfRestore(t *testing.T) {
 				},
 				NamespaceMapping: map[string]string{"shop": target},
 			},
-			Status: velerov1.RestoreStatus{
+			Status: veleroapi.RestoreStatus{
 				Phase:          phase,
 				StartTimestamp: &began,
-				Progress:       &velerov1.RestoreProgress{TotalItems: total, ItemsRestored: total},
+				Progress:       &veleroapi.RestoreProgress{TotalItems: total, ItemsRestored: total},
 			},
 		})
 	}
-	begin("made", "made-by-it", velerov1.RestorePhaseInProgress, 1)
-	begin("before", "there-before", velerov1.RestorePhaseCompleted, 951)
-	begin("other", "there-before", velerov1.RestorePhaseCompleted, 940)
+	begin("made", "made-by-it", veleroapi.RestorePhaseInProgress, 1)
+	begin("before", "there-before", veleroapi.RestorePhaseCompleted, 951)
+	begin("other", "there-before", veleroapi.RestorePhaseCompleted, 940)
 	cache := t.TempDir()
 	for name, want := range map[string]int{"made": 952, "before": 951, "other": 951} {
 		stdout, stderr, code := b.estimates(t, cache, "restore/"+name, "-o", "json")
@@ -348,10 +348,10 @@ func TestEstimateOfRestore(t *testing.T) {
 func TestEstimateLiveErrors(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-unready", velerov1.BackupPhaseInProgress)
-	s.stored(t, b, "b-waiting", velerov1.BackupPhaseWaitingForPluginOperations)
-	b.create(t, restore("of-nothing", velerov1.RestoreStatus{}))
-	b.create(t, restore("of-a-schedule", velerov1.RestoreStatus{}))
+	s.stored(t, b, "b-unready", veleroapi.BackupPhaseInProgress)
+	s.stored(t, b, "b-waiting", veleroapi.BackupPhaseWaitingForPluginOperations)
+	b.create(t, restore("of-nothing", veleroapi.RestoreStatus{}))
+	b.create(t, restore("of-a-schedule", veleroapi.RestoreStatus{}))
 	restoreFile := func(spec string) string {
 		path := filepath.Join(t.TempDir(), "r.yaml")
 		if err := os.WriteFile(
@@ -400,7 +400,7 @@ func TestEstimateLiveErrors(t *testing.T) {
 func TestEstimateWithFewRights(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-rights", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-rights", veleroapi.BackupPhaseCompleted)
 	allow := func(user string, verbs map[string][]string) string {
 		var rules []rbacv1.PolicyRule
 		for resource, can := range verbs {
@@ -409,7 +409,7 @@ func TestEstimateWithFewRights(t *testing.T) {
 				rbacv1.PolicyRule{APIGroups: []string{"velero.io", ""}, Resources: []string{resource}, Verbs: can},
 			)
 		}
-		config, err := b.UserWith(t.Context(), user, "velero", rules...)
+		config, err := b.AddUserWithRules(t.Context(), user, "velero", rules...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -463,7 +463,7 @@ func TestEstimateInterrupted(t *testing.T) {
 	s := openStore(t, b)
 	s.hold, s.held = make(chan struct{}), make(chan struct{})
 	defer close(s.hold)
-	s.stored(t, b, "b-slow", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-slow", veleroapi.BackupPhaseCompleted)
 	cmd := b.command(t, "estimate", "-n", "velero", "backup/b-slow")
 	c := startConsole(t, cmd, 80, 24)
 	<-s.held
@@ -474,10 +474,10 @@ func TestEstimateInterrupted(t *testing.T) {
 	if code := c.exits(t); code != ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	if strings.Contains(c.Screen(), "Total") {
-		t.Errorf("an interrupted estimate was printed:\n%s", c.Screen())
+	if strings.Contains(c.ScreenText(), "Total") {
+		t.Errorf("an interrupted estimate was printed:\n%s", c.ScreenText())
 	}
-	var left velerov1.DownloadRequestList
+	var left veleroapi.DownloadRequestList
 	if err := b.client.List(t.Context(), &left); err != nil || len(left.Items) > 0 {
 		t.Errorf("%d download requests left, %v", len(left.Items), err)
 	}

@@ -43,7 +43,7 @@ func runOffline(t *testing.T, stdin string, args ...string) (stdout, stderr stri
 		return f
 	}
 	in, out, errs := file("in", stdin), file("out", ""), file("err", "")
-	code = newCLI(in, out, errs).run(t.Context(), append([]string{"veltui", "estimate"}, args...))
+	code = newCLI(in, out, errs).runCommand(t.Context(), append([]string{"veltui", "estimate"}, args...))
 	read := func(f *os.File) string {
 		data, err := os.ReadFile(f.Name())
 		if err != nil {
@@ -120,7 +120,7 @@ func TestEstimateCaptures(t *testing.T) {
 			err = cmd.Run()
 			if expected.Phase == "FailedValidation" {
 				if cmd.ProcessState.ExitCode() != ExitError || stdout.Len() > 0 ||
-					!strings.Contains(stderr.String(), "fails Velero's validation") {
+					!strings.Contains(stderr.String(), "Velero refuses this restore: ") {
 					t.Errorf("%v, printed %q and %q", err, stdout.String(), stderr.String())
 				}
 				return
@@ -353,7 +353,7 @@ func otherTarball(t *testing.T) string {
 // the server's pod.
 func TestServerFlagsOrderTheEstimate(t *testing.T) {
 	of := func(args ...string) *collector.Priorities {
-		return cluster.ServerOf(
+		return cluster.BuildCollectorServer(
 			velero.Server{
 				Visible:   true,
 				ServerPod: velero.ServerPod{Name: "velero-1", Flags: velero.ParseServerFlags(args)},

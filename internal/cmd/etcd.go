@@ -13,15 +13,15 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/etcd"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/watch"
 )
 
-const etcdLogsRead = 20
+const maxEtcdLogs = 20
 
-func newEtcd(c *cli) *cobra.Command {
+func newEtcdCommand(c *cli) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "etcd [NAME...]",
@@ -45,44 +45,44 @@ etcd changes nothing. These objects belong to OpenShift's etcd operator.`,
 
   # Names of the backups that hold no data, or that somebody has to look at
   veltui etcd -o json | jq -r '.items[] | select(.trouble) | .name'`,
-		RunE: func(cmd *cobra.Command, names []string) error { return c.etcd(cmd.Context(), names, output) },
+		RunE: func(cmd *cobra.Command, names []string) error { return c.runEtcd(cmd.Context(), names, output) },
 	}
-	addOutput(cmd, &output, "table", "wide", "json", "yaml", "name")
+	addOutputFlag(cmd, &output, "table", "wide", "json", "yaml", "name")
 	return cmd
 }
 
-func (c *cli) etcd(ctx context.Context, names []string, output string) error {
-	cluster, err := c.readEtcd(ctx)
+func (c *cli) runEtcd(ctx context.Context, names []string, output string) error {
+	cluster, err := c.connector.readEtcd(ctx)
 	switch {
 	case errors.Is(err, watch.ErrNoEtcdBackups):
 		return fmt.Errorf("%w. They are OpenShift's, behind the feature gate AutomatedEtcdBackup", err)
 	case err != nil:
 		return err
 	}
-	for _, u := range cluster.Unseen {
-		if u.Resource == etcd.Backups {
-			return fmt.Errorf("you may not list %s: %s", u.Resource, u.Why)
+	for _, u := range cluster.Unchecked {
+		if u.Resource == etcd.ResourceBackups {
+			return fmt.Errorf("you may not list %s: %s", u.Resource, u.Reason)
 		}
-		fmt.Fprintf(c.streams.ErrOut, "warning: %s could not be read: %s\n", u.Resource, u.Why)
+		fmt.Fprintf(c.stdio.streams.ErrOut, "warning: %s could not be read: %s\n", u.Resource, u.Reason)
 	}
-	list := judgeEtcd(cluster, names, c.clock())
-	if err := c.printEtcd(list, output, len(names) > 0); err != nil {
+	list := judgeEtcdBackups(cluster, names, c.process.clock())
+	if err := list.print(c.stdio, output, len(names) > 0); err != nil {
 		return err
 	}
 	if len(names) == 0 && len(list.backups)+len(list.schedules) == 0 {
-		fmt.Fprintln(c.streams.ErrOut, "No etcd backups and no schedules found.")
+		fmt.Fprintln(c.stdio.streams.ErrOut, "No etcd backups and no schedules found.")
 	}
-	return list.missing(names)
+	return list.checkFound(names)
 }
 
-// readEtcd reads everything, and the logs of the newest completed backups until one is forbidden. It gives up
-// after --request-timeout.
-func (c *cli) readEtcd(ctx context.Context) (*etcd.Cluster, error) {
-	conn, err := c.connect()
+// readEtcd reads everything, and the logs of the newest completed backups until one is forbidden. It gives up after
+// --request-timeout.
+func (c *connector) readEtcd(ctx context.Context) (*etcd.Cluster, error) {
+	conn, err := c.openConnection()
 	if err != nil {
 		return nil, err
 	}
-	reader, err := watch.NewEtcdReader(conn.Config)
+	reader, err := watch.NewEtcdBackupReader(conn.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -100,33 +100,33 @@ func (c *cli) readEtcd(ctx context.Context) (*etcd.Cluster, error) {
 	case err != nil:
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
-	logs := map[string]etcd.Log{}
+	logs := map[string]etcd.BackupLog{}
 	for i := range cluster.Backups {
-		pod := cluster.PodToRead(&cluster.Backups[i])
+		pod := cluster.FindUnreadLogPod(&cluster.Backups[i])
 		if pod == "" {
 			continue
 		}
-		if len(logs) == etcdLogsRead {
+		if len(logs) == maxEtcdLogs {
 			break
 		}
-		logs[pod] = reader.Log(ctx, pod)
-		if logs[pod].Forbidden {
+		logs[pod] = reader.ReadLog(ctx, pod)
+		if logs[pod].IsForbidden {
 			break
 		}
 	}
 	return cluster.WithLogs(logs), nil
 }
 
-type judgedEtcd struct {
+type judgedEtcdBackups struct {
 	cluster   *etcd.Cluster
 	backups   []etcd.JudgedBackup
 	schedules []etcd.JudgedSchedule
 	now       time.Time
 }
 
-func judgeEtcd(cluster *etcd.Cluster, names []string, now time.Time) judgedEtcd {
+func judgeEtcdBackups(cluster *etcd.Cluster, names []string, now time.Time) judgedEtcdBackups {
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
-	l := judgedEtcd{cluster: cluster, now: now}
+	l := judgedEtcdBackups{cluster: cluster, now: now}
 	for i := range cluster.Schedules {
 		if s := &cluster.Schedules[i]; wanted(s.Name) {
 			l.schedules = append(l.schedules, cluster.JudgeSchedule(s, now))
@@ -134,13 +134,13 @@ func judgeEtcd(cluster *etcd.Cluster, names []string, now time.Time) judgedEtcd 
 	}
 	for i := range cluster.Backups {
 		if b := &cluster.Backups[i]; wanted(b.Name) {
-			l.backups = append(l.backups, cluster.Judge(b, now))
+			l.backups = append(l.backups, cluster.JudgeBackup(b, now))
 		}
 	}
 	return l
 }
 
-func (l judgedEtcd) missing(names []string) error {
+func (l judgedEtcdBackups) checkFound(names []string) error {
 	var lost []string
 	for _, name := range names {
 		if !slices.ContainsFunc(l.backups, func(b etcd.JudgedBackup) bool { return b.Name == name }) &&
@@ -154,163 +154,70 @@ func (l judgedEtcd) missing(names []string) error {
 	return fmt.Errorf("not found: no EtcdBackup and no schedule is named %s", strings.Join(lost, ", "))
 }
 
-func (c *stdio) printEtcd(e judgedEtcd, output string, named bool) error {
-	return c.print(output, document.NewEtcdBackupList(e.backups, e.schedules, e.cluster.Unseen, e.now), func(l *lines) {
-		switch {
-		case output == "name":
-			for _, s := range e.schedules {
-				l.add("backup.config.openshift.io/%s", s.Name)
+// print prints the list, or every fact about its things if the user named them.
+func (l judgedEtcdBackups) print(out *stdio, output string, named bool) error {
+	return out.printOutput(
+		output,
+		document.NewEtcdBackupList(l.backups, l.schedules, l.cluster.Unchecked, l.now),
+		func(lines *linePrinter) {
+			switch {
+			case output == "name":
+				for _, s := range l.schedules {
+					lines.Line("backup.config.openshift.io/%s", s.Name)
+				}
+				for _, b := range l.backups {
+					lines.Line("etcdbackup.operator.openshift.io/%s", b.Name)
+				}
+			case output == "table" && named:
+				lines.addEtcdDetails(l)
+			default:
+				lines.RecordError(l.printTables(out, output == "wide"))
 			}
-			for _, b := range e.backups {
-				l.add("etcdbackup.operator.openshift.io/%s", b.Name)
-			}
-		case output == "table" && named:
-			l.explainEtcd(e)
-		default:
-			l.err = c.printEtcdTables(e, output == "wide")
-		}
-	})
+		},
+	)
 }
 
-func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
-	var schedules, backups [][]string
-	for _, s := range l.schedules {
-		last, good := "", ""
-		if s.Last != nil {
-			last = s.Last.Stage()
-		}
-		if s.Good != nil {
-			good = s.Good.Name
-		}
-		cells := []string{s.Name, s.Cron, human.Ago(s.LastRun, l.now), human.In(s.Next, l.now), last,
-			etcdVerdict(s.Verdict, s.Trouble), human.Age(s.Created, l.now)}
-		if wide {
-			cells = append(cells, s.TimeZone, s.Retention.String(), s.Claim, good)
-		}
-		schedules = append(schedules, cells)
-	}
-	for _, b := range l.backups {
-		took := ""
-		if d := b.Took(l.now); d != 0 {
-			took = human.Duration(d)
-		}
-		cells := []string{b.Name, b.Stage(), took, b.Schedule, b.Claim,
-			etcdVerdict(b.Verdict, b.Trouble), human.Age(b.Created, l.now)}
-		if wide {
-			cells = append(cells, b.Condition.Type, b.JobName, b.Condition.Message)
-		}
-		backups = append(backups, cells)
-	}
-	t := c.newTable()
-	if err := t.print(chooseColumns(etcdScheduleColumns, wide, ""), schedules); err != nil {
+func (l judgedEtcdBackups) printTables(out *stdio, wide bool) error {
+	schedules := mapSlice(l.schedules, func(s etcd.JudgedSchedule) []view.Cell {
+		return resource.EtcdScheduleCells(s, l.now)
+	})
+	backups := mapSlice(l.backups, func(b etcd.JudgedBackup) []view.Cell {
+		return resource.EtcdBackupCells(b, l.now)
+	})
+	t := out.newTable()
+	if err := t.PrintCells(resource.EtcdScheduleColumns, schedules, wide, ""); err != nil {
 		return err
 	}
 	if len(schedules) > 0 && len(backups) > 0 {
-		if _, err := fmt.Fprintln(c.streams.Out); err != nil {
+		if _, err := fmt.Fprintln(out.streams.Out); err != nil {
 			return err
 		}
 	}
-	t = c.newTable()
-	return t.print(chooseColumns(etcdBackupColumns, wide, ""), backups)
+	t = out.newTable()
+	return t.PrintCells(resource.EtcdBackupColumns, backups, wide, "")
 }
 
-// The columns of schedules and of backups. Those that are wide stand at the end.
-var (
-	etcdScheduleColumns = []view.Column{
-		{
-			Name:   "schedule",
-			Least:  8,
-			Middle: true,
-		},
-		{Name: "cron", Rank: 4},
-		{Name: "last run", Rank: 1},
-		{Name: "next run", Rank: 3},
-		{Name: "last backup", Rank: 2},
-		{Name: "verdict", Least: 7},
-		{Name: "age", Rank: 5},
-		{
-			Name: "zone",
-			Wide: true,
-		},
-		{Name: "keeps", Wide: true},
-		{Name: "claim", Wide: true, Least: 6, Middle: true},
-		{Name: "last good", Wide: true, Least: 9, Middle: true},
-	}
-	etcdBackupColumns = []view.Column{
-		{
-			Name:   "backup",
-			Least:  6,
-			Middle: true,
-		},
-		{Name: "stage", Least: 5},
-		{Name: "took", Rank: 3},
-		{Name: "schedule", Rank: 2, Least: 8, Middle: true},
-		{Name: "claim", Rank: 4, Least: 6, Middle: true},
-		{Name: "verdict", Least: 7},
-		{Name: "age", Rank: 1},
-		{
-			Name: "condition",
-			Wide: true,
-		},
-		{Name: "job", Wide: true, Least: 6, Middle: true},
-		{Name: "message", Wide: true, Least: 7},
-	}
-)
-
-func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
-	switch {
-	case trouble && v.State() == diagnosis.Stuck:
-		return string(v.State()) + ": " + string(v.Reason)
-	case trouble:
-		return string(v.Reason)
-	}
-	return dash(string(v.State()))
-}
-
-func (l *lines) explainEtcd(e judgedEtcd) {
+func (l *linePrinter) addEtcdDetails(e judgedEtcdBackups) {
 	gap := ""
-	explain := func(title string, v diagnosis.Verdict, settings []string) {
-		l.add("%s%s", gap, title)
-		l.add("%s", v.Summary())
-		state := string(v.Reason)
-		if v.State() != "" {
-			state = fmt.Sprintf("%s (%s)", v.State(), v.Reason)
+	explain := func(title string, v diagnosis.Verdict, fields []view.PageField) {
+		l.Line("%s%s", gap, title)
+		settings := view.PageSection{Title: "settings"}
+		for _, f := range fields {
+			if f.Text.Text != "" {
+				settings.Items = append(settings.Items, view.Toned(f.Text.Tone, f.Label+": "+f.Text.Text))
+			}
 		}
-		l.add("verdict: %s", state)
-		l.facts(v.Facts, e.now)
-		l.list("settings:", settings)
-		l.clause("\nnext: ", v.Advice)
+		l.addVerdict(view.NewVerdict(v, nil), e.now, settings)
 		gap = "\n"
 	}
 	for _, s := range e.schedules {
-		settings := []string{
-			"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"),
-			"keeps " + s.Retention.String(),
-			"writes to PersistentVolumeClaim " + e.cluster.ClaimText(s.Claim),
-		}
-		if !s.LastRun.IsZero() {
-			settings = append(settings, "last run "+human.Ago(s.LastRun, e.now))
-		}
-		if !s.Next.IsZero() {
-			settings = append(settings, "next run "+human.In(s.Next, e.now))
-		}
-		explain("schedule "+s.Name, s.Verdict, settings)
+		explain("schedule "+s.Name, s.Verdict, resource.EtcdScheduleFields(e.cluster, s, e.now))
 	}
 	for _, b := range e.backups {
-		origin := " by hand"
-		if b.Schedule != "" {
-			origin = " by schedule " + b.Schedule
-		}
-		settings := []string{
-			"made " + human.Ago(b.Created, e.now) + origin,
-			"writes to PersistentVolumeClaim " + e.cluster.ClaimText(b.Claim),
-		}
+		fields := resource.EtcdBackupFields(e.cluster, b, e.now)
 		if b.JobName != "" {
-			settings = append(settings, "Job "+b.JobName)
+			fields = append(fields, view.PageField{Label: "Job", Text: view.Text{Text: b.JobName}})
 		}
-		if at := b.Deadline(); !at.IsZero() {
-			settings = append(settings, "the pod is ended "+human.In(at, e.now))
-		}
-		explain("etcd backup "+b.Name+", "+b.Stage(), b.Verdict, settings)
+		explain("etcd backup "+b.Name+", "+b.StageName(), b.Verdict, fields)
 	}
 }

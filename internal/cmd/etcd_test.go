@@ -21,11 +21,11 @@ import (
 // openShift gives the cluster the kinds of etcd backups until the test ends.
 func (b *bed) openShift(t *testing.T) {
 	t.Helper()
-	if err := testbed.InstallEtcdBackupCRDs(t.Context(), b.Config()); err != nil {
+	if err := testbed.InstallEtcdBackupCRDs(t.Context(), b.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, name := range []string{etcd.Backups, etcd.Schedules} {
+		for _, name := range []string{etcd.ResourceBackups, etcd.ResourceSchedules} {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			if err := b.client.Delete(context.Background(), crd); err != nil {
 				t.Error(err)
@@ -175,7 +175,7 @@ func TestEtcdWithoutRights(t *testing.T) {
 		},
 	)
 	for user, code := range map[string]int{"etcd-viewer": ExitOK, "etcd-nobody": ExitError} {
-		config, err := b.User(user)
+		config, err := b.AddUser(user)
 		if err != nil {
 			t.Fatal(err)
 		}

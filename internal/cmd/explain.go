@@ -9,21 +9,22 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/diagnosis"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/remedy"
 )
 
-func newExplain(c *cli) *cobra.Command {
+func newExplainCommand(c *cli) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME",
@@ -43,21 +44,25 @@ FailedValidation, 6 if it is stuck or orphaned.`,
   veltui explain restore/crm-old --artifacts
   veltui explain backup nightly-20261120 -o json`,
 	}
-	addOutput(cmd, &f.output, "text", "json", "yaml")
+	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also check whether results are stored")
-	c.addCAFile(cmd, cmd.Flags())
-	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.explain(ctx, selected, f) })
+	c.addStoreCAFlag(cmd, cmd.Flags())
+	return c.requireOneJob(
+		cmd,
+		func(ctx context.Context, selected selection) error { return c.runExplain(ctx, selected, f) },
+	)
 }
 
 type explainFlags struct {
 	output    string
 	artifacts bool
-	// isReport: the commands are for another machine, and what is stored changes plans but not the verdict.
+	// isReport is true for a report: its commands are for another machine, and stored data changes plans but not the
+	// verdict.
 	isReport bool
 }
 
-// elsewhere drops from a request what holds on this machine only.
-func elsewhere(r action.Request) action.Request {
+// portableRequest returns a request without the parts that hold only on this machine.
+func portableRequest(r action.Request) action.Request {
 	r.Environment = nil
 	r.Flags = slices.DeleteFunc(
 		slices.Clone(r.Flags),
@@ -66,191 +71,138 @@ func elsewhere(r action.Request) action.Request {
 	return r
 }
 
-func limitsOf(j *job.Job, env diagnosis.Environment) []velero.Limit {
-	if j.Terminal() || j.Object == nil {
-		return nil
-	}
-	return append(velero.Limits(j.Object, env.Server, env.NodeAgents), velero.SlotLimits(env.Evidence[j.UID].Slots)...)
-}
-
-func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) error {
-	if f.artifacts && c.isReadOnly() {
-		return usagef("--artifacts makes DownloadRequests, which read-only does not allow")
+func (c *cli) runExplain(ctx context.Context, selected selection, f explainFlags) error {
+	if f.artifacts && c.settings.isReadOnly() {
+		return usageErrorf("--artifacts makes DownloadRequests, which read-only does not allow")
 	}
 	examined, judged, err := c.examineJob(ctx, selected)
 	if err != nil {
 		return err
 	}
-	l, err := c.closeLook(ctx, examined.Assessment, judged, examined.Looks[judged.UID], f)
+	l, err := c.buildExplanation(ctx, examined.Assessment, judged, examined.CloserLooks[judged.UID], f)
 	var moved *session.MovedError
 	switch {
-	case errors.As(err, &moved): // a verdict on the former cluster would read as one on the present
+	case errors.As(err, &moved): // a verdict on the former cluster would look like one on the present
 		return err
 	case err != nil:
 		fmt.Fprintln(
-			c.streams.ErrOut,
+			c.stdio.streams.ErrOut,
 			"warning: veltui could not look closer at the job:",
 			sanitize.String(err.Error()),
 		)
 	}
-	volumes, limits := l.assessed.Volumes(l.Job), limitsOf(l.Job, l.assessed.Environment)
-	data := document.NewExplanation(l.Judged, volumes, l.plan, l.remedies, limits)
-	err = c.print(f.output, data, func(out *lines) { out.explain(l, volumes, limits) })
-	return cmp.Or(err, exitFor(l.Job, l.Verdict))
+	volumes, limits := l.assessed.JudgeVolumes(l.Job), l.assessed.ListLimits(l.Job)
+	data := document.NewExplanation(l.JudgedJob, volumes, l.finalizePlan, l.remedies, limits)
+	err = c.stdio.printOutput(f.output, data, func(out *linePrinter) { out.addExplanation(l, volumes, limits) })
+	return cmp.Or(err, jobExitError(l.Job, l.Verdict))
 }
 
-type closeLook struct {
+type explanation struct {
 	assessed *assess.Assessment
-	assess.Judged
-	plan     *action.Plan // nil if it is not to be finalized
-	remedies []action.Plan
+	assess.JudgedJob
+	finalizePlan *action.Plan // nil if the job must not be finalized
+	remedies     []action.Plan
 }
 
-// closeLook is what explain says of a job beyond its assessment: how to finalize it and the other options, by the same
-// evidence. With --artifacts it gathers evidence of its own, with all that is stored.
-func (c *cli) closeLook(
-	ctx context.Context, assessed *assess.Assessment, judged assess.Judged, found cluster.CloserLook, f explainFlags,
-) (closeLook, error) {
-	l := closeLook{assessed: assessed, Judged: judged}
-	conn, err := c.connect()
+// buildExplanation adds to a job's assessment how to finalize it and the other options, based on the same evidence.
+// With --artifacts it gathers its own evidence, including all stored data.
+func (c *cli) buildExplanation(
+	ctx context.Context, assessed *assess.Assessment, judged assess.JudgedJob, found cluster.CloserLook, f explainFlags,
+) (explanation, error) {
+	l := explanation{assessed: assessed, JudgedJob: judged}
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return l, err
 	}
 	switch {
-	case judged.Terminal():
-		err = c.lookAtEnded(ctx, &l, &found, f)
-	case judged.NeedsLook && f.isReport:
-		o := cluster.EngineOptions{ReadOnly: true, NoStore: !f.artifacts}
-		found.Evidence, err = c.gather(ctx, judged.Job, o)
-	case judged.NeedsLook && f.artifacts:
-		o := cluster.EngineOptions{ReadOnly: true, Waiting: c.tellSlow(waitingForAnswer)}
-		if found.Evidence, err = c.gather(ctx, judged.Job, o); err == nil {
-			plan := action.Plans(*found.Evidence, conn.Request)[0]
-			l.assessed, l.Judged = l.assessed.Look(judged.Job, cluster.LookOf(&plan, c.clock()))
+	case judged.IsTerminal():
+		err = c.explainEndedJob(ctx, &l, &found, f)
+	case judged.NeedsCloserLook && f.isReport:
+		o := cluster.EngineOptions{ReadOnly: true, SkipStore: !f.artifacts}
+		found.Evidence, err = c.gatherEvidence(ctx, judged.Job, o)
+	case judged.NeedsCloserLook && f.artifacts:
+		o := cluster.EngineOptions{ReadOnly: true, OnWaiting: c.stdio.warnSlow(waitingForAnswerText)}
+		if found.Evidence, err = c.gatherEvidence(ctx, judged.Job, o); err == nil {
+			plan := action.BuildPlans(*found.Evidence, conn.Request)[0]
+			l.assessed, l.JudgedJob = l.assessed.WithCloserLook(judged.Job, cluster.BuildCloserLook(&plan, c.process.clock()))
 		}
 	case found.Err != "":
 		err = errors.New(found.Err)
 	}
-	isOpen := l.Terminal() || l.NeedsLook && l.Verdict.State() != diagnosis.Waiting
-	if found.Evidence == nil || !isOpen { // nothing is to be done about what waits or moves
+	isOpen := l.IsTerminal() || l.NeedsCloserLook && l.Verdict.State() != diagnosis.Waiting
+	if found.Evidence == nil || !isOpen { // a waiting or moving job needs nothing
 		return l, err
 	}
 	request := conn.Request
 	if f.isReport {
-		request = elsewhere(request)
+		request = portableRequest(request)
 	}
-	plans := action.Plans(*found.Evidence, request)
-	if l.remedies = plans[1:]; !l.Terminal() {
-		l.plan = &plans[0]
+	plans := action.BuildPlans(*found.Evidence, request)
+	if l.remedies = plans[1:]; !l.IsTerminal() {
+		l.finalizePlan = &plans[0]
 	}
 	return l, err
 }
 
-// lookAtEnded gathers the evidence about a job that has ended and left something open. With --artifacts it also finds
-// out why Velero's finalizer did not run for a backup.
-func (c *cli) lookAtEnded(ctx context.Context, l *closeLook, found *cluster.CloserLook, f explainFlags) error {
+// explainEndedJob gathers the evidence about a job that has ended and left something open. With --artifacts it also
+// finds out why Velero's finalizer did not run for a backup.
+func (c *cli) explainEndedJob(ctx context.Context, l *explanation, found *cluster.CloserLook, f explainFlags) error {
 	j := l.Job
-	open := slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() })
-	if len(j.Malformed) > 0 || open {
-		evidence, err := c.gather(ctx, j, cluster.EngineOptions{ReadOnly: true, NoStore: true})
+	open := slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.HasEnded() })
+	if len(j.MalformedFields) > 0 || open {
+		evidence, err := c.gatherEvidence(ctx, j, cluster.EngineOptions{ReadOnly: true, SkipStore: true})
 		found.Evidence = evidence
 		return err
 	}
-	b, ok := j.Object.(*velerov1.Backup)
+	b, ok := j.Object.(*veleroapi.Backup)
 	if !ok || !f.artifacts {
 		return nil
 	}
-	why, err := c.inspected().WhyNotFinalized(ctx, j.Namespace, b)
-	look := assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()}
-	l.assessed, l.Judged = l.assessed.Look(j, look)
+	why, err := c.newCluster().NotFinalizedReason(ctx, j.Namespace, b)
+	look := assess.CloserLook{Evidence: diagnosis.JobEvidence{NotFinalizedReason: why}, At: c.process.clock()}
+	l.assessed, l.JudgedJob = l.assessed.WithCloserLook(j, look)
 	return err
 }
 
-func (c *cli) gather(ctx context.Context, j *job.Job, o cluster.EngineOptions) (*action.Evidence, error) {
-	conn, err := c.connect()
+func (c *cli) gatherEvidence(ctx context.Context, j *job.Job, o cluster.EngineOptions) (*action.Evidence, error) {
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return nil, err
 	}
-	engine, err := c.inspected().Engine(conn, j.Namespace, o)
+	engine, err := c.newCluster().NewEngine(conn, j.Namespace, o)
 	if err != nil {
 		return nil, err
 	}
-	evidence, err := engine.Gather(ctx, j.Kind, j.Name)
+	evidence, err := engine.GatherEvidence(ctx, j.Kind, j.Name)
 	if err != nil {
 		return nil, err
 	}
 	return &evidence, nil
 }
 
-func exitFor(j *job.Job, v diagnosis.Verdict) error {
+func jobExitError(j *job.Job, v diagnosis.Verdict) error {
 	if v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned {
-		return exitWith(ExitRefused)
+		return newExitError(ExitRefused)
 	}
-	return exitWith(endCodes[j.Phase])
+	return newExitError(phaseExitCodes[j.Phase])
 }
 
-// endCodes are the exit codes of jobs that ended otherwise than Completed.
-var endCodes = map[string]int{
+// phaseExitCodes are the exit codes of final phases other than Completed.
+var phaseExitCodes = map[string]int{
 	velero.PhasePartiallyFailed:  ExitPartiallyFailed,
 	velero.PhaseFailed:           ExitFailed,
 	velero.PhaseFailedValidation: ExitFailed,
 }
 
-func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Limit) {
-	v := j.Verdict
-	l.add("%s %s/%s, phase %s", j.Kind.Word(), j.Namespace, j.Name, dash(j.Phase))
-	l.add("%s", v.Summary())
-	if v.State() != "" {
-		l.add("verdict: %s (%s)", v.State(), v.Reason)
+func (l *linePrinter) addExplanation(j explanation, volumes []assess.JudgedVolume, limits []velero.Limit) {
+	v := view.NewVerdict(j.Verdict, limits)
+	if j.Verdict.State() == "" { // the phase says as much
+		v.State = ""
 	}
-	if !v.Proof.IsZero() {
-		l.add("proof: %s: %s", v.Proof.Kind(), v.Proof.Fact().Text)
+	if j.finalizePlan != nil {
+		v.Next = append(v.Next, remedy.FinalizeStep(j.finalizePlan))
 	}
-	l.clause("\nnext: ", v.Advice)
-	l.finalizePlan(j.plan)
-	l.remedies(j.remedies, action.Finalize)
-	facts := slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() })
-	l.facts(facts, j.assessed.Environment.Now)
-	l.list("volumes that have not ended:", openVolumes(volumes))
-	waits := mapSlice(v.Waits, func(w diagnosis.Wait) velero.WaitName { return w.Name })
-	l.list("limits of what it waits for:", mapSlice(velero.NamedLimits(limits, waits), limitText))
-}
-
-func limitText(l velero.Limit) string { return l.Name + " " + l.Value + " (" + l.Source + ")" }
-
-// finalizePlan prints what the plan to finalize a job would do, or why it does nothing. plan is nil for none.
-func (l *lines) finalizePlan(plan *action.Plan) {
-	switch {
-	case plan == nil:
-	case plan.Effect() == action.Refuse:
-		l.add("\n%s", plan.Objection())
-		l.clause("", plan.Advice)
-	default:
-		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
-		l.command("  ", plan.Veltui("finalize", plan.Kind.Word()+"/"+plan.Name))
-	}
-}
-
-const volumesShown = 20
-
-func openVolumes(volumes []assess.Volume) []string {
-	var lines []string
-	for _, v := range volumes {
-		if v.Ended() {
-			continue
-		}
-		text := fmt.Sprintf("%s %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew))
-		if v.Total > 0 {
-			text += ", " + human.BytesOf(v.Done, v.Total)
-		}
-		text += human.Clause(", ", v.Rate.String())
-		if v.ETA.Known {
-			text += ", " + v.ETA.String() + " left"
-		}
-		lines = append(lines, text+human.Clause(", ", v.Verdict.Cause))
-	}
-	if left := len(lines) - volumesShown; left > 0 {
-		lines = append(lines[:volumesShown], fmt.Sprintf("%d more", left))
-	}
-	return lines
+	v.Options, v.Volumes = remedy.OptionSteps(j.remedies, action.Finalize), view.OpenVolumes(volumes)
+	l.Line("%s %s/%s, phase %s", j.Kind.Noun(), j.Namespace, j.Name, view.JobPhase(j.Job))
+	l.addVerdict(v, j.assessed.World.Now)
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/watch"
 )
 
 type finalizeCommand struct {
-	*cli
-	writing
-	wake, cancel bool
+	write               writeCommand
+	wake, cancelVolumes bool
 }
 
-func newFinalize(c *cli) *cobra.Command {
-	f := finalizeCommand{cli: c, writing: writing{c: c}}
+func newFinalizeCommand(c *cli) *cobra.Command {
+	f := finalizeCommand{write: writeCommand{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "finalize KIND/NAME",
 		Short: "Finish a backup or restore that Velero has abandoned",
@@ -79,7 +79,7 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 	}
 	flags := cmd.Flags()
 	flags.StringVar(
-		&f.request.Phase,
+		&f.write.request.Phase,
 		"phase",
 		"",
 		"Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)",
@@ -90,59 +90,59 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 		false,
 		"Instead of writing a phase, annotate the job so that Velero looks at it again",
 	)
-	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
-	flags.StringVar(&f.request.Volume, "volume", "", "The same for one volume: NAME or KIND/NAME")
-	f.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
+	flags.BoolVar(&f.cancelVolumes, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
+	flags.StringVar(&f.write.request.Volume, "volume", "", "The same for one volume: NAME or KIND/NAME")
+	f.write.addWriteFlags(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
 	flags.Lookup("timeout").Usage = "How long to retry (default: the resource timeout recorded on the job, else 10m)"
 	flags.Lookup("observe").Usage = "How long to watch the result; if not set, up to 4m longer until Velero has " +
 		"ended the job"
-	c.addCAFile(cmd, flags)
-	completeFlag(cmd, "phase", fixed(action.Phases()))
-	return c.forJob(cmd, f.run)
+	c.addStoreCAFlag(cmd, flags)
+	completeFlag(cmd, "phase", completeFixed(action.FinalizePhases()))
+	return c.requireOneJob(cmd, f.runFinalize)
 }
 
-func (f *finalizeCommand) action() action.Name {
+func (f *finalizeCommand) chosenAction() action.Kind {
 	switch {
 	case f.wake:
 		return action.Wake
-	case f.cancel:
+	case f.cancelVolumes:
 		return action.CancelVolumes
 	}
 	return action.Finalize
 }
 
-func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
-	f.cancel = f.cancel || f.request.Volume != ""
-	if f.wake && f.cancel || f.request.Phase != "" && f.action() != action.Finalize {
-		return usagef("--phase, --wake and --cancel-volumes: give at most one")
+func (f *finalizeCommand) runFinalize(ctx context.Context, selected selection) error {
+	f.cancelVolumes = f.cancelVolumes || f.write.request.Volume != ""
+	if f.wake && f.cancelVolumes || f.write.request.Phase != "" && f.chosenAction() != action.Finalize {
+		return usageErrorf("--phase, --wake and --cancel-volumes: give at most one")
 	}
-	snap, j, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true})
+	snap, j, err := f.write.cli.readJob(ctx, selected, watch.Query{SkipVerdicts: true})
 	if err != nil {
 		return err
 	}
-	if err := f.mayAskFor(); err != nil {
-		if j.Terminal() && f.action() == action.Finalize {
+	if err := f.write.checkCanConfirm(); err != nil {
+		if j.IsTerminal() && f.chosenAction() == action.Finalize {
 			err = exitError{
 				ExitRefused,
-				fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Word(), j.Namespace, j.Name, j.Phase),
+				fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Noun(), j.Namespace, j.Name, j.Phase),
 			}
 		}
 		return err
 	}
-	engine, err := f.open(ctx, snap.Namespace)
+	engine, err := f.write.openEngine(ctx, snap.Namespace)
 	if err != nil {
 		return err
 	}
-	evidence, err := engine.Gather(ctx, j.Kind, j.Name)
+	evidence, err := engine.GatherEvidence(ctx, j.Kind, j.Name)
 	if err != nil {
 		return err
 	}
-	plans := action.Plans(evidence, f.request)
-	plan := f.wanted(plans)
-	_, err = f.carryOut(
+	plans := action.BuildPlans(evidence, f.write.request)
+	plan := f.choosePlan(plans)
+	_, err = f.write.confirmAndApply(
 		ctx,
 		engine,
-		&planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
+		&planPrinter{f.write.cli.stdio, f.write.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
 			return document.NewFinalization(&plans[0], plans[1:], &plan, o, err)
 		}},
 		&plan,
@@ -150,105 +150,109 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	return err
 }
 
-// wanted is the plan of the chosen action, or a refusal if the evidence does not call for it.
-func (f *finalizeCommand) wanted(plans []action.Plan) action.Plan {
-	name := f.action()
+// choosePlan returns the plan of the chosen action, or a refusal if the evidence does not call for that action.
+func (f *finalizeCommand) choosePlan(plans []action.Plan) action.Plan {
+	name := f.chosenAction()
 	if i := slices.IndexFunc(plans, func(p action.Plan) bool { return p.Action == name }); i >= 0 {
 		return plans[i]
 	}
 	p := plans[0]
-	return action.Plan{Action: name, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, From: p.From,
+	return action.Plan{Action: name, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, FromPhase: p.FromPhase,
 		Refusal: "the evidence does not call for it", Advice: p.Advice}
 }
 
 const (
-	waitsQuietly     = 2 * time.Second
-	waitingForAnswer = "waiting for Velero and the object store to say: %s (up to a minute)..."
-	waitingForStored = "waiting for Velero and the object store to send %s (Velero has a minute to answer)..."
+	slowWarningDelay     = 2 * time.Second
+	waitingForAnswerText = "waiting for Velero and the object store to say: %s (up to a minute)..."
+	waitingForStoredText = "waiting for Velero and the object store to send %s (Velero has a minute to answer)..."
 )
 
-// tellSlow prints a sentence about something that takes long; an empty text ends it.
-func (c *stdio) tellSlow(sentence string) func(what string) {
+// warnSlow returns a function that prints the sentence if the named work takes long; an empty name ends the wait.
+func (c *stdio) warnSlow(sentence string) func(what string) {
 	var timer *time.Timer
 	return func(what string) {
 		if timer != nil {
 			timer.Stop()
 		}
 		if what != "" {
-			timer = time.AfterFunc(waitsQuietly, func() { fmt.Fprintf(c.streams.ErrOut, sentence+"\n", what) })
+			timer = time.AfterFunc(slowWarningDelay, func() { fmt.Fprintf(c.streams.ErrOut, sentence+"\n", what) })
 		}
 	}
 }
 
-func finalizeExit(o *action.Outcome, err error) error {
+func finalizeExitError(o *action.Outcome, err error) error {
 	var over *retry.DeadlineError
 	switch {
 	case errors.Is(err, action.ErrReadOnly):
-		return exitError{ExitRefused, nil} // the outcome says so
+		return exitError{ExitRefused, nil} // printed with the outcome
 	case errors.As(err, &over):
 		return exitError{ExitTimeout, nil}
 	case err != nil:
 		return err
 	}
-	return exitWith(outcomeCodes[o.State])
+	return newExitError(outcomeExitCodes[o.State])
 }
 
-var outcomeCodes = map[action.State]int{
-	action.Refused: ExitRefused, action.Changed: ExitRefused, action.NoEffect: ExitTimeout,
-	action.Reverted: ExitError, action.Deleted: ExitError, action.Altered: ExitError,
-	action.CarriedOut: ExitError, action.Misdirected: ExitError,
+var outcomeExitCodes = map[action.OutcomeState]int{
+	action.StateRefused: ExitRefused, action.StateChanged: ExitRefused, action.StateNoEffect: ExitTimeout,
+	action.StateReverted: ExitError, action.StateDeleted: ExitError, action.StateAltered: ExitError,
+	action.StateCarriedOut: ExitError, action.StateMisdirected: ExitError,
 }
 
-const settlePatience = 5 * time.Second
+const settleTimeout = 5 * time.Second
 
-// unfinished describes the attempts of the audit log that were not completed. Their outcome is
-// looked up on the cluster of their connection; without attempts no cluster is asked. Those that have written to it, or
-// may have, are added to open, unless that is nil.
-func (c *cli) unfinished(ctx context.Context, open *[]action.Attempt, connections ...cluster.Connection) []string {
-	dir, err := c.auditDir()
+// describeUnfinishedAttempts describes the attempts in the audit log that were not completed. It checks their outcomes
+// on the clusters of the connections; without attempts it makes no request. Attempts that have or may have written to
+// their cluster are added to open, unless open is nil.
+func (c *cli) describeUnfinishedAttempts(
+	ctx context.Context,
+	open *[]action.Attempt,
+	connections ...cluster.Connection,
+) []string {
+	dir, err := c.files.auditDir()
 	if err != nil {
-		return nil // writes will say so
+		return nil // writes report the error
 	}
-	now := c.clock()
+	now := c.process.clock()
 	attempts, _, err := action.UnfinishedAttempts(dir, now)
 	var all []string
 	if err != nil {
 		all = append(
 			all,
-			sanitize.Whole(fmt.Sprintf("veltui does not know of all attempts that were not completed: %v", err)),
+			sanitize.FullLine(fmt.Sprintf("veltui does not know of all attempts that were not completed: %v", err)),
 		)
 	}
-	ctx, cancel := context.WithTimeout(ctx, settlePatience)
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	for i := range attempts {
-		sentence, fate := settle(ctx, c.inspected(), &attempts[i], connections)
+		sentence, fate := settleAttempt(ctx, c.newCluster(), &attempts[i], connections)
 		if all = append(
 			all,
-			sanitize.Whole(attempts[i].Describe(now)+sentence),
+			sanitize.FullLine(attempts[i].FormatSummary(now)+sentence),
 		); open != nil &&
-			(!fate.Known || fate.Sent == action.Landed) {
+			(!fate.IsKnown || fate.Sent == action.Landed) {
 			*open = append(*open, attempts[i])
 		}
 	}
 	return all
 }
 
-func settle(
+func settleAttempt(
 	ctx context.Context,
 	inspected *cluster.Cluster,
 	a *action.Attempt,
 	connections []cluster.Connection,
-) (string, action.Fate) {
+) (string, action.AttemptFate) {
 	for _, conn := range connections {
-		engine, err := inspected.Engine(
+		engine, err := inspected.NewEngine(
 			conn,
 			a.Namespace,
-			cluster.EngineOptions{ReadOnly: inspected.ReadOnly, NoStore: true},
+			cluster.EngineOptions{ReadOnly: inspected.ReadOnly, SkipStore: true},
 		)
-		if err != nil || !engine.IsHere(a) {
+		if err != nil || !engine.IsSameCluster(a) {
 			continue
 		}
-		fate, err := engine.Settle(ctx, a)
+		fate, err := engine.SettleAttempt(ctx, a)
 		switch {
 		case err != nil && fate.Message == "":
 			return fmt.Sprintf("; its outcome could not be looked up: %v.", err), fate
@@ -262,32 +266,32 @@ func settle(
 	return fmt.Sprintf(
 			"; its outcome is looked up when veltui is connected to %s.",
 			a.Cluster,
-		), action.Fate{
-			Known: true,
+		), action.AttemptFate{
+			IsKnown: true,
 		}
 }
 
-func (c *connector) connections(contexts []string) []cluster.Connection {
+func (c *connector) openConnections(contexts []string) []cluster.Connection {
 	var all []cluster.Connection
 	for _, name := range contexts {
-		if conn, err := c.withContext(name, "").connect(); err == nil {
+		if conn, err := c.withContext(name, "").openConnection(); err == nil {
 			all = append(all, conn)
 		}
 	}
 	return all
 }
 
-// planPrinter prints evidence and plan, attempts and outcome; as JSON or YAML, one document at the end.
+// planPrinter prints evidence and plan, attempts and outcome; with JSON or YAML, it prints one document at the end.
 type planPrinter struct {
-	*stdio
-	output   string
-	facts    *action.Plan // the plan whose facts are shown
-	remedies []action.Plan
-	document func(*action.Outcome, error) any
+	stdio       *stdio
+	output      string
+	factsPlan   *action.Plan // the plan whose facts are shown
+	remedies    []action.Plan
+	newDocument func(*action.Outcome, error) any
 }
 
-// shown is where a plan is printed: where the user who is asked sees it. It is nil for nowhere.
-func (s *stdio) shown(output string, asks bool) io.Writer {
+// planWriter returns where to print a plan: wherever the user who is asked sees it. It is nil for nowhere.
+func (s *stdio) planWriter(output string, asks bool) io.Writer {
 	switch {
 	case output == "text" && asks && !isTerminal(s.stdout):
 		return io.MultiWriter(s.streams.Out, s.streams.ErrOut)
@@ -299,111 +303,109 @@ func (s *stdio) shown(output string, asks bool) io.Writer {
 	return nil
 }
 
-func (f *planPrinter) plan(p *action.Plan, asks bool) error {
-	l := lines{w: f.shown(f.output, asks)}
-	if l.w == nil {
+func (f *planPrinter) printPlan(p *action.Plan, asks bool) error {
+	w := f.stdio.planWriter(f.output, asks)
+	if w == nil {
 		return nil
 	}
-	l.add("%s %s %s/%s", p.Action, p.Kind.Word(), p.Namespace, p.Name)
-	evidence := f.facts.Evidence()
-	l.add("cluster: %s", evidence.Cluster)
-	l.facts(f.facts.Facts(), evidence.At)
-	if !p.Possible() {
-		l.add("\nrefused: %s", p.Refusal)
-		l.clause("next: ", p.Advice)
-		l.remedies(f.remedies, p.Action)
-		return l.err
+	l := newLinePrinter(w)
+	l.Line("%s %s %s/%s", p.Action, p.Kind.Noun(), p.Namespace, p.Name)
+	evidence := f.factsPlan.Evidence()
+	l.Line("cluster: %s", evidence.Cluster)
+	l.addEvidence(f.factsPlan.Facts(), evidence.Now)
+	if !p.IsPossible() {
+		l.Line("\nrefused: %s", p.Refusal)
+		l.PrefixedLine("next: ", p.Advice)
+		for _, step := range remedy.OptionSteps(f.remedies, p.Action) {
+			l.Step(step)
+		}
+		return l.Err()
 	}
-	if l.add(""); !p.Proposed() {
-		l.add("why: %s", p.Why)
+	if l.Line(""); !p.IsProposed() {
+		l.Line("why: %s", p.EvidenceText)
 	}
-	if p.To != "" {
-		l.add("plan: %s -> %s", dash(p.From), p.To)
+	if p.ToPhase != "" {
+		l.Line("plan: %s", remedy.ChangeSummary(p))
 	}
-	for i, items := range [][]string{p.Will, p.WillNot, p.Then} {
-		l.list(consequences[i], items)
+	for _, list := range remedy.ListConsequences(p) {
+		l.List(list.Title, list.Items)
 	}
 	if len(p.Commands) > 0 {
-		l.add("\nto do the same with %s:", p.Program())
+		l.Line("\nto do the same with %s:", p.CommandProgram())
 	}
 	for _, c := range p.Commands {
-		l.command("", c)
+		l.Command("", c)
 	}
-	return l.err
+	return l.Err()
 }
 
-func (f *planPrinter) progress(p action.Progress) {
+func (f *planPrinter) printProgress(p action.Progress) {
 	a := p.Attempt
-	l := lines{w: f.streams.ErrOut}
+	l := newLinePrinter(f.stdio.streams.ErrOut)
 	switch {
 	case a != nil && a.Err != nil && a.Last:
-		l.add("%s: attempt %d: %v", p.Step, a.Number, a.Err)
+		l.Line("%s: attempt %d: %v", p.Step, a.Number, a.Err)
 	case a != nil && a.Err != nil:
-		l.add("%s: attempt %d: %v; next in %s, %s left", p.Step, a.Number, a.Err,
-			a.Next.Round(100*time.Millisecond), a.Left.Round(time.Second))
+		l.Line("%s: attempt %d: %v; next in %s, %s left", p.Step, a.Number, a.Err,
+			a.Delay.Round(100*time.Millisecond), a.Remaining.Round(time.Second))
 	case a == nil && p.Phase == "":
-		l.add("%s...", stepWords[p.Step])
+		l.Line("%s...", remedy.StepInProgressText(p.Step))
 	}
 }
 
-var stepWords = map[action.Step]string{
-	action.StepLook: "reading the evidence again", action.StepDryRun: "asking the API server for a dry run",
-	action.StepPatch: "sending the request", action.StepObserve: "watching the result",
-}
-
-func (f *planPrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
+func (f *planPrinter) printOutcome(shown *action.Plan, o *action.Outcome, err error) error {
 	if f.output != "text" {
-		return printDocument(f.streams.Out, f.output, f.document(o, err), false)
+		return printDocument(f.stdio.streams.Out, f.output, f.newDocument(o, err), false)
 	}
-	if !shown.Possible() && err == nil {
-		return nil // has been said
+	if !shown.IsPossible() && err == nil {
+		return nil // the refusal was printed with the plan
 	}
-	l := lines{w: f.streams.Out}
-	l.add("\n%s: %s", o.State, o.Message)
-	if o.State == action.Changed && o.Plan.Refusal != "" {
-		l.add("now: %s", o.Plan.Refusal)
-	} else if o.State == action.Changed && o.Plan.To != "" {
-		l.add("now possible: %s -> %s", dash(o.Plan.From), o.Plan.To)
+	l := newLinePrinter(f.stdio.streams.Out)
+	l.Line("\n%s: %s", o.State, o.Message)
+	if o.State == action.StateChanged && o.Plan.Refusal != "" {
+		l.Line("now: %s", o.Plan.Refusal)
+	} else if o.State == action.StateChanged && o.Plan.ToPhase != "" {
+		l.Line("now possible: %s", remedy.ChangeSummary(&o.Plan))
 	}
-	l.records(o)
-	return l.err
+	l.addOutcomeDetails(o)
+	return l.Err()
 }
 
-// end returns the exit code. An outcome that could not be printed goes to standard error; the
-// exit code depends on what was sent, not on who could read it.
-func (f *planPrinter) end(printErr error, o *action.Outcome, err error) error {
-	exit := finalizeExit(o, err)
+// exitAfterOutcome returns the exit code. If the outcome could not be printed, it goes to standard error; the exit
+// code depends on what was sent, not on who could read it.
+func (f *planPrinter) exitAfterOutcome(printErr error, o *action.Outcome, err error) error {
+	exit := finalizeExitError(o, err)
 	if printErr == nil {
 		return exit
 	}
 	if o.Sent == action.NotSent && exit == nil {
 		exit = exitError{ExitError, nil}
 	}
-	l := lines{w: f.streams.ErrOut}
-	var printing printError
+	l := newLinePrinter(f.stdio.streams.ErrOut)
+	var printing outputError
 	if errors.As(printErr, &printing) {
 		printErr = printing.error
 	}
-	l.add("error: cannot print the outcome: %s", printErr)
-	l.add("%s, %s: %s", o.State, o.Sent, o.Message)
-	l.records(o)
+	l.Line("error: cannot print the outcome: %s", printErr)
+	l.Line("%s, %s: %s", o.State, o.Sent, o.Message)
+	l.addOutcomeDetails(o)
 	return exit
 }
 
-func (l *lines) records(o *action.Outcome) {
-	if len(o.Undo) > 0 {
-		l.add("to undo it, before Velero acts on it:")
+func (l *linePrinter) addOutcomeDetails(o *action.Outcome) {
+	if len(o.UndoCommands) > 0 {
+		l.Line("to undo it, before Velero acts on it:")
 	}
-	for _, c := range o.Undo {
-		l.command("", c)
+	for _, c := range o.UndoCommands {
+		l.Command("", c)
 	}
 	for _, w := range o.Warnings {
-		l.add("warning: %s", w)
+		l.Line("warning: %s", w)
 	}
-	if o.Copy != "" {
-		l.add("copy of the resource before the change: %s", o.Copy)
+	if o.CopyPath != "" {
+		l.Line("copy of the resource before the change: %s", o.CopyPath)
 	}
-	if o.Log != "" {
-		l.add("log: %s", o.Log)
+	if o.AuditLogPath != "" {
+		l.Line("log: %s", o.AuditLogPath)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
 	"log"
 	"net"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,12 +25,8 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // gate stands between the dashboard and the API server: it sees every write,
@@ -56,11 +55,11 @@ func (g *gate) fall(r *http.Request) {
 
 func openGate(t *testing.T, b *bed) *gate {
 	t.Helper()
-	transport, err := rest.TransportFor(b.Config())
+	transport, err := rest.TransportFor(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := url.Parse(b.Config().Host)
+	target, err := url.Parse(b.RESTConfig().Host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,18 +163,18 @@ func (o *operator) confirms(t *testing.T, name string) {
 }
 
 // log reads the audit log; nil if there is none.
-func (o *operator) log(t *testing.T) []action.Entry {
+func (o *operator) log(t *testing.T) []action.AuditEntry {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(o.state, "veltui", "finalize", action.LogFile))
+	data, err := os.ReadFile(filepath.Join(o.state, "veltui", "finalize", action.AuditLogFile))
 	if os.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var entries []action.Entry
+	var entries []action.AuditEntry
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		var e action.Entry
+		var e action.AuditEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
@@ -184,7 +183,7 @@ func (o *operator) log(t *testing.T) []action.Entry {
 	return entries
 }
 
-func eventsOf(entries []action.Entry) string {
+func eventsOf(entries []action.AuditEntry) string {
 	var words []string
 	for _, e := range entries {
 		words = append(words, e.Event)
@@ -222,7 +221,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	o.checkRestored(t)
-	after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
+	after := o.OutputText()[strings.LastIndex(o.OutputText(), "\x1b[?1049l"):]
 	if !holdsAll(
 		after,
 		"restore/keyed: InProgress -> Failed",
@@ -273,7 +272,7 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 	o.types(t, "\x1b[6~") // a page down
 	o.sees(t, "8 of 9 items")
 	o.types(t, "\x1b")
-	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.Screen(), "Finalize") })
+	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.ScreenText(), "Finalize") })
 	o.types(t, "q")
 	if code := o.exits(t); code != ExitOK || b.restorePhase(t, "contended") != "InProgress" {
 		t.Errorf("exit code %d, phase %s", code, b.restorePhase(t, "contended"))
@@ -291,7 +290,7 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 	o.types(t, "?/nothing may\r")
 	o.sees(t, "not now: read-only: nothing may be changed")
 	o.types(t, "q") // q in help goes back
-	eventually(t, "help is closed", func() bool { return !strings.Contains(o.Screen(), "not now: read-only") })
+	eventually(t, "help is closed", func() bool { return !strings.Contains(o.ScreenText(), "not now: read-only") })
 	o.types(t, "q")
 	o.exits(t)
 	if writes, _ := g.seen(); len(writes) > 0 || b.restorePhase(t, "guarded") != "InProgress" {
@@ -302,7 +301,7 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 func TestDashboardWithoutTheRightToPatch(t *testing.T) {
 	b := control(t)
 	b.quiet(t, inProgress("withheld", time.Hour))
-	cfg, err := b.UserWith(
+	cfg, err := b.AddUserWithRules(
 		t.Context(),
 		"looker",
 		"velero",
@@ -327,7 +326,7 @@ func TestDashboardWithoutTheRightToPatch(t *testing.T) {
 	o := b.operate(t, kubeconfig)
 	o.sees(t, "live", "withheld")
 	o.types(t, "/withheld\r")
-	eventually(t, "the rights are known", func() bool { return !strings.Contains(o.Screen(), " f finalize") })
+	eventually(t, "the rights are known", func() bool { return !strings.Contains(o.ScreenText(), " f finalize") })
 	o.types(t, "?/may not patch\r")
 	o.sees(t, "not now: you may not patch restores.velero.io")
 	o.types(t, "q")
@@ -352,7 +351,7 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 		code int
 		// lost is true if the patch's answer is lost, not refused.
 		lost bool
-		sent action.Sent
+		sent action.SentState
 	}{
 		{"SIGHUP", func(_ *testing.T, o *operator) error { return o.Cmd.Process.Signal(syscall.SIGHUP) }, 129, false, action.NotSent},
 		{"SIGTERM", func(_ *testing.T, o *operator) error { return o.Cmd.Process.Signal(syscall.SIGTERM) }, 143, true, action.Doubtful},
@@ -406,12 +405,12 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 					"exit code %d, want %d; last words: %q",
 					code,
 					end.code,
-					o.Output()[max(len(o.Output())-600, 0):],
+					o.OutputText()[max(len(o.OutputText())-600, 0):],
 				)
 			}
 			if end.name != "terminal" {
 				o.checkRestored(t)
-				after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
+				after := o.OutputText()[strings.LastIndex(o.OutputText(), "\x1b[?1049l"):]
 				if !holdsAll(after, "restore/"+name+": InProgress -> Failed: unfinished", "finalize.jsonl") {
 					t.Errorf("on the user's own terminal: %q", after)
 				}
@@ -420,11 +419,11 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 			if got := eventsOf(entries); got != "begin check send end" {
 				t.Fatalf("the log has %s", got)
 			}
-			if last := entries[3]; last.Sent != end.sent || last.State != action.Unfinished || last.Error == "" {
+			if last := entries[3]; last.Sent != end.sent || last.State != action.StateUnfinished || last.Error == "" {
 				t.Errorf("the log ends with %+v", last)
 			}
 			revive()
-			var now velerov1.Restore
+			var now veleroapi.Restore
 			if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(r), &now); err != nil {
 				t.Fatal(err)
 			}
@@ -465,7 +464,7 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	o.checkRestored(t)
-	after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
+	after := o.OutputText()[strings.LastIndex(o.OutputText(), "\x1b[?1049l"):]
 	if !holdsAll(after, "restore/hung: InProgress -> Failed: unfinished", "unknown whether it was applied") {
 		t.Errorf("on the user's own terminal: %q", after)
 	}

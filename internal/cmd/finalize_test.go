@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,14 +21,9 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -56,10 +55,10 @@ func (b *bed) veleroPod(t *testing.T, started time.Time) {
 }
 
 // inProgress is a restore that began that long ago.
-func inProgress(name string, ago time.Duration) *velerov1.Restore {
+func inProgress(name string, ago time.Duration) *veleroapi.Restore {
 	start := metav1.NewTime(time.Now().Add(-ago).Truncate(time.Second))
-	return restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &start,
-		Progress: &velerov1.RestoreProgress{ItemsRestored: 7, TotalItems: 9}})
+	return restore(name, veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &start,
+		Progress: &veleroapi.RestoreProgress{ItemsRestored: 7, TotalItems: 9}})
 }
 
 // quiet makes a job that nobody who works on it has written to for an hour. The
@@ -96,7 +95,7 @@ func (b *bed) age(t *testing.T, o client.Object) {
 
 func (b *bed) restorePhase(t *testing.T, name string) string {
 	t.Helper()
-	var r velerov1.Restore
+	var r veleroapi.Restore
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: name}, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -106,12 +105,12 @@ func (b *bed) restorePhase(t *testing.T, name string) string {
 func TestExplain(t *testing.T) {
 	b := control(t)
 	b.create(t, inProgress("explained", time.Hour))
-	b.create(t, restore("partly", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 2}))
+	b.create(t, restore("partly", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 2}))
 	b.create(
 		t,
-		restore("failed", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: "no \x1b[2Jluck"}),
+		restore("failed", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailed, FailureReason: "no \x1b[2Jluck"}),
 	)
-	b.create(t, restore("done", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("done", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -151,8 +150,8 @@ func TestExplain(t *testing.T) {
 // who may not see pods too.
 func TestExplainNamesTheRemedies(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("waits", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}))
-	cfg, err := b.UserWith(t.Context(), "reader", "velero", rbacv1.PolicyRule{
+	b.create(t, restore("waits", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseNew}))
+	cfg, err := b.AddUserWithRules(t.Context(), "reader", "velero", rbacv1.PolicyRule{
 		APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
 	if err != nil {
 		t.Fatal(err)
@@ -202,8 +201,8 @@ func TestExplainExitCodes(t *testing.T) {
 		{"FailedValidation", "", ExitFailed},
 	} {
 		var said strings.Builder
-		if got := exitCode(
-			exitFor(&job.Job{Phase: c.phase}, verdictIn(c.state)),
+		if got := reportExitError(
+			jobExitError(&job.Job{Phase: c.phase}, verdictIn(c.state)),
 			&said,
 		); got != c.want ||
 			said.Len() > 0 {
@@ -280,8 +279,8 @@ func TestFinalizeRefusesWithoutProof(t *testing.T) {
 func TestFinalizeSaysWhatItWaitsFor(t *testing.T) {
 	said, stderr := io.Pipe()
 	c := newCLI(nil, nil, nil)
-	c.streams.ErrOut = stderr
-	waiting := c.tellSlow(waitingForAnswer)
+	c.stdio.streams.ErrOut = stderr
+	waiting := c.stdio.warnSlow(waitingForAnswerText)
 	waiting("whether RestoreResults is stored")
 	line, err := bufio.NewReader(said).ReadString('\n')
 	waiting("")
@@ -421,7 +420,7 @@ func TestFinalizeSignalInMidRetry(t *testing.T) {
 // verdictIn is a verdict of a state.
 func verdictIn(state diagnosis.State) diagnosis.Verdict {
 	if state == diagnosis.Stuck || state == diagnosis.Orphaned {
-		return diagnosis.Proven(state, diagnosis.ByOwner(diagnosis.Fact{Text: "gone"}), "", "")
+		return diagnosis.NewProven(state, diagnosis.ProveOwnerGone(diagnosis.Fact{Text: "gone"}), "", "")
 	}
-	return diagnosis.Undecided(diagnosis.Open(state), "", "")
+	return diagnosis.NewUnproven(diagnosis.UnprovenState(state), "", "")
 }

@@ -17,33 +17,33 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-const journalSize = 10_000
+const maxJournalEntries = 10_000
 
-func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p printer) error {
+func (c *cli) followRows(ctx context.Context, selected selection, order *sortOrder, p rowPrinter) error {
 	if order != nil {
 		fmt.Fprintln(
-			c.streams.ErrOut,
+			c.stdio.streams.ErrOut,
 			"warning: --sort-by sorts the jobs that -w begins with; their changes come as they happen",
 		)
 	}
-	need := p.parts.and(order.needs())
-	f := follower{cli: c, selected: selected, order: order, printer: p, verdicts: need.verdicts || selected.stuck}
-	o, err := c.following(ctx, selected, human.Short, func(o *watch.Options) {
-		o.SumVolumes, o.With = !need.volumes, selected.with()
-		if !f.verdicts && selected.things == nil {
-			o.Only = selected.only() // the rest is there for verdicts
+	need := p.dataNeeds.mergeNeeds(order.neededData())
+	f := rowFollower{cli: c, selected: selected, order: order, printer: p, needsVerdicts: need.verdicts || selected.stuck}
+	o, err := c.newFollowOptions(ctx, selected, human.ShortStyle, func(o *watch.Options) {
+		o.SumVolumes, o.OptionalKinds = !need.volumes, selected.optionalKinds()
+		if !f.needsVerdicts && selected.thingKind == nil {
+			o.OnlyJobs = selected.watchedJobs() // only verdicts need the others
 		}
 	})
 	if err != nil {
 		return err
 	}
-	f.context = c.flags.CurrentContext // that is chosen now
-	if !f.verdicts {
-		o.Look = nil
+	f.context = c.connector.flags.CurrentContext // chosen by opening the connection
+	if !f.needsVerdicts {
+		o.TakeCloserLook = nil
 	}
 	for a, err := range cluster.Follow(ctx, o) {
 		if err == nil {
-			err = f.take(a)
+			err = f.handleAssessment(a)
 		}
 		if err != nil {
 			return err
@@ -52,19 +52,19 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	return nil
 }
 
-// following starts a watch until ctx ends, for [cluster.Follow]; change narrows it.
-func (c *cli) following(
+// newFollowOptions starts a watch until ctx ends, for [cluster.Follow]; change restricts the watch.
+func (c *cli) newFollowOptions(
 	ctx context.Context,
 	selected selection,
-	style human.Style,
+	style human.DurationStyle,
 	change func(*watch.Options),
 ) (o cluster.FollowOptions, err error) {
-	conn, err := c.connect()
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return o, err
 	}
-	w, err := c.watch(ctx, conn, c.logging(ctx), func(o *watch.Options) {
-		o.Journal = journalSize
+	w, err := c.connector.startWatch(ctx, conn, c.openLogger(ctx), func(o *watch.Options) {
+		o.JournalLimit = maxJournalEntries
 		change(o)
 	})
 	if err != nil {
@@ -76,192 +76,193 @@ func (c *cli) following(
 	}
 	monitor.SetStyle(style)
 	return cluster.FollowOptions{
-		Watcher:  w,
-		Clock:    c.clock,
-		Ready:    selected.ready,
-		Patience: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
+		Watcher:    w,
+		Clock:      c.process.clock,
+		Ready:      selected.checkReady,
+		MaxSilence: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
 		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
-			return monitor.Assess(ctx, snap, selected.matches)
+			return monitor.AssessSnapshot(ctx, snap, selected.matchesJob)
 		},
-		Look: func(ctx context.Context, a *assess.Assessment, j *job.Job) {
-			_ = monitor.LookCloser(ctx, a, j) // the next assessment says why it failed
+		TakeCloserLook: func(ctx context.Context, a *assess.Assessment, j *job.Job) {
+			_ = monitor.TakeCloserLook(ctx, a, j) // the next assessment says why it failed
 		},
-		Wanted: selected.matches,
+		IsWanted: selected.matchesJob,
 	}, nil
 }
 
-type follower struct {
-	cli      *cli
-	selected selection
-	order    *sortBy
-	printer  printer
-	context  string
-	verdicts bool // they are printed or decide what is selected
+type rowFollower struct {
+	cli           *cli
+	selected      selection
+	order         *sortOrder
+	printer       rowPrinter
+	context       string
+	needsVerdicts bool // verdicts are printed or needed for the selection
 
-	printed map[types.UID]string // the states of the rows
-	things  []row                // as they were printed
-	last    *assess.Assessment
-	warn    malformedWarnings
-	stale   bool
+	printedStates map[types.UID]string // the states of the printed rows
+	printedThings []listRow            // as last printed
+	lastAssessed  *assess.Assessment
+	warnings      malformedWarnings
+	stale         bool
 }
 
-func (f *follower) stateOf(r row) string {
-	if !f.verdicts && r.thing == nil {
+func (f *rowFollower) rowState(r listRow) string {
+	if !f.needsVerdicts && r.thing == nil {
 		return ""
 	}
-	return r.state()
+	return r.stateKey()
 }
 
-func (f *follower) take(a *assess.Assessment) error {
-	f.last = a
-	if f.printed == nil {
+func (f *rowFollower) handleAssessment(a *assess.Assessment) error {
+	f.lastAssessed = a
+	if f.printedStates == nil {
 		return f.printList()
 	}
 	snap := a.Snapshot
 	stale := snap.Health.State != watch.Live
 	switch {
 	case stale && !f.stale:
-		fmt.Fprintf(f.cli.streams.ErrOut, "warning: the output may be out of date: %s\n", snap.Health.Err)
+		fmt.Fprintf(f.cli.stdio.streams.ErrOut, "warning: the output may be out of date: %s\n", snap.Health.Err)
 	case f.stale && !stale:
-		fmt.Fprintln(f.cli.streams.ErrOut, "connected again")
+		fmt.Fprintln(f.cli.stdio.streams.ErrOut, "connected again")
 	}
 	f.stale = stale
-	if snap.Dropped > 0 {
+	if snap.DroppedChanges > 0 {
 		fmt.Fprintf(
-			f.cli.streams.ErrOut,
+			f.cli.stdio.streams.ErrOut,
 			"warning: skipped %d changes that came faster than veltui could print them\n",
-			snap.Dropped,
+			snap.DroppedChanges,
 		)
 	}
-	f.warn.print(f.cli, snap)
+	f.warnings.printNewWarnings(f.cli.stdio, snap)
 	return f.printChanges()
 }
 
-func (f *follower) printList() error {
-	snap := f.last.Snapshot
-	rows := f.selected.rows(f.context, f.last)
-	if err := f.selected.missing(refs(rows), snap.Namespace); err != nil {
+func (f *rowFollower) printList() error {
+	snap := f.lastAssessed.Snapshot
+	rows := f.selected.buildRows(f.context, f.lastAssessed)
+	if err := f.selected.checkFound(rowRefs(rows), snap.Namespace); err != nil {
 		return err
 	}
-	sorted, err := f.order.sorted(rows)
+	sorted, err := f.order.sortRows(rows)
 	if err != nil {
 		return err
 	}
-	listed := answer{context: f.context, assessed: f.last}
-	if err := f.printer.list(sorted, listed.malformed(), false); err != nil {
+	listed := contextAnswer{context: f.context, assessed: f.lastAssessed}
+	if err := f.printer.printRows(sorted, listed.malformedDocuments(), false); err != nil {
 		return err
 	}
 	if len(rows) == 0 {
 		fmt.Fprintf(
-			f.cli.streams.ErrOut,
+			f.cli.stdio.streams.ErrOut,
 			"No %s found in namespace %s. veltui prints those that come.\n",
-			f.selected.what(),
+			f.selected.kindText(),
 			snap.Namespace,
 		)
 	}
-	f.keep(rows)
-	f.warn.print(f.cli, snap)
+	f.recordPrintedRows(rows)
+	f.warnings.printNewWarnings(f.cli.stdio, snap)
 	return nil
 }
 
-// keep remembers what was printed.
-func (f *follower) keep(rows []row) {
-	f.printed, f.things = map[types.UID]string{}, rows
+// recordPrintedRows records the printed rows.
+func (f *rowFollower) recordPrintedRows(rows []listRow) {
+	f.printedStates, f.printedThings = map[types.UID]string{}, rows
 	for _, r := range rows {
-		f.printed[r.uid] = f.stateOf(r)
+		f.printedStates[r.uid] = f.rowState(r)
 	}
 }
 
-// printThings prints each thing that is not as it was, and those that are gone.
-func (f *follower) printThings() error {
-	var changed []row
-	now := f.selected.rows(f.context, f.last)
-	for _, r := range f.things {
-		if !slices.ContainsFunc(now, func(other row) bool { return other.uid == r.uid }) {
-			r.assessed, r.deleted = f.last, true
+// printChangedThings prints each thing that has changed or was deleted.
+func (f *rowFollower) printChangedThings() error {
+	var changed []listRow
+	now := f.selected.buildRows(f.context, f.lastAssessed)
+	for _, r := range f.printedThings {
+		if !slices.ContainsFunc(now, func(other listRow) bool { return other.uid == r.uid }) {
+			r.assessed, r.deleted = f.lastAssessed, true
 			changed = append(changed, r)
 		}
 	}
 	for _, r := range now {
-		if state, known := f.printed[r.uid]; !known || state != f.stateOf(r) {
+		if state, known := f.printedStates[r.uid]; !known || state != f.rowState(r) {
 			changed = append(changed, r)
 		}
 	}
-	f.keep(now)
-	return f.printer.list(changed, nil, false)
+	f.recordPrintedRows(now)
+	return f.printer.printRows(changed, nil, false)
 }
 
-func (f *follower) printChanges() error {
-	if f.selected.things != nil {
-		return f.printThings()
+func (f *rowFollower) printChanges() error {
+	if f.selected.thingKind != nil {
+		return f.printChangedThings()
 	}
-	for _, change := range f.last.Snapshot.Changes {
-		if err := f.print(change); err != nil {
+	for _, change := range f.lastAssessed.Snapshot.Changes {
+		if err := f.printChange(change); err != nil {
 			return err
 		}
 	}
-	if !f.verdicts {
+	if !f.needsVerdicts {
 		return nil
 	}
-	for _, j := range f.last.Snapshot.Active {
-		if before, known := f.printed[j.UID]; known && before == f.stateOf(newRow(f.context, f.last, j)) ||
+	for _, j := range f.lastAssessed.Snapshot.Active {
+		if before, known := f.printedStates[j.UID]; known && before == f.rowState(newRow(f.context, f.lastAssessed, j)) ||
 			!known && !f.selected.stuck {
 			continue
 		}
-		if err := f.print(watch.Change{Job: j}); err != nil {
+		if err := f.printChange(watch.Change{Job: j}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// print prints one job if it is selected, and once more when it no longer is.
-func (f *follower) print(change watch.Change) error {
-	r := newRow(f.context, f.last, change.Job)
+// printChange prints one job if it is selected, and once more when it no longer is.
+func (f *rowFollower) printChange(change watch.Change) error {
+	r := newRow(f.context, f.lastAssessed, change.Job)
 	r.deleted = change.Deleted
-	is := f.selected.matches(r.Job) && (!f.selected.stuck || r.Troubled())
-	if _, was := f.printed[r.UID]; !is && !was {
+	is := f.selected.matchesJob(r.Job) && (!f.selected.stuck || r.IsTroubled())
+	if _, was := f.printedStates[r.UID]; !is && !was {
 		return nil
 	}
 	if is && !r.deleted {
-		f.printed[r.UID] = f.stateOf(r)
+		f.printedStates[r.UID] = f.rowState(r)
 	} else {
-		delete(f.printed, r.UID)
+		delete(f.printedStates, r.UID)
 	}
-	return f.printer.list([]row{r}, nil, false)
+	return f.printer.printRows([]listRow{r}, nil, false)
 }
 
-func (c *cli) logging(ctx context.Context) *slog.Logger {
-	logFile, _ := c.openLog()
+func (c *cli) openLogger(ctx context.Context) *slog.Logger {
+	logFile, _ := c.files.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
-	return c.logTo(logFile)
+	return c.newLogger(logFile)
 }
 
-func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
-	snap, err := c.readSources(ctx, q, log)
+func (c *cli) readSnapshot(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
+	snap, err := c.readPartialSnapshot(ctx, q, log)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range snap.Sources {
 		// Jobs that only a verdict needs may be unreadable: the verdict says so.
-		if err := unreadable(s, snap.Namespace, q.Asks(s.Resource)); err != nil && !hasAll(snap, q) {
+		if err := unreadableSourceError(s, snap.Namespace, q.IncludesKind(s.Resource)); err != nil &&
+			!hasAllNamedJobs(snap, q) {
 			return nil, err
 		}
 	}
 	return snap, nil
 }
 
-// readSources reads once what may be read; the snapshot's sources say what may not.
-func (c *cli) readSources(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
-	conn, err := c.connect()
+// readPartialSnapshot reads once all that the user may read; the snapshot's sources tell what was forbidden.
+func (c *cli) readPartialSnapshot(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return nil, err
 	}
-	o := c.watchOptions(conn)
+	o := c.connector.watchOptions(conn)
 	o.Log = log
-	q.Silence = cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
+	q.SilenceTimeout = cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
 	if q.Progress == nil {
-		add, stop := c.startCounts()
+		add, stop := c.stdio.startCountMeter()
 		defer stop()
 		q.Progress = add
 	}
@@ -272,24 +273,24 @@ func (c *cli) readSources(ctx context.Context, q watch.Query, log *slog.Logger) 
 	case errors.As(err, &silence), errors.As(err, &slow):
 		return nil, fmt.Errorf("%w (--request-timeout changes how long it waits)", err)
 	case err != nil:
-		return nil, cmp.Or(context.Cause(ctx), conn.Session.Moved(), err)
+		return nil, cmp.Or(context.Cause(ctx), conn.Session.CheckKubeconfig(), err)
 	}
 	return snap, nil
 }
 
-func hasAll(snap *watch.Snapshot, q watch.Query) bool {
-	for _, n := range q.Names {
+func hasAllNamedJobs(snap *watch.Snapshot, q watch.Query) bool {
+	for _, n := range q.JobNames {
 		if !slices.ContainsFunc(
 			snap.Jobs,
-			func(j *job.Job) bool { return resourceOf(j.Kind) == n.Resource && j.Name == n.Name },
+			func(j *job.Job) bool { return kindResource(j.Kind) == n.Resource && j.Name == n.Name },
 		) {
 			return false
 		}
 	}
-	return len(q.Names) > 0
+	return len(q.JobNames) > 0
 }
 
-func unreadable(s watch.Source, namespace string, wanted bool) error {
+func unreadableSourceError(s watch.Source, namespace string, wanted bool) error {
 	switch {
 	case wanted && s.State == watch.SourceForbidden:
 		return fmt.Errorf("you may not read %s in namespace %s: %s", s.Resource, namespace, s.Err)
@@ -299,17 +300,17 @@ func unreadable(s watch.Source, namespace string, wanted bool) error {
 	return nil
 }
 
-// readJob reads the selected job with all of its volumes; without verdict, alone.
+// readJob reads the selected job with all of its volumes; without a verdict, it reads nothing else.
 func (c *cli) readJob(ctx context.Context, selected selection, q watch.Query) (*watch.Snapshot, *job.Job, error) {
-	asked := selected.query()
-	q.Names, q.Kinds = asked.Names, nil
-	snap, err := c.read(ctx, q, c.logging(ctx))
+	asked := selected.buildQuery()
+	q.JobNames, q.Kinds = asked.JobNames, nil
+	snap, err := c.readSnapshot(ctx, q, c.openLogger(ctx))
 	if err != nil {
 		return nil, nil, err
 	}
-	found := mapSlice(snap.Jobs, nameOf)
-	if err := selected.missing(found, snap.Namespace); err != nil {
-		return nil, nil, fmt.Errorf("%w%s", err, c.nearName(ctx, selected, found))
+	found := mapSlice(snap.Jobs, jobRefOf)
+	if err := selected.checkFound(found, snap.Namespace); err != nil {
+		return nil, nil, fmt.Errorf("%w%s", err, c.connector.suggestName(ctx, selected, found))
 	}
-	return snap, pick(snap.Jobs, selected)[0], nil
+	return snap, selectJobs(snap.Jobs, selected)[0], nil
 }

@@ -1,18 +1,17 @@
 package cmd
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"slices"
 	"testing"
 	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -21,13 +20,13 @@ import (
 type printed struct{ items []document.Job }
 
 // rowsOf are jobs as get prints them.
-func rowsOf(context string, a *assess.Assessment, jobs ...*job.Job) []row {
-	return mapSlice(jobs, func(j *job.Job) row { return newRow(context, a, j) })
+func rowsOf(context string, a *assess.Assessment, jobs ...*job.Job) []listRow {
+	return mapSlice(jobs, func(j *job.Job) listRow { return newRow(context, a, j) })
 }
 
 // listOf is the list that -o json prints.
-func listOf(rows []row, malformed []document.Malformed) document.JobList {
-	printed := selection{}.list(rows, malformed)
+func listOf(rows []listRow, malformed []document.Malformed) document.JobList {
+	printed := selection{}.listDocument(rows, malformed)
 	list := document.JobList{Header: printed.Header, Malformed: printed.Malformed}
 	for _, doc := range printed.Items {
 		list.Items = append(list.Items, *doc.(*document.Job))
@@ -35,15 +34,15 @@ func listOf(rows []row, malformed []document.Malformed) document.JobList {
 	return list
 }
 
-func (p *printed) list(rows []row, malformed []document.Malformed, _ bool) error {
+func (p *printed) list(rows []listRow, malformed []document.Malformed, _ bool) error {
 	p.items = append(p.items, listOf(rows, malformed).Items...)
 	return nil
 }
 
 // followed is a follower of one snapshot, with a clock that the test moves.
 type followed struct {
-	follower
-	monitor *cluster.Monitor
+	rowFollower
+	monitor *cluster.Assessor
 	now     time.Time
 	out     *printed
 	snap    *watch.Snapshot
@@ -52,14 +51,14 @@ type followed struct {
 func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	f := &followed{now: followNoon, out: &printed{}}
 	c := newCLI(nil, nil, nil)
-	c.clock = func() time.Time { return f.now }
-	f.monitor = c.inspected().NewMonitor(0)
-	f.follower = follower{
-		cli:      c,
-		printer:  printer{list: f.out.list},
-		verdicts: true,
-		selected: selection{stuck: stuck},
-		printed:  map[types.UID]string{},
+	c.process.clock = func() time.Time { return f.now }
+	f.monitor = c.newCluster().NewAssessor(0)
+	f.rowFollower = rowFollower{
+		cli:           c,
+		printer:       rowPrinter{printRows: f.out.list},
+		needsVerdicts: true,
+		selected:      selection{stuck: stuck},
+		printedStates: map[types.UID]string{},
 	}
 	f.snap = &watch.Snapshot{
 		At:        followNoon,
@@ -83,7 +82,7 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 func (f *followed) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := f.now.Add(d); f.now.Before(end); f.now = f.now.Add(time.Second) {
-		if err := f.take(f.monitor.Assess(t.Context(), f.snap, func(*job.Job) bool { return false })); err != nil {
+		if err := f.handleAssessment(f.monitor.AssessSnapshot(t.Context(), f.snap, func(*job.Job) bool { return false })); err != nil {
 			t.Fatal(err)
 		}
 		f.snap.Changes = nil
@@ -94,7 +93,7 @@ var followNoon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func followedRestore(name string, done, total int) *job.Job {
 	start := metav1.NewTime(followNoon.Add(-time.Minute))
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         "velero",
 			Name:              name,
@@ -104,10 +103,10 @@ func followedRestore(name string, done, total int) *job.Job {
 				{Manager: "velero-server", Time: &metav1.Time{Time: followNoon}},
 			},
 		},
-		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &start,
-			Progress: &velerov1.RestoreProgress{ItemsRestored: done, TotalItems: total}},
+		Status: veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &start,
+			Progress: &veleroapi.RestoreProgress{ItemsRestored: done, TotalItems: total}},
 	}
-	return job.Next(nil, job.Input{Restore: r, At: followNoon})
+	return job.Fold(nil, job.Observation{Restore: r, ObservedAt: followNoon})
 }
 
 // Nothing but time passes, and the stream says what `get` would say: that the restore
@@ -139,7 +138,7 @@ func TestFollowTellsOfADeadServer(t *testing.T) {
 		if want := 2; onlyStuck && before != 0 || !onlyStuck && before != want {
 			t.Errorf("stuck %v: %d lines at first", onlyStuck, before)
 		}
-		f.snap.Server.ServerPod = velero.ServerPod{Name: "velero", LastTermination: "Error"}
+		f.snap.Server.ServerPod = velero.ServerPod{Name: "velero", LastTerminationReason: "Error"}
 		f.pass(t, 30*time.Minute)
 		stuck := map[string]int{}
 		for _, item := range f.out.items[before:] {
@@ -167,7 +166,7 @@ func TestFollowTellsOfADeadServer(t *testing.T) {
 // A table without verdicts prints changes only.
 func TestFollowWithoutVerdicts(t *testing.T) {
 	f := newFollowed(false, followedRestore("shop", 265, 265))
-	f.verdicts = false
+	f.needsVerdicts = false
 	f.pass(t, time.Hour)
 	if len(f.out.items) != 1 {
 		t.Errorf("%d lines", len(f.out.items))

@@ -104,11 +104,11 @@ const twinViewer = "viewer"
 
 func proxyTo(t *testing.T, b *bed) *httputil.ReverseProxy {
 	t.Helper()
-	transport, err := rest.TransportFor(b.Config())
+	transport, err := rest.TransportFor(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, _, err := rest.DefaultServerUrlFor(b.Config())
+	target, _, err := rest.DefaultServerUrlFor(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +124,12 @@ func proxyTo(t *testing.T, b *bed) *httputil.ReverseProxy {
 func (f *front) once(is func(*http.Request) bool, answer http.HandlerFunc) <-chan struct{} {
 	met := make(chan struct{})
 	var once sync.Once
+	var counting sync.Mutex // requests come side by side
 	hook := func(w http.ResponseWriter, r *http.Request) (answered bool) {
-		if !is(r) {
+		counting.Lock()
+		isOne := is(r)
+		counting.Unlock()
+		if !isOne {
 			return false
 		}
 		once.Do(func() { answer(w, r); answered = true; close(met) })

@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/text"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
@@ -28,7 +29,7 @@ type getFlags struct {
 	follow, noHeaders, stuck bool
 }
 
-func newGet(c *cli) *cobra.Command {
+func newGetCommand(c *cli) *cobra.Command {
 	var f getFlags
 	cmd := &cobra.Command{
 		Use:   "get [KIND] [NAME...]",
@@ -93,24 +94,24 @@ watches only what you ask for.`,
 			if err != nil {
 				return err
 			}
-			if err := f.narrow(&selected); err != nil {
+			if err := f.narrowSelection(&selected); err != nil {
 				return err
 			}
-			order, err := parseSortBy(f.sortBy, selected.things)
+			order, err := parseSortBy(f.sortBy, selected.thingKind)
 			if err != nil {
 				return err
 			}
-			p, err := f.printer(c, selected, order)
+			p, err := f.newRowPrinter(c, selected, order)
 			if err != nil {
 				return err
 			}
 			if f.follow {
-				return c.follow(cmd.Context(), selected, order, p)
+				return c.followRows(cmd.Context(), selected, order, p)
 			}
-			return c.get(cmd.Context(), selected, order, p)
+			return c.runGet(cmd.Context(), selected, order, p)
 		},
 	}
-	addOutput(cmd, &f.output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
+	addOutputFlag(cmd, &f.output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
 	cmd.Flags().BoolVarP(&f.follow, "watch", "w", false, "Print every change until interrupted")
 	cmd.Flags().
 		StringVarP(&f.selector, "selector", "l", "", "Only those whose labels match, such as velero.io/schedule-name=nightly")
@@ -119,34 +120,34 @@ watches only what you ask for.`,
 			".metadata.creationTimestamp")
 	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its titles")
 	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
-	cmd.ValidArgsFunction = c.completeNames(true, kinds...)
+	cmd.ValidArgsFunction = c.completeKindAndName(true, knownKinds...)
 	completeFlag(
 		cmd,
 		"sort-by",
 		func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			selected, _ := parseSelection(args, true)
-			return fixed(columnNames(selected.things))(cmd, args, typed)
+			return completeFixed(columnNames(selected.thingKind))(cmd, args, typed)
 		},
 	)
 	return cmd
 }
 
-func (f getFlags) narrow(s *selection) (err error) {
+func (f getFlags) narrowSelection(s *selection) (err error) {
 	s.stuck = f.stuck
-	names := human.List(mapSlice(s.names, func(n jobName) string { return n.name }), maxNamesInError)
+	names := human.JoinNames(mapSlice(s.names, func(n jobRef) string { return n.name }), maxNamesInError)
 	switch {
-	case s.stuck && s.things != nil:
-		return usagef("--stuck is about jobs; of %s, see the column VERDICT", s.things.Words[0])
+	case s.stuck && s.thingKind != nil:
+		return usageErrorf("--stuck is about jobs; of %s, see the column VERDICT", s.thingKind.Aliases[0])
 	case s.stuck && names != "":
-		return usagef(
+		return usageErrorf(
 			"--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck",
 			names,
 		)
 	case f.selector != "" && names != "":
-		return usagef("--selector cannot be combined with names, here %s; leave one of them out", names)
+		return usageErrorf("--selector cannot be combined with names, here %s; leave one of them out", names)
 	case f.selector != "":
 		if s.labels, err = labels.Parse(f.selector); err != nil {
-			return usagef("--selector %s: %w", f.selector, err)
+			return usageErrorf("--selector %s: %w", f.selector, err)
 		}
 	}
 	return nil
@@ -154,53 +155,54 @@ func (f getFlags) narrow(s *selection) (err error) {
 
 const maxNamesInError = 3
 
-// newTable fits the terminal; in a pipe it has all columns, as kubectl's.
-func (c *stdio) newTable() table {
-	t := table{w: c.streams.Out, glyphs: &draw.ASCII}
+// newTable returns a table that fits the terminal; in a pipe it has all columns, like kubectl's.
+func (c *stdio) newTable() text.Table {
+	t := text.Table{Writer: c.streams.Out, Ellipsis: draw.ASCIIGlyphs.Ellipsis}
 	if columns, _, err := term.GetSize(int(c.stdout.Fd())); err == nil {
-		t.width = columns
+		t.Width = columns
 	}
-	if c.terminal().utf8 {
-		t.glyphs = &draw.Unicode
+	if c.detectTerminal().utf8 {
+		t.Ellipsis = draw.UnicodeGlyphs.Ellipsis
 	}
 	return t
 }
 
-// get prints the selected jobs of all contexts, asked at once; one that fails costs its own jobs only.
-func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p printer) error {
-	contexts, err := c.contexts()
+// runGet prints the selected jobs of all contexts, which it reads concurrently; if one context fails, only its jobs
+// are missing.
+func (c *cli) runGet(ctx context.Context, selected selection, order *sortOrder, p rowPrinter) error {
+	contexts, err := c.connector.resolveContexts()
 	if err != nil {
 		return err
 	}
-	several := c.allContexts || len(contexts) > 1
-	q, need := selected.query(), p.parts.and(order.needs())
-	q.Volumes, q.NoVerdict = need.volumes, !need.verdicts && !selected.stuck
-	if selected.things != nil {
-		if q.Volumes = false; q.NoVerdict {
-			q.Also, q.Then = selected.things.Lists, nil
+	several := c.connector.allContexts || len(contexts) > 1
+	q, need := selected.buildQuery(), p.dataNeeds.mergeNeeds(order.neededData())
+	q.EndedVolumes, q.SkipVerdicts = need.volumes, !need.verdicts && !selected.stuck
+	if selected.thingKind != nil {
+		if q.EndedVolumes = false; q.SkipVerdicts {
+			q.ExtraKinds, q.KindsByJob = selected.thingKind.ExtraKinds, nil
 		}
 	}
-	log := c.logging(ctx)
-	add, stop := c.startCounts()
+	log := c.openLogger(ctx)
+	add, stop := c.stdio.startCountMeter()
 	stopCounts := sync.OnceFunc(stop)
 	defer stopCounts()
 	q.Progress = add
-	answers, came := make([]answer, len(contexts)), make(chan int, len(contexts))
+	answers, came := make([]contextAnswer, len(contexts)), make(chan int, len(contexts))
 	for i, name := range contexts {
 		go func() {
 			answers[i] = c.forContext(name, "").readRows(ctx, selected, q, log)
 			came <- i
 		}()
 	}
-	late := time.NewTimer(lateAfter)
+	late := time.NewTimer(partialAnswerDelay)
 	defer late.Stop()
-	var answered []answer
-	for some := range asTheyCome(len(contexts), came, late.C, need.whole) {
+	var answered []contextAnswer
+	for some := range batchAnswers(len(contexts), came, late.C, need.waitForAll) {
 		stopCounts()
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		var rows []row
+		var rows []listRow
 		var malformed []document.Malformed
 		for _, i := range some {
 			switch a := answers[i]; {
@@ -212,33 +214,33 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 					rows,
 					a.rows...), append(
 					malformed,
-					a.malformed()...)
+					a.malformedDocuments()...)
 			case !several:
 				return a.err
 			}
 		}
-		rows, err := order.sorted(rows)
+		rows, err := order.sortRows(rows)
 		if err != nil {
 			return err
 		}
 		if p.table != nil {
-			p.table.grows = len(some) < len(contexts)
+			p.table.Grows = len(some) < len(contexts)
 		}
-		if err := p.list(rows, malformed, several); err != nil {
+		if err := p.printRows(rows, malformed, several); err != nil {
 			return err
 		}
 	}
 	for _, a := range answered {
-		c.remarks(a, selected, several)
+		c.stdio.printRemarks(a, selected, several)
 	}
 	for i, name := range contexts {
 		if err := answers[i].err; err != nil {
-			printErrorLines(c.streams.ErrOut, fmt.Errorf("context %s: %w", name, err))
+			printErrorLines(c.stdio.streams.ErrOut, fmt.Errorf("context %s: %w", name, err))
 		}
 	}
-	switch err := missingEverywhere(answered, selected); {
+	switch err := checkFoundAnywhere(answered, selected); {
 	case err != nil && !several:
-		return fmt.Errorf("%w%s", err, c.nearName(ctx, selected, refs(answered[0].rows)))
+		return fmt.Errorf("%w%s", err, c.connector.suggestName(ctx, selected, rowRefs(answered[0].rows)))
 	case err != nil:
 		return err
 	case len(answered) < len(contexts):
@@ -247,11 +249,11 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	return nil
 }
 
-const lateAfter = time.Second // contexts that have answered are printed
+const partialAnswerDelay = time.Second // after this time, the answers so far are printed
 
-// asTheyCome yields those of n contexts that have answered: all in their order if they answer
-// before late or all are needed, else those in time, and then each of the others.
-func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool) iter.Seq[[]int] {
+// batchAnswers yields the indexes of the n contexts as they answer: all in their order if they answer before late or
+// whole is set, or else first those in time, then each of the others.
+func batchAnswers(n int, answers <-chan int, late <-chan time.Time, whole bool) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		var held []int
 		isLate := false
@@ -275,50 +277,50 @@ func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool) it
 	}
 }
 
-func (c *cli) readRows(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) answer {
-	snap, err := c.read(ctx, q, log)
+func (c *cli) readRows(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) contextAnswer {
+	snap, err := c.readSnapshot(ctx, q, log)
 	if err != nil {
-		return answer{err: err}
+		return contextAnswer{err: err}
 	}
-	assessed, err := c.assess(ctx, snap, selected)
+	assessed, err := c.assessSnapshot(ctx, snap, selected)
 	if err != nil {
-		return answer{err: err}
+		return contextAnswer{err: err}
 	}
-	context := c.flags.CurrentContext
-	return answer{context: context, assessed: assessed, rows: selected.rows(context, assessed)}
+	context := c.connector.flags.CurrentContext
+	return contextAnswer{context: context, assessed: assessed, rows: selected.buildRows(context, assessed)}
 }
 
-func (c *cli) remarks(a answer, selected selection, several bool) {
+func (c *stdio) printRemarks(a contextAnswer, selected selection, several bool) {
 	var warn malformedWarnings
 	where := ""
 	if several {
-		where, warn.where = " of context "+a.context, "context "+a.context+": "
+		where, warn.prefix = " of context "+a.context, "context "+a.context+": "
 	}
-	warn.print(c, a.assessed.Snapshot)
+	warn.printNewWarnings(c, a.assessed.Snapshot)
 	if len(a.rows) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(
 			c.streams.ErrOut,
 			"No %s found in namespace %s%s.\n",
-			selected.what(),
+			selected.kindText(),
 			a.assessed.Snapshot.Namespace,
 			where,
 		)
 	}
 }
 
-func missingEverywhere(answered []answer, selected selection) error {
-	var found []jobName
+func checkFoundAnywhere(answered []contextAnswer, selected selection) error {
+	var found []jobRef
 	var namespaces []string
 	for _, a := range answered {
-		found = append(found, refs(a.rows)...)
-		namespaces = appendNew(namespaces, a.assessed.Snapshot.Namespace)
+		found = append(found, rowRefs(a.rows)...)
+		namespaces = appendUnique(namespaces, a.assessed.Snapshot.Namespace)
 	}
 	if len(answered) == 0 {
 		return nil
 	}
-	return selected.missing(found, strings.Join(namespaces, ", "))
+	return selected.checkFound(found, strings.Join(namespaces, ", "))
 }
 
-func pick(jobs []*job.Job, selected selection) []*job.Job {
-	return slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !selected.matches(j) })
+func selectJobs(jobs []*job.Job, selected selection) []*job.Job {
+	return slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !selected.matchesJob(j) })
 }

@@ -2,18 +2,18 @@ package cmd
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/internal/view/text"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -22,11 +22,11 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // aged is a restore that began some minutes before noon and has some errors.
 func aged(name string, minutes, errors int) *job.Job {
 	began := metav1.NewTime(noon.Add(-time.Duration(minutes) * time.Minute))
-	return job.Next(nil, job.Input{At: noon, Restore: &velerov1.Restore{
+	return job.Fold(nil, job.Observation{ObservedAt: noon, Restore: &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: began},
-		Spec:       velerov1.RestoreSpec{BackupName: "b-" + name},
-		Status: velerov1.RestoreStatus{
-			Phase:          velerov1.RestorePhaseCompleted,
+		Spec:       veleroapi.RestoreSpec{BackupName: "b-" + name},
+		Status: veleroapi.RestoreStatus{
+			Phase:          veleroapi.RestorePhaseCompleted,
 			StartTimestamp: &began,
 			Errors:         errors,
 		},
@@ -34,7 +34,7 @@ func aged(name string, minutes, errors int) *job.Job {
 }
 
 func assessed(jobs ...*job.Job) *assess.Assessment {
-	return new(assess.Estimates).Assess(&watch.Snapshot{At: noon, Jobs: jobs}, noon)
+	return new(assess.Estimates).AssessSnapshot(&watch.Snapshot{At: noon, Jobs: jobs}, noon)
 }
 
 // Names come as people count, by a column and by a path.
@@ -45,7 +45,7 @@ func TestSortByNamesWithNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sorted, err := order.sorted(rowsOf("east", assessed(jobs...), jobs...))
+		sorted, err := order.sortRows(rowsOf("east", assessed(jobs...), jobs...))
 		if err != nil || sorted[0].Name != "backup-2" || sorted[2].Name != "backup-10" {
 			t.Errorf("%s: %v, %v", by, sorted, err)
 		}
@@ -55,13 +55,13 @@ func TestSortByNamesWithNumbers(t *testing.T) {
 // Titles stand before the first line, also where -w begins with none.
 func TestFollowedTableHasTitles(t *testing.T) {
 	var out strings.Builder
-	p := &tablePrinter{table: table{w: &out}}
+	p := &tablePrinter{Table: text.Table{Writer: &out}}
 	a := assessed(aged("a", 1, 0))
-	if err := p.list(nil, nil, false); err != nil || out.String() != "" {
+	if err := p.printRows(nil, nil, false); err != nil || out.String() != "" {
 		t.Fatalf("%v, %q", err, out.String())
 	}
 	for range 2 {
-		if err := p.list(rowsOf("", a, a.Snapshot.Jobs[0]), nil, false); err != nil {
+		if err := p.printRows(rowsOf("", a, a.Snapshot.Jobs[0]), nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,9 +87,9 @@ func TestSortBy(t *testing.T) {
 		got := ""
 		order, err := parseSortBy(c.by, nil)
 		if err == nil {
-			var sorted []row
-			sorted, err = order.sorted(rows)
-			got = strings.Join(mapSlice(sorted, func(r row) string { return r.Name }), " ")
+			var sorted []listRow
+			sorted, err = order.sortRows(rows)
+			got = strings.Join(mapSlice(sorted, func(r listRow) string { return r.Name }), " ")
 		}
 		if err != nil {
 			got = err.Error()
@@ -104,19 +104,19 @@ func TestSortBy(t *testing.T) {
 func TestSortedDocumentNamesMalformedResourcesOnce(t *testing.T) {
 	jobs := []*job.Job{aged("a", 1, 0), aged("b", 2, 0)}
 	a := assessed(jobs...)
-	a.Environment.Malformed = append(a.Environment.Malformed, diagnosis.Malformed{})
+	a.World.MalformedResources = append(a.World.MalformedResources, diagnosis.MalformedResource{})
 	order, err := parseSortBy("name", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, held := range [][]*job.Job{jobs, nil} {
-		sorted, err := order.sorted(rowsOf("east", a, held...))
+		sorted, err := order.sortRows(rowsOf("east", a, held...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if l := listOf(
 			sorted,
-			answer{context: "east", assessed: a}.malformed(),
+			contextAnswer{context: "east", assessed: a}.malformedDocuments(),
 		); len(l.Items) != len(held) ||
 			len(l.Malformed) != 1 {
 			t.Errorf("%d items, %d malformed", len(l.Items), len(l.Malformed))
@@ -142,7 +142,7 @@ func TestContextsArePrintedAsTheyCome(t *testing.T) {
 		var got [][]int
 		done := make(chan struct{})
 		go func() {
-			for some := range asTheyCome(3, answers, late, c.whole) {
+			for some := range batchAnswers(3, answers, late, c.whole) {
 				got = append(got, slices.Clone(some))
 			}
 			close(done)

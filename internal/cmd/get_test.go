@@ -4,21 +4,20 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -27,10 +26,10 @@ func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
 	started := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second))
 	b.create(
 		t,
-		restore("numbers", velerov1.RestoreStatus{
-			Phase:          velerov1.RestorePhaseInProgress,
+		restore("numbers", veleroapi.RestoreStatus{
+			Phase:          veleroapi.RestorePhaseInProgress,
 			StartTimestamp: &started,
-			Progress: &velerov1.RestoreProgress{
+			Progress: &veleroapi.RestoreProgress{
 				ItemsRestored: 17,
 				TotalItems:    40,
 			},
@@ -38,16 +37,16 @@ func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
 			RestoreItemOperationsCompleted: 1,
 		}),
 	)
-	b.create(t, &velerov1.Backup{
+	b.create(t, &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "numbers"},
-		Status: velerov1.BackupStatus{
-			Phase:         velerov1.BackupPhaseFailed,
+		Status: veleroapi.BackupStatus{
+			Phase:         veleroapi.BackupPhaseFailed,
 			FailureReason: "no luck",
 			Errors:        2,
 			Warnings:      3,
 		},
 	})
-	b.create(t, restore("fresh", velerov1.RestoreStatus{}))
+	b.create(t, restore("fresh", veleroapi.RestoreStatus{}))
 
 	stdout, stderr, code := b.run(t, "get", "-o", "json")
 	if code != ExitOK || stderr != "" {
@@ -57,8 +56,8 @@ func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
 	if got.APIVersion != "veltui/v1" || got.Kind != "JobList" {
 		t.Errorf("document is %s %s", got.APIVersion, got.Kind)
 	}
-	var restores velerov1.RestoreList
-	var backups velerov1.BackupList
+	var restores veleroapi.RestoreList
+	var backups veleroapi.BackupList
 	if err := b.client.List(t.Context(), &restores, client.InNamespace("velero")); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +97,7 @@ func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
 
 func TestGetFormats(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("formats", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("formats", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -154,7 +153,7 @@ func TestGetFormats(t *testing.T) {
 func TestGetLikeKubectl(t *testing.T) {
 	b := control(t)
 	for name, errors := range map[string]int{"like-b": 1, "like-a": 2} {
-		r := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: errors})
+		r := restore(name, veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: errors})
 		r.Labels = map[string]string{"like": "kubectl", "one": name}
 		b.create(t, r)
 	}
@@ -259,7 +258,7 @@ func TestGetWatchMissesNothing(t *testing.T) {
 func (b *bed) follow(t *testing.T, args ...string) (*exec.Cmd, <-chan document.Job) {
 	t.Helper()
 	follower, lines := b.followIn(t, args...)
-	b.create(t, restore("marker", velerov1.RestoreStatus{}))
+	b.create(t, restore("marker", veleroapi.RestoreStatus{}))
 	for item := range lines {
 		if item.Name == "marker" {
 			break
@@ -368,8 +367,8 @@ func TestGetIsDeafToHostileText(t *testing.T) {
 	b := control(t)
 	o := restore(
 		"hostile",
-		velerov1.RestoreStatus{
-			Phase:            velerov1.RestorePhaseFailed,
+		veleroapi.RestoreStatus{
+			Phase:            veleroapi.RestorePhaseFailed,
 			FailureReason:    hostile,
 			ValidationErrors: []string{hostile},
 		},

@@ -200,11 +200,11 @@ func (s servedScene) print(command string, width uint16) string {
 	}
 	defer null.Close() //nolint:errcheck // nothing is written
 	c := newCLI(null, stdout, errs)
-	c.clock = func() time.Time { return goldenNow }
-	c.env = func(name string) string {
+	c.process.clock = func() time.Time { return goldenNow }
+	c.process.getenv = func(name string) string {
 		return map[string]string{"HOME": s.home, "TERM": "xterm-256color", "NO_COLOR": "1", "LANG": "C.UTF-8"}[name]
 	}
-	code := c.run(s.Context(), append([]string{"veltui", "--kubeconfig", s.Kubeconfig}, strings.Fields(command)...))
+	code := c.runCommand(s.Context(), append([]string{"veltui", "--kubeconfig", s.Kubeconfig}, strings.Fields(command)...))
 	out := read()
 	said, err := os.ReadFile(errs.Name())
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/veltui/veltui/internal/config"
 )
 
-// ExitCodes is also in the manual page and docs/commands.md.
-const ExitCodes = `Exit codes of all commands:
+// ExitCodesHelp also appears in the manual page and docs/commands.md.
+const ExitCodesHelp = `Exit codes of all commands:
   0    done; the job, if one is asked about, completed or goes on
   1    an error, or not all could be looked at
   2    a mistake in the command line or the configuration
@@ -26,7 +26,7 @@ const ExitCodes = `Exit codes of all commands:
        restore, something did not come back, or check has a critical finding
   130  interrupted; any other signal: 128 and its number`
 
-func newOptions() *cobra.Command {
+func newOptionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "List the flags that all commands take, and the exit codes",
@@ -40,15 +40,15 @@ func newOptions() *cobra.Command {
 				cmd.OutOrStdout(),
 				"These flags can be given to any command:\n\n%s\n%s\n",
 				cmd.Root().PersistentFlags().FlagUsages(),
-				ExitCodes,
+				ExitCodesHelp,
 			)
 			return err
 		},
 	}
 }
 
-// helpOf hides the flags that all commands take, as kubectl does.
-func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+// hideGlobalFlags hides the flags that all commands take, like kubectl.
+func hideGlobalFlags(whole func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		var hidden []*pflag.Flag
 		cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
@@ -71,28 +71,28 @@ func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string)
 	}
 }
 
-var calledVeltui = regexp.MustCompile(`(^|\s|\()veltui(\s|$)`)
+var programPattern = regexp.MustCompile(`(^|\s|\()veltui(\s|$)`)
 
-// calledAs replaces the program's name in examples and texts, for a kubectl plugin.
-func calledAs(cmd *cobra.Command, name string) {
+// renameProgram replaces the program's name in examples and texts, for a kubectl plugin.
+func renameProgram(cmd *cobra.Command, name string) {
 	if name == "veltui" {
 		return
 	}
 	cmd.Long = strings.ReplaceAll(cmd.Long, "'veltui ", "'"+name+" ")
 	lines := strings.Split(cmd.Example, "\n")
 	for i, line := range lines {
-		if at := calledVeltui.FindStringIndex(line); at != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+		if at := programPattern.FindStringIndex(line); at != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			lines[i] = line[:at[0]] + strings.Replace(line[at[0]:], "veltui", name, 1)
 		}
 	}
 	cmd.Example = strings.Join(lines, "\n")
 	for _, sub := range cmd.Commands() {
-		calledAs(sub, name)
+		renameProgram(sub, name)
 	}
 }
 
-func wrongFlag(cmd *cobra.Command, err error) error {
-	var complete exitError // of a choice
+func flagUsageError(cmd *cobra.Command, err error) error {
+	var complete exitError // from a choiceFlag
 	if errors.As(err, &complete) {
 		return complete
 	}
@@ -109,16 +109,16 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 				names = append(names, "--"+f.Name)
 			}
 		})
-		near = config.Suggestion("--"+none.GetSpecifiedName(), names)
+		near = config.SuggestionText("--"+none.GetSpecifiedName(), names)
 	}
-	return usagef("%w%s\nSee '%s --help'.", err, near, cmd.CommandPath())
+	return usageErrorf("%w%s\nSee '%s --help'.", err, near, cmd.CommandPath())
 }
 
-// wrongCommand suggests one of our commands, also for the word order of the velero command.
-func wrongCommand(cmd *cobra.Command, word string) error {
+// unknownCommandError suggests one of our commands, also for the word order of the velero command.
+func unknownCommandError(cmd *cobra.Command, word string) error {
 	near := ""
 	kind, name, isJob := strings.Cut(word, "/")
-	switch known := slices.Contains(jobKinds, kindNamed(kind)); {
+	switch known := slices.Contains(jobKinds, findKind(kind)); {
 	case known && isJob:
 		near = fmt.Sprintf(" (did you mean explain %s/%s?)", kind, name)
 	case known:
@@ -133,13 +133,13 @@ func wrongCommand(cmd *cobra.Command, word string) error {
 				near = fmt.Sprintf(" (did you mean %s?)", sub.Name())
 			}
 		}
-		near = cmp.Or(near, config.Suggestion(word, names))
+		near = cmp.Or(near, config.SuggestionText(word, names))
 	}
-	return usagef("unknown command %q%s\nSee '%s --help'.", word, near, cmd.CommandPath())
+	return usageErrorf("unknown command %q%s\nSee '%s --help'.", word, near, cmd.CommandPath())
 }
 
-// checkTopics has help and completion refuse names that no command has.
-func checkTopics(root *cobra.Command) {
+// refuseUnknownTopics makes help and completion reject names of unknown commands.
+func refuseUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	topic, _, _ := root.Find([]string{"help"})
 	help := topic.Run
@@ -152,7 +152,7 @@ func checkTopics(root *cobra.Command) {
 				func(sub *cobra.Command) bool { return sub.Name() == word || sub.HasAlias(word) },
 			)
 			if i < 0 {
-				return wrongCommand(about, word)
+				return unknownCommandError(about, word)
 			}
 			about = about.Commands()[i]
 		}
@@ -163,7 +163,7 @@ func checkTopics(root *cobra.Command) {
 	completion.Args = cobra.ArbitraryArgs
 	completion.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return wrongCommand(cmd, args[0])
+			return unknownCommandError(cmd, args[0])
 		}
 		return cmd.Help()
 	}

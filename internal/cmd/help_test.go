@@ -16,8 +16,8 @@ func called(t *testing.T, name string, args ...string) (stdout, stderr string, c
 	t.Helper()
 	c := newCLI(nil, nil, nil)
 	var out, errs bytes.Buffer
-	c.streams.Out, c.streams.ErrOut = &out, &errs
-	code = c.run(t.Context(), append([]string{name}, args...))
+	c.stdio.streams.Out, c.stdio.streams.ErrOut = &out, &errs
+	code = c.runCommand(t.Context(), append([]string{name}, args...))
 	return out.String(), errs.String(), code
 }
 
@@ -45,7 +45,7 @@ func argsOf(cmd *cobra.Command, restore string) []string {
 // The table that help, the manual page and docs/commands.md have lists each exit code.
 func TestTableOfExitCodes(t *testing.T) {
 	var listed []string
-	for _, m := range regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(ExitCodes, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  (\d+) `).FindAllStringSubmatch(ExitCodesHelp, -1) {
 		listed = append(listed, m[1])
 	}
 	var want []string
@@ -74,7 +74,7 @@ func TestEveryCommandChecksItsFormat(t *testing.T) {
 		if code != ExitUsage || !strings.Contains(stderr, "-o xml: expected ") {
 			t.Errorf("%q: exit code %d, %q", args, code, stderr)
 		}
-		for _, format := range f.Value.(choice).values {
+		for _, format := range f.Value.(choiceFlag).choices {
 			if !strings.Contains(stderr, format) {
 				t.Errorf("%q does not name %s: %q", args, format, stderr)
 			}
@@ -85,7 +85,7 @@ func TestEveryCommandChecksItsFormat(t *testing.T) {
 // Every command has examples that begin with what is typed, and lists its own flags
 // only.
 func TestHelpOfEveryCommand(t *testing.T) {
-	everyCommand(newRoot(newCLI(nil, nil, nil), "veltui"), func(cmd *cobra.Command) {
+	everyCommand(newRootCommand(newCLI(nil, nil, nil), "veltui"), func(cmd *cobra.Command) {
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
 			return // cobra's, with its own way to say so
 		}
@@ -150,7 +150,7 @@ func TestTypingErrorsSuggestWhatWasMeant(t *testing.T) {
 
 // As a plugin of kubectl veltui calls itself as it was called.
 func TestPluginNamesItselfAsItWasCalled(t *testing.T) {
-	everyCommand(newRoot(newCLI(nil, nil, nil), "kubectl veltui"), func(cmd *cobra.Command) {
+	everyCommand(newRootCommand(newCLI(nil, nil, nil), "kubectl veltui"), func(cmd *cobra.Command) {
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
 			return
 		}

@@ -16,24 +16,23 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // hostileTo is a kubeconfig that leads to the API server by way of one that
 // poisons its answers.
 func (b *bed) hostileTo(t *testing.T, h testbed.Hostility) string {
 	t.Helper()
-	server, err := b.Hostile(h)
+	server, err := b.StartHostileProxy(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	path, err := b.KubeconfigFor(server.Config(), "hostile-"+strings.ReplaceAll(t.Name(), "/", "-"))
+	path, err := b.KubeconfigFor(server.RESTConfig(), "hostile-"+strings.ReplaceAll(t.Name(), "/", "-"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +46,8 @@ func (b *bed) prey(t *testing.T) {
 	b.create(t, inProgress("prey", time.Hour))
 	failed := restore(
 		"prey-failed",
-		velerov1.RestoreStatus{
-			Phase:               velerov1.RestorePhasePartiallyFailed,
+		veleroapi.RestoreStatus{
+			Phase:               veleroapi.RestorePhasePartiallyFailed,
 			StartTimestamp:      &now,
 			CompletionTimestamp: &now,
 			FailureReason:       "why",
@@ -59,90 +58,90 @@ func (b *bed) prey(t *testing.T) {
 	failed.Spec.NamespaceMapping = map[string]string{"a": "b"}
 	failed.Spec.IncludedNamespaces, failed.Spec.ExcludedResources = []string{"shop"}, []string{"pods"}
 	b.create(t, failed)
-	backup := &velerov1.Backup{
+	backup := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-backup"},
-		Spec: velerov1.BackupSpec{
+		Spec: veleroapi.BackupSpec{
 			StorageLocation:    "default",
 			IncludedNamespaces: []string{"shop"},
 			OrderedResources:   map[string]string{"pods": "a"},
 		},
-		Status: velerov1.BackupStatus{
-			Phase:          velerov1.BackupPhaseWaitingForPluginOperations,
+		Status: veleroapi.BackupStatus{
+			Phase:          veleroapi.BackupPhaseWaitingForPluginOperations,
 			StartTimestamp: &now,
 			FormatVersion:  "1.1.0",
 		},
 	}
 	b.create(t, backup)
-	b.create(t, &velerov2alpha1.DataUpload{
+	b.create(t, &veleroapi.DataUpload{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "velero",
 			Name:      "prey-upload",
 			Labels: map[string]string{
-				velerov1.BackupUIDLabel:  string(backup.UID),
-				velerov1.BackupNameLabel: "prey-backup",
+				veleroapi.BackupUIDLabel:  string(backup.UID),
+				veleroapi.BackupNameLabel: "prey-backup",
 			},
 		},
-		Spec: velerov2alpha1.DataUploadSpec{
+		Spec: veleroapi.DataUploadSpec{
 			SourcePVC:             "data",
 			SourceNamespace:       "shop",
 			BackupStorageLocation: "default",
 			DataMover:             "velero",
 		},
-		Status: velerov2alpha1.DataUploadStatus{
-			Phase:   velerov2alpha1.DataUploadPhaseInProgress,
+		Status: veleroapi.DataUploadStatus{
+			Phase:   veleroapi.DataUploadPhaseInProgress,
 			Node:    "node-1",
 			Message: "moving",
 		},
 	})
 	b.create(
 		t,
-		&velerov1.Schedule{
+		&veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-schedule"},
-			Spec:       velerov1.ScheduleSpec{Schedule: "0 1 * * *"},
-			Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+			Spec:       veleroapi.ScheduleSpec{Schedule: "0 1 * * *"},
+			Status:     veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled},
 		},
 	)
 	b.create(
 		t,
-		&velerov1.Backup{
+		&veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "velero",
 				Name:      "prey-run",
-				Labels:    map[string]string{velerov1.ScheduleNameLabel: "prey-schedule"},
+				Labels:    map[string]string{veleroapi.ScheduleNameLabel: "prey-schedule"},
 			},
-			Spec: velerov1.BackupSpec{
+			Spec: veleroapi.BackupSpec{
 				StorageLocation: "default",
 			},
-			Status: velerov1.BackupStatus{
-				Phase:          velerov1.BackupPhaseFailed,
+			Status: veleroapi.BackupStatus{
+				Phase:          veleroapi.BackupPhaseFailed,
 				StartTimestamp: &now,
 				FailureReason:  "why",
 			},
 		},
 	)
-	b.create(t, &velerov1.BackupRepository{
+	b.create(t, &veleroapi.BackupRepository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-repository"},
-		Spec: velerov1.BackupRepositorySpec{
+		Spec: veleroapi.BackupRepositorySpec{
 			VolumeNamespace:       "shop",
 			BackupStorageLocation: "default",
 			RepositoryType:        "kopia",
 			RepositoryConfig:      map[string]string{"a": "b"},
 		},
-		Status: velerov1.BackupRepositoryStatus{
-			Phase:   velerov1.BackupRepositoryPhaseNotReady,
+		Status: veleroapi.BackupRepositoryStatus{
+			Phase:   veleroapi.BackupRepositoryPhaseNotReady,
 			Message: "why",
-			RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{
-				{Result: velerov1.BackupRepositoryMaintenanceFailed, StartTimestamp: &now, Message: "why"},
+			RecentMaintenance: []veleroapi.BackupRepositoryMaintenanceStatus{
+				{Result: veleroapi.BackupRepositoryMaintenanceFailed, StartTimestamp: &now, Message: "why"},
 			},
 		},
 	})
 	b.create(
 		t,
-		&velerov1.DeleteBackupRequest{
+		&veleroapi.DeleteBackupRequest{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-deletion"},
-			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "prey-run"},
-			Status: velerov1.DeleteBackupRequestStatus{
-				Phase:  velerov1.DeleteBackupRequestPhaseProcessed,
+			Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: "prey-run"},
+			Status: veleroapi.DeleteBackupRequestStatus{
+				Phase:  veleroapi.DeleteBackupRequestPhaseProcessed,
 				Errors: []string{"one", "two"},
 			},
 		},
@@ -157,8 +156,8 @@ func hostilities() map[string]testbed.Hostility {
 	}
 	return map[string]testbed.Hostility{
 		"texts":      {},
-		"names":      {Names: true},
-		"everything": {Names: true, Everything: true},
+		"names":      {PoisonNames: true},
+		"everything": {PoisonNames: true, PoisonEverything: true},
 		"unauthorized": refusing(
 			401,
 		),
@@ -260,7 +259,7 @@ func jobCommands(restore string) (commands [][]string) {
 		if cmd.Flags().Lookup("timeout") != nil {
 			args = append(args, "--timeout", "2s")
 		}
-		for _, format := range f.Value.(choice).values {
+		for _, format := range f.Value.(choiceFlag).choices {
 			commands = append(commands, append(slices.Clone(args), "-o", format))
 		}
 	})
@@ -382,14 +381,14 @@ func TestHostileServerAndAFollower(t *testing.T) {
 	b := control(t)
 	b.prey(t)
 	for _, format := range []string{"table", "json"} {
-		kubeconfig := b.hostileTo(t, testbed.Hostility{Names: format == "table"})
+		kubeconfig := b.hostileTo(t, testbed.Hostility{PoisonNames: format == "table"})
 		c := startConsole(t, through(kubeconfig, b.command(t, "get", "-w", "-o", format, "-n", "velero")), 200, 50)
 		c.sees(t, "prey")
-		b.create(t, restore("prey-new-"+format, velerov1.RestoreStatus{FailureReason: "x"}))
+		b.create(t, restore("prey-new-"+format, veleroapi.RestoreStatus{FailureReason: "x"}))
 		c.sees(t, "prey-new")
 		c.types(t, "\x03")
 		c.exits(t)
-		checkTerminal(t, "get -w -o "+format, c.Output())
+		checkTerminal(t, "get -w -o "+format, c.OutputText())
 	}
 }
 
@@ -407,7 +406,7 @@ func TestHostileServerAndTheQuestion(t *testing.T) {
 	if code := c.answers(t, "no\n"); code != ExitError {
 		t.Errorf("exit code %d", code)
 	}
-	checkTerminal(t, "finalize", c.Output())
+	checkTerminal(t, "finalize", c.OutputText())
 }
 
 // Every screen, with every key that opens one.
@@ -421,7 +420,7 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 			cmd := through(kubeconfig, b.command(t, "-n", "velero"))
 			c := startConsole(t, cmd, 100, 30)
 			c.sees(t, "veltui", "quit")
-			answers := h.Refuse == nil && !h.Everything || strings.HasPrefix(name, "refusing") ||
+			answers := h.Refuse == nil && !h.PoisonEverything || strings.HasPrefix(name, "refusing") ||
 				strings.HasPrefix(name, "forbidding")
 			if answers {
 				c.sees(t, "prey", "live")
@@ -441,14 +440,14 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 					c.sees(t, "[5 ")
 				}
 			}
-			if answers && !strings.Contains(c.Output(), "Finalize restore") {
-				t.Errorf("the dialog never came:\n%s", c.Screen())
+			if answers && !strings.Contains(c.OutputText(), "Finalize restore") {
+				t.Errorf("the dialog never came:\n%s", c.ScreenText())
 			}
 			c.types(t, "\x03")
 			c.settles(t)
 			_, _ = c.TTY().WriteString("\x03") // the first may have joined an escape before it
 			c.exits(t)
-			checkTerminal(t, name, c.Output())
+			checkTerminal(t, name, c.OutputText())
 		})
 	}
 }
@@ -456,9 +455,13 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 // settles waits until nothing was drawn for a moment.
 func (c *console) settles(t *testing.T) {
 	t.Helper()
-	for drawn, quiet := len(c.Output()), 0; quiet < 4; {
+	deadline := time.Now().Add(patience)
+	for drawn, quiet := len(c.OutputText()), 0; quiet < 4; {
+		if time.Now().After(deadline) {
+			t.Fatalf("the screen does not settle:\n%s", c.ScreenText())
+		}
 		time.Sleep(30 * time.Millisecond)
-		if now := len(c.Output()); now != drawn {
+		if now := len(c.OutputText()); now != drawn {
 			drawn, quiet = now, 0
 			continue
 		}
@@ -472,7 +475,7 @@ func TestHostileTextFromThisMachine(t *testing.T) {
 	b := control(t)
 	poison := "x\x1b]52;c;aGk=\x07\u009b31m\u202e\x1b[2J"
 	plugin := filepath.Join(t.TempDir(), "plugin")
-	config := b.Config()
+	config := b.RESTConfig()
 	credential, err := json.Marshal(
 		map[string]any{
 			"apiVersion": "client.authentication.k8s.io/v1",
@@ -527,5 +530,5 @@ func TestHostileTextFromThisMachine(t *testing.T) {
 	c.sees(t, "live", "local-prey")
 	c.types(t, "q")
 	c.exits(t)
-	checkTerminal(t, "the dashboard", c.Output())
+	checkTerminal(t, "the dashboard", c.OutputText())
 }

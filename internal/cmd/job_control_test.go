@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 // shell is an interactive shell with job control on a terminal.
 type shell struct {
 	*console
+	asked int // questions to the shell
 }
 
 func startShell(t *testing.T, env []string) *shell {
@@ -29,7 +31,7 @@ func startShell(t *testing.T, env []string) *shell {
 	}
 	cmd := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
 	cmd.Env = append(env, "PS1=ready> ", "HISTFILE=/dev/null")
-	s := &shell{startConsole(t, cmd, 120, 40)}
+	s := &shell{console: startConsole(t, cmd, 120, 40)}
 	s.sees(t, "ready>")
 	return s
 }
@@ -63,7 +65,7 @@ func (s *shell) run(t *testing.T, command string, words ...string) int {
 		eventually(
 			t,
 			command+" prints "+word,
-			func() bool { return strings.Count(s.Output(), word) > strings.Count(command, word) },
+			func() bool { return strings.Count(s.OutputText(), word) > strings.Count(command, word) },
 		)
 	}
 	return jobs[len(jobs)-1]
@@ -80,21 +82,31 @@ func processState(pid int) string {
 	return state
 }
 
+// isStopped reports whether all threads of a process are stopped: the first of them stops before the kernel tells the
+// parent, and until then the shell takes the job for one that runs.
+func isStopped(pid int) bool {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	if err != nil || len(tasks) == 0 {
+		return false
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(filepath.Base(task))
+		if err != nil || processState(tid) != "T" {
+			return false
+		}
+	}
+	return true
+}
+
 // stops waits until the shell has taken notice that a job is stopped, and holds the
-// terminal to what a shell needs.
+// terminal to what a shell needs. To a shell that has not, fg is about a job that runs: it does not continue it.
 func (s *shell) stops(t *testing.T, pid int) {
 	t.Helper()
-	eventually(t, "the process is stopped", func() bool { return processState(pid) == "T" })
-	prompts := func() int { return strings.Count(s.Output(), "ready>") }
-	before := prompts()
-	eventually(t, "the shell asks for a command", func() bool {
-		if prompts() > before {
-			return true
-		}
-		_, _ = s.TTY().WriteString("\n")
-		return false
+	eventually(t, "the process is stopped", func() bool { return isStopped(pid) })
+	eventually(t, "the shell knows that the job is stopped", func() bool {
+		return slices.Contains(s.answers(t, "jobs -sp"), strconv.Itoa(pid))
 	})
-	on := modesOn(s.Output())
+	on := modesOn(s.OutputText())
 	for _, mode := range []string{"1049", "2004", "2026", "1002", "1003", "1004", "1006"} {
 		if on[mode] {
 			t.Errorf("mode %s stays on while it is stopped", mode)
@@ -103,6 +115,24 @@ func (s *shell) stops(t *testing.T, pid int) {
 	if !on["25"] {
 		t.Error("the cursor stays hidden while it is stopped")
 	}
+}
+
+// answers types a command that the shell runs itself, and returns the lines that it prints. What was typed before is
+// done by then.
+func (s *shell) answers(t *testing.T, command string) []string {
+	t.Helper()
+	s.asked++
+	before := len(s.OutputText())
+	// The echo of what is typed has neither mark.
+	s.types(t, fmt.Sprintf("printf 'begin-%%d\\n' %[1]d; %[2]s; printf 'end-%%d\\n' %[1]d\n", s.asked, command))
+	begin, end := fmt.Sprintf("begin-%d\r\n", s.asked), fmt.Sprintf("end-%d\r\n", s.asked)
+	var answer string
+	eventually(t, "the shell runs "+command, func() (ended bool) {
+		_, answer, _ = strings.Cut(s.OutputText()[before:], begin)
+		answer, _, ended = strings.Cut(answer, end)
+		return ended
+	})
+	return strings.Split(answer, "\r\n")
 }
 
 // shellLine is a command line for the shell.
@@ -146,7 +176,7 @@ func TestTheDashboardIsAJob(t *testing.T) {
 			for range 3 {
 				c.stop(s, t, pid)
 				s.stops(t, pid)
-				if screen := s.Screen(); !strings.Contains(screen, "Stopped") || strings.Contains(screen, "live") {
+				if screen := s.ScreenText(); !strings.Contains(screen, "Stopped") || strings.Contains(screen, "live") {
 					t.Errorf("the shell shows\n%s", screen)
 				}
 				s.types(t, "fg\n")
@@ -221,7 +251,7 @@ func TestAScriptsDashboardIsAJob(t *testing.T) {
 	eventually(
 		t,
 		"the shell takes a line",
-		func() bool { return strings.HasSuffix(strings.TrimSpace(s.Screen()), "ready>") },
+		func() bool { return strings.HasSuffix(strings.TrimSpace(s.ScreenText()), "ready>") },
 	)
 	s.types(t, "exit\n")
 	s.exits(t)
@@ -235,7 +265,7 @@ func TestTheDashboardWithoutJobControl(t *testing.T) {
 	cmd := demoCommand(t)
 	c := startConsole(t, cmd, 80, 24)
 	c.sees(t, "live", "crm-rollback")
-	entered := func() int { return strings.Count(c.Output(), "\x1b[?1049h") }
+	entered := func() int { return strings.Count(c.OutputText(), "\x1b[?1049h") }
 	for _, stop := range []func(){
 		func() { c.types(t, "\x1a") },
 		func() { signalProcess(t, cmd.Process.Pid, syscall.SIGTSTP) },
@@ -281,14 +311,14 @@ func TestCommandsAreJobs(t *testing.T) {
 			} {
 				stop()
 				s.stops(t, pid)
-				seen := strings.Count(s.Output(), c.seen)
+				seen := strings.Count(s.OutputText(), c.seen)
 				s.types(t, "fg\n")
 				eventually(t, "it goes on", func() bool { return strings.Contains("SR", processState(pid)) })
 				if again, draws := map[string]int{"wait": 2, "finalize": 1}[c.args[0]]; draws {
 					eventually(
 						t,
 						"it shows again where it stands",
-						func() bool { return strings.Count(s.Output(), c.seen) >= seen+again },
+						func() bool { return strings.Count(s.OutputText(), c.seen) >= seen+again },
 					)
 				}
 			}

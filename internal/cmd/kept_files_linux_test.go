@@ -54,7 +54,7 @@ func (k *keeper) keep(t *testing.T, args ...string) (output string, code int) {
 func (k *keeper) own(t *testing.T) *cli {
 	t.Helper()
 	c := withFlags(t, "--kubeconfig", k.kubeconfig)
-	c.env = func(name string) string {
+	c.process.getenv = func(name string) string {
 		return map[string]string{"XDG_STATE_HOME": k.state, "XDG_CACHE_HOME": k.cache}[name]
 	}
 	return c
@@ -63,15 +63,15 @@ func (k *keeper) own(t *testing.T) *cli {
 // tour has every kind of file written and read.
 func (k *keeper) tour(t *testing.T) {
 	t.Helper()
-	conn, err := k.own(t).connect()
+	conn, err := k.own(t).connector.openConnection()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ack := k.own(t).acknowledgedStore().forCluster(conn)
+	ack := k.own(t).files.openAcknowledgements().forCluster(conn)
 	if err := ack.Set(t.Context(), "velero", map[string]bool{"some finding": true}); err != nil {
 		t.Fatal(err)
 	}
-	k.own(t).openRates(conn).Learn(learnedRates)
+	k.own(t).files.openRates(conn).AddRates(learnedRates)
 	for _, args := range [][]string{
 		{"get"}, {"check", "--acknowledged"}, {"coverage"}, {"estimate", "backup/before-upgrade"}, {"estimate", "backup/shop-hourly-3"},
 		{"backup", "delete", "shop-hourly-3", "--dry-run"}, {"audit"},
@@ -89,8 +89,8 @@ func (k *keeper) tour(t *testing.T) {
 }
 
 var learnedRates = forecast.Rates{
-	Throttle:  forecast.Cost{Seconds: 0.02, Seen: 10},
-	Resources: map[string]forecast.Cost{"pods": {Seconds: 0.1, Seen: 10}},
+	Throttle:  forecast.Cost{Seconds: 0.02, SeenSeconds: 10},
+	Resources: map[string]forecast.Cost{"pods": {Seconds: 0.1, SeenSeconds: 10}},
 }
 
 // folders lists the folders in which the program keeps files.
@@ -246,7 +246,7 @@ func forged(t *testing.T, file string, content []byte) {
 	if err := json.NewDecoder(bytes.NewReader(data[bytes.IndexByte(data, '{'):])).Decode(&header); err != nil {
 		t.Fatal(err)
 	}
-	dir := statedir.Dir{Path: filepath.Dir(file), Suffix: filepath.Ext(file), Files: 1000, Clock: time.Now}
+	dir := statedir.Dir{Path: filepath.Dir(file), Suffix: filepath.Ext(file), MaxFiles: 1000, Clock: time.Now}
 	if err := dir.WriteSealed(filepath.Base(file), header, content); err != nil {
 		t.Fatal(err)
 	}
@@ -338,11 +338,11 @@ func (k *keeper) believed(t *testing.T) (kinds []string) {
 	if code != ExitOK && !strings.Contains(out, "cannot keep a safe audit log") {
 		t.Errorf("backup delete: exit code %d\n%s", code, out)
 	}
-	conn, err := k.own(t).connect()
+	conn, err := k.own(t).connector.openConnection()
 	if err != nil {
 		t.Fatal(err)
 	}
-	believes("rates", k.own(t).openRates(conn).Known().Throttle.Valid())
+	believes("rates", k.own(t).files.openRates(conn).LoadRates().Throttle.IsValid())
 	return kinds
 }
 
@@ -410,7 +410,7 @@ func (k *keeper) acknowledgeOne(t *testing.T) {
 	t.Helper()
 	out, _ := k.keep(t, "check", "-o", "json")
 	d, _ := found(t, out[strings.Index(out, "{"):strings.LastIndex(out, "}")+1])
-	conn, err := k.own(t).connect()
+	conn, err := k.own(t).connector.openConnection()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +418,7 @@ func (k *keeper) acknowledgeOne(t *testing.T) {
 		if f.Object.Name == "crm-nightly" {
 			key := strings.Join([]string{f.Object.UID, f.Reason, f.Severity, f.Since.UTC().Format(time.RFC3339)}, " ")
 			err := k.own(t).
-				acknowledgedStore().
+				files.openAcknowledgements().
 				forCluster(conn).
 				Set(context.WithoutCancel(t.Context()), "velero", map[string]bool{key: true})
 			if err != nil {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"k8s.io/apimachinery/pkg/types"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // What is kept of backups is used for the backup and cluster that it names. Which cluster that is, is asked once, and
@@ -18,8 +18,8 @@ import (
 func TestKeptFilesNameWhatTheyAreOf(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-kept", velerov1.BackupPhaseCompleted)
-	s.stored(t, b, "b-other", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-kept", veleroapi.BackupPhaseCompleted)
+	s.stored(t, b, "b-other", veleroapi.BackupPhaseCompleted)
 	b.create(t, inProgress("kept", time.Hour))
 	var identified, downloads atomic.Int64
 	kubeconfig := b.proxied(t, 0, func(_ http.ResponseWriter, r *http.Request) bool {
@@ -57,7 +57,7 @@ func TestKeptFilesNameWhatTheyAreOf(t *testing.T) {
 		t.Errorf("from disk:\n%s\nwant\n%s", got, want)
 	}
 	run(0, 0, "get")
-	other := &velerov1.Backup{}
+	other := &veleroapi.Backup{}
 	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: "velero", Name: "b-other"}, other); err != nil {
 		t.Fatal(err)
 	}

@@ -57,45 +57,45 @@ func TestPluginsLeaveTheKeyboardToTheDashboard(t *testing.T) {
 	}
 	defer func() { _ = null.Close() }()
 	c := newCLI(null, null, null)
-	c.flags.Kubeconfig = file
+	c.connector.flags.Kubeconfig = file
 	connect := func(name string) cluster.Connection {
 		t.Helper()
-		conn, err := c.forContext(name, "").connect()
+		conn, err := c.forContext(name, "").connector.openConnection()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return conn
 	}
 
-	if err := c.login(t.Context(), []string{"first"}); err != nil {
+	if err := c.connector.runLogins(t.Context(), []string{"first"}); err != nil {
 		t.Fatal(err)
 	}
-	c.logins.takeKeyboard()
+	c.connector.logins.takeKeyboard()
 	again := connect("first")
-	if err := c.logins.silent(t.Context(), again); err != nil || again.Config.ExecProvider.StdinUnavailable {
+	if err := c.connector.logins.loginSilently(t.Context(), again); err != nil || again.Config.ExecProvider.StdinUnavailable {
 		t.Errorf("what was logged in before: %v", err)
 	}
-	if err := runPlugin(t.Context(), again); err != nil || ran("first") != 1 {
+	if err := runCredentialPlugin(t.Context(), again); err != nil || ran("first") != 1 {
 		t.Errorf("%v; the plugin ran %d times, want once", err, ran("first"))
 	}
-	if made := c.logins.made[0]; !made.held.StdinUnavailable {
+	if made := c.connector.logins.records[0]; !made.cachedExec.StdinUnavailable {
 		t.Error("when the first login expires, its plugin asks on the dashboard's keyboard")
 	}
 
 	quiet := connect("quiet")
-	if err := c.logins.silent(
+	if err := c.connector.logins.loginSilently(
 		t.Context(),
 		quiet,
 	); err != nil || !quiet.Config.ExecProvider.StdinUnavailable ||
 		ran("quiet") != 1 {
 		t.Errorf("a plugin that asks nothing: %v, ran %d times", err, ran("quiet"))
 	}
-	err = c.logins.silent(t.Context(), connect("failing"))
+	err = c.connector.logins.loginSilently(t.Context(), connect("failing"))
 	if want := "first run in another terminal: kubectl --context failing get --raw /version"; err == nil ||
 		!holdsAll(err.Error(), "logging in to context failing", want) {
 		t.Errorf("a plugin that fails: %v", err)
 	}
-	err = c.logins.silent(t.Context(), connect("asking"))
+	err = c.connector.logins.loginSilently(t.Context(), connect("asking"))
 	if err == nil ||
 		!holdsAll(
 			err.Error(),

@@ -22,14 +22,14 @@ import (
 )
 
 type logsCommand struct {
-	*cli
+	cli             *cli
 	follow, volumes bool
 	since           time.Duration
 	level, output   string
-	least           logs.Level // as level names it
+	minLevel        logs.Level // parsed from level
 }
 
-func newLogs(c *cli) *cobra.Command {
+func newLogsCommand(c *cli) *cobra.Command {
 	f := logsCommand{cli: c}
 	cmd := &cobra.Command{
 		Use:   "logs KIND/NAME",
@@ -61,81 +61,81 @@ says where lines are missing.`,
   # What went wrong, by message
   veltui logs restore/shop-restore-2 -o json --level error | jq -r .text | sort | uniq -c`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			f.least = logs.ParseLevel(f.level)
+			f.minLevel = logs.ParseLevel(f.level)
 			switch {
-			case f.level != "" && f.least == logs.NoLevel:
-				return usagef("--level %s: expected %s", f.level, oneOf(levelNames))
+			case f.level != "" && f.minLevel == logs.NoLevel:
+				return usageErrorf("--level %s: expected %s", f.level, joinWithOr(levelNames))
 			case f.since < 0 || f.since == 0 && cmd.Flags().Changed("since"):
-				return usagef("--since %s: expected a duration above zero, such as 10m", f.since)
+				return usageErrorf("--since %s: expected a duration above zero, such as 10m", f.since)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Print new lines until the job ends")
 	cmd.Flags().DurationVar(&f.since, "since", 0, "Only lines newer than this, such as 10m")
-	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: "+oneOf(levelNames))
+	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: "+joinWithOr(levelNames))
 	cmd.Flags().
 		BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
-	addChoice(cmd, &f.output, "output", "o", "text or json (a document per line)", "text", "json")
-	c.addCAFile(cmd, cmd.Flags())
-	completeFlag(cmd, "level", fixed(levelNames))
-	return c.forJob(cmd, f.run)
+	addChoiceFlag(cmd, &f.output, "output", "o", "text or json (a document per line)", "text", "json")
+	c.addStoreCAFlag(cmd, cmd.Flags())
+	completeFlag(cmd, "level", completeFixed(levelNames))
+	return c.requireOneJob(cmd, f.runLogs)
 }
 
 var levelNames = []string{"trace", "debug", "info", "warning", "error"}
 
 var errJobEnded = errors.New("the job ended")
 
-const afterEnd = 3 * time.Second
+const endGracePeriod = 3 * time.Second
 
-func (f *logsCommand) run(ctx context.Context, selected selection) error {
-	snap, j, err := f.readJob(ctx, selected, watch.Query{Volumes: true, NoVerdict: true})
+func (f *logsCommand) runLogs(ctx context.Context, selected selection) error {
+	snap, j, err := f.cli.readJob(ctx, selected, watch.Query{EndedVolumes: true, SkipVerdicts: true})
 	if err != nil {
 		return err
 	}
 	var notStored error
-	if f.isReadOnly() {
+	if f.cli.settings.isReadOnly() {
 		notStored = cluster.ErrReadOnlyLog
 	}
-	q := logs.Query{Job: j, Follow: f.follow && !j.Terminal(), Volumes: f.volumes}
+	q := logs.Query{Job: j, Follow: f.follow && !j.IsTerminal(), Volumes: f.volumes}
 	if f.since > 0 {
 		q.Since = snap.At.Add(-f.since)
 	}
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if q.Follow {
-		conn, err := f.connect()
+		conn, err := f.cli.connector.openConnection()
 		if err != nil {
 			return err
 		}
 		if _, err := conn.Session.Identify(ctx); err != nil {
 			return err
 		}
-		go awaitEnd(reading, f.watchOptions(conn), j, stop)
+		go stopAtJobEnd(reading, f.cli.connector.watchOptions(conn), j, stop)
 	}
-	waiting := f.tellSlow(waitingForStored)
-	if j.Terminal() && notStored == nil {
-		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Word(), j.Name))
+	waiting := f.cli.stdio.warnSlow(waitingForStoredText)
+	if j.IsTerminal() && notStored == nil {
+		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Noun(), j.Name))
 	}
 	p := logPrinter{
-		out:    bufio.NewWriter(f.streams.Out),
-		errOut: f.streams.ErrOut,
-		json:   f.output == "json",
-		least:  f.least,
-		eager:  q.Follow,
-		clock:  f.clock,
+		out:           bufio.NewWriter(f.cli.stdio.streams.Out),
+		errOut:        f.cli.stdio.streams.ErrOut,
+		json:          f.output == "json",
+		minLevel:      f.minLevel,
+		flushEachLine: q.Follow,
+		clock:         f.cli.process.clock,
 	}
-	err = f.inspected().
-		LogReader(j.Namespace, notStored).
-		Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
+	err = f.cli.newCluster().
+		NewLogReader(j.Namespace, notStored).
+		Read(reading, q, logs.Output{OnLine: p.acceptEntry, OnOrigin: func(from logs.Origin) {
 			waiting("")
-			p.origin(from)
+			p.queueOriginNotes(from)
 		}})
 	waiting("")
 	if flushed := p.out.Flush(); flushed != nil && (err == nil || reading.Err() != nil) {
 		err = flushed
 	}
-	var printing printError
+	var printing outputError
 	var moved *session.MovedError
 	switch {
 	case errors.As(err, &printing):
@@ -145,27 +145,27 @@ func (f *logsCommand) run(ctx context.Context, selected selection) error {
 	case errors.As(context.Cause(reading), &moved):
 		return moved
 	case errors.Is(context.Cause(reading), errJobEnded):
-		p.note("%s %s has ended", j.Kind.Word(), j.Name)
+		p.printNote("%s %s has ended", j.Kind.Noun(), j.Name)
 	case err != nil:
-		return fmt.Errorf("the log of %s %s: %w", j.Kind.Word(), j.Name, cluster.WithRights(err, j.Namespace))
+		return fmt.Errorf("the log of %s %s: %w", j.Kind.Noun(), j.Name, cluster.WithLogRightsAdvice(err, j.Namespace))
 	}
-	if p.printed == 0 {
-		p.note("%s", f.nothingLogged(j, p.seen))
+	if p.printedCount == 0 {
+		p.printNote("%s", f.nothingLoggedText(j, p.seenCount))
 	}
 	return nil
 }
 
-const endCheck = 2 * time.Second
+const endCheckInterval = 2 * time.Second
 
-// awaitEnd ends the reading soon after the job ended, or if the context leads elsewhere.
-func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
+// stopAtJobEnd ends the reading soon after the job has ended, or if the context leads to another cluster.
+func stopAtJobEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
 	o.Namespace = j.Namespace
 	q := watch.Query{
-		Names:     []watch.JobName{{Resource: resourceOf(j.Kind), Name: j.Name}},
-		NoVerdict: true,
-		Silence:   firstSnapshotTimeout,
+		JobNames:       []watch.JobName{{Resource: kindResource(j.Kind), Name: j.Name}},
+		SkipVerdicts:   true,
+		SilenceTimeout: firstSnapshotTimeout,
 	}
-	tick := time.NewTicker(endCheck)
+	tick := time.NewTicker(endCheckInterval)
 	defer tick.Stop()
 	for ended := false; !ended; {
 		select {
@@ -174,19 +174,19 @@ func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.Can
 			return
 		}
 		var moved *session.MovedError
-		if err := o.Session.Check(ctx); errors.As(err, &moved) {
+		if err := o.Session.CheckCluster(ctx); errors.As(err, &moved) {
 			stop(err)
 			return
 		}
-		o.Config = o.Session.Config()
+		o.Config = o.Session.RESTConfig()
 		snap, err := watch.Read(ctx, o, q)
 		if err != nil ||
 			slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State != watch.SourceLive }) {
 			continue
 		}
-		ended = !slices.ContainsFunc(snap.Jobs, func(now *job.Job) bool { return now.UID == j.UID && !now.Terminal() })
+		ended = !slices.ContainsFunc(snap.Jobs, func(now *job.Job) bool { return now.UID == j.UID && !now.IsTerminal() })
 	}
-	timer := time.NewTimer(afterEnd)
+	timer := time.NewTimer(endGracePeriod)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -195,13 +195,13 @@ func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.Can
 	stop(errJobEnded)
 }
 
-func (f *logsCommand) nothingLogged(j *job.Job, seen int) string {
-	text := fmt.Sprintf("no line about %s %s", j.Kind.Word(), j.Name)
+func (f *logsCommand) nothingLoggedText(j *job.Job, seen int) string {
+	text := fmt.Sprintf("no line about %s %s", j.Kind.Noun(), j.Name)
 	if f.since > 0 {
 		text += " in the last " + f.since.String()
 	}
-	if f.least != logs.NoLevel && seen > 0 {
-		text += fmt.Sprintf(" is of level %s or above", f.least)
+	if f.minLevel != logs.NoLevel && seen > 0 {
+		text += fmt.Sprintf(" is of level %s or above", f.minLevel)
 	} else {
 		text += " was logged"
 	}
@@ -209,53 +209,53 @@ func (f *logsCommand) nothingLogged(j *job.Job, seen int) string {
 }
 
 type logPrinter struct {
-	out           *bufio.Writer
-	errOut        io.Writer
-	json          bool
-	least         logs.Level
-	eager         bool // each line is written at once; else they wait for collected at most
-	clock         func() time.Time
-	flushed       time.Time
-	wanted        bool // the last line with a level was printed
-	seen, printed int
-	before        []string // to be said before the first line
+	out                     *bufio.Writer
+	errOut                  io.Writer
+	json                    bool
+	minLevel                logs.Level
+	flushEachLine           bool // each line is written at once; else lines wait for at most flushInterval
+	clock                   func() time.Time
+	flushedAt               time.Time
+	lastLevelPrinted        bool // true if the last line with a level was printed
+	seenCount, printedCount int
+	pendingNotes            []string // printed before the first line
 }
 
-const collected = 100 * time.Millisecond // before lines are written together
+const flushInterval = 100 * time.Millisecond // before lines are written together
 
-func (p *logPrinter) line(e logs.Entry) error {
-	for _, text := range p.before {
-		p.note("%s", text)
+func (p *logPrinter) acceptEntry(e logs.Entry) error {
+	for _, text := range p.pendingNotes {
+		p.printNote("%s", text)
 	}
-	p.before = nil
+	p.pendingNotes = nil
 	switch e.Level {
-	case logs.Mark:
+	case logs.Notice:
 		if err := p.out.Flush(); err != nil {
 			return err
 		}
-		p.note("%s", e.Raw)
+		p.printNote("%s", e.Raw)
 		return nil
 	case logs.NoLevel:
 	default:
-		p.wanted = e.Level >= p.least
+		p.lastLevelPrinted = e.Level >= p.minLevel
 	}
-	if p.seen++; !p.wanted && p.least != logs.NoLevel {
+	if p.seenCount++; !p.lastLevelPrinted && p.minLevel != logs.NoLevel {
 		return nil
 	}
-	p.printed++
-	if err := p.print(e); err != nil {
+	p.printedCount++
+	if err := p.printEntry(e); err != nil {
 		return err
 	}
-	if now := p.clock(); p.eager || now.Sub(p.flushed) > collected {
-		p.flushed = now
+	if now := p.clock(); p.flushEachLine || now.Sub(p.flushedAt) > flushInterval {
+		p.flushedAt = now
 		return p.out.Flush()
 	}
 	return nil
 }
 
-func (p *logPrinter) print(e logs.Entry) error {
+func (p *logPrinter) printEntry(e logs.Entry) error {
 	if p.json {
-		l := e.Parse()
+		l := e.ParseLine()
 		d := document.LogLine{
 			Time:  document.Moment{Time: l.At},
 			Level: l.Level.String(),
@@ -275,21 +275,21 @@ func (p *logPrinter) print(e logs.Entry) error {
 		}
 		return err
 	}
-	text := e.Text()
-	if !e.Open {
+	text := e.PrefixedText()
+	if !e.HasContinuation {
 		text += "\n"
 	}
 	_, err := p.out.WriteString(text)
 	return err
 }
 
-func (p *logPrinter) note(format string, args ...any) {
-	fmt.Fprintln(p.errOut, sanitize.Whole(fmt.Sprintf(format, args...)))
+func (p *logPrinter) printNote(format string, args ...any) {
+	fmt.Fprintln(p.errOut, sanitize.FullLine(fmt.Sprintf(format, args...)))
 }
 
-func (p *logPrinter) origin(from logs.Origin) {
+func (p *logPrinter) queueOriginNotes(from logs.Origin) {
 	if from.NotStored != nil {
-		p.before = []string{"warning: the stored log cannot be read: " + from.NotStored.Error(),
+		p.pendingNotes = []string{"warning: the stored log cannot be read: " + from.NotStored.Error(),
 			"These are the lines that the server's pods still have (" + strings.Join(from.Pods, ", ") + ")."}
 	}
 }

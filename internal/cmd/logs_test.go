@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -27,10 +26,10 @@ func TestLogs(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
 	s.files = map[string]string{"RestoreLog/said": hostileLog}
-	s.stored(t, b, "b-logs", velerov1.BackupPhaseCompleted)
-	for name, phase := range map[string]velerov1.RestorePhase{"said": velerov1.RestorePhaseCompleted, "unsaid": velerov1.RestorePhaseCompleted} {
-		b.create(t, &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-			Spec: velerov1.RestoreSpec{BackupName: "b-logs"}, Status: velerov1.RestoreStatus{Phase: phase}})
+	s.stored(t, b, "b-logs", veleroapi.BackupPhaseCompleted)
+	for name, phase := range map[string]veleroapi.RestorePhase{"said": veleroapi.RestorePhaseCompleted, "unsaid": veleroapi.RestorePhaseCompleted} {
+		b.create(t, &veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+			Spec: veleroapi.RestoreSpec{BackupName: "b-logs"}, Status: veleroapi.RestoreStatus{Phase: phase}})
 	}
 	for _, c := range []struct {
 		args           []string

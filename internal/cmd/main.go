@@ -15,42 +15,42 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins that need code of their own
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins that are compiled in
 
 	"github.com/veltui/veltui/ui"
 )
 
-// Main runs veltui and returns its exit code. A signal ends it in order; another one, or
-// exitTimeout, ends it at once. The terminal is restored in any case.
+// Main runs veltui and returns its exit code. A signal ends the program in order; a second signal, or exitTimeout,
+// ends it at once. The terminal is restored in any case.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	c := newCLI(stdin, stdout, stderr)
-	if completes(args) {
-		c.silence()
+	if isCompletionRequest(args) {
+		c.stdio.discardMessages()
 	}
-	defer c.filterStderr()()
-	signals := notify(c.screen, stderr, cancel)
-	code := c.run(ctx, args)
-	signals.dump()
+	defer c.stdio.sanitizeStderr()()
+	signals := watchSignals(c.stdio.screen, stderr, cancel)
+	code := c.runCommand(ctx, args)
+	signals.dumpStacks()
 	return code
 }
 
-func (c *cli) run(ctx context.Context, args []string) int {
+func (c *cli) runCommand(ctx context.Context, args []string) int {
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	defer c.cancel(nil)
-	root := newRoot(c, programName(args[0]))
+	root := newRootCommand(c, programName(args[0]))
 	root.SetArgs(args[1:])
 	ran, err := root.ExecuteContextC(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause // whatever failed then, failed because it was told to end
+		err = cause // errors after a cancellation are caused by it
 	} else {
-		err = c.nagiosError(ran, args, c.pinned.explain(err))
+		err = c.stdio.nagiosError(ran, args, c.connector.pinned.explainError(err))
 	}
-	return exitCode(err, c.streams.ErrOut)
+	return reportExitError(err, c.stdio.streams.ErrOut)
 }
 
-// programName is kubectl veltui for a plugin of kubectl, or of oc.
+// programName returns "kubectl veltui" for a plugin of kubectl, and "oc veltui" for one of oc.
 func programName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".exe")
 	for _, host := range []string{"kubectl", "oc"} {
@@ -61,103 +61,124 @@ func programName(path string) string {
 	return "veltui"
 }
 
-type process struct {
-	env   func(string) string
-	clock func() time.Time
+// processEnv is what the program was started with.
+type processEnv struct {
+	getenv func(string) string
+	clock  func() time.Time
 }
 
+// cli is what the commands share. Each part owns its state and its methods; a cli for another context shares the parts
+// that it does not replace.
 type cli struct {
-	*process
-	stdio
-	connector
-	*settings
-	files
-	plainHTTP *plainHTTP
-	caFile    string                  // of the object store
-	cancel    context.CancelCauseFunc // ends the run with a cause
+	process     *processEnv
+	stdio       *stdio
+	connector   *connector
+	settings    *settings
+	files       *localFiles
+	plainHTTP   *plainHTTPPolicy
+	storeCAFile string                  // of the object store
+	cancel      context.CancelCauseFunc // ends the run with a cause
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {
-	p := &process{env: os.Getenv, clock: time.Now}
+	p := &processEnv{getenv: os.Getenv, clock: time.Now}
 	return &cli{
 		process:   p,
 		stdio:     newStdio(p, stdin, stdout, stderr),
 		connector: newConnector(p),
 		settings:  &settings{process: p},
-		files:     files{process: p},
-		plainHTTP: &plainHTTP{process: p},
+		files:     &localFiles{process: p},
+		plainHTTP: &plainHTTPPolicy{process: p},
 	}
 }
 
+// forContext returns a cli for another context and, unless it is empty, another namespace.
 func (c *cli) forContext(context, namespace string) *cli {
-	other := *c
-	other.connector = *c.withContext(context, namespace)
-	return &other
+	return c.withParts(c.stdio, c.connector.withContext(context, namespace))
 }
 
-// Root is the root command for documents and tests; it cannot be run.
+// withoutMessages returns a cli that discards its messages.
+func (c *cli) withoutMessages() *cli {
+	return c.withParts(c.stdio.withoutMessages(), c.connector)
+}
+
+// withParts returns a cli with another terminal and another connector. The rest is shared.
+func (c *cli) withParts(s *stdio, n *connector) *cli {
+	return &cli{
+		process:     c.process,
+		stdio:       s,
+		connector:   n,
+		settings:    c.settings,
+		files:       c.files,
+		plainHTTP:   c.plainHTTP,
+		storeCAFile: c.storeCAFile,
+		cancel:      c.cancel,
+	}
+}
+
+// Root returns the root command for documents and tests; it cannot be run.
 func Root() *cobra.Command {
-	root := newRoot(newCLI(os.Stdin, os.Stdout, os.Stderr), "veltui")
+	root := newRootCommand(newCLI(os.Stdin, os.Stdout, os.Stderr), "veltui")
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
 }
 
-func newRoot(c *cli, name string) *cobra.Command {
-	root := newDashboard(c)
-	root.Use = strings.ReplaceAll(name, " ", "-") // scripts for completion are named by it
+func newRootCommand(c *cli, name string) *cobra.Command {
+	root := newDashboardCommand(c)
+	root.Use = strings.ReplaceAll(name, " ", "-") // completion scripts are named after it
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
-	root.SetIn(c.streams.In)
-	root.SetOut(c.streams.Out)
-	root.SetErr(c.streams.ErrOut)
+	root.SetIn(c.stdio.streams.In)
+	root.SetOut(c.stdio.streams.Out)
+	root.SetErr(c.stdio.streams.ErrOut)
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SetFlagErrorFunc(wrongFlag)
-	root.PersistentFlags().AddFlagSet(c.flags.Set)
+	root.SetFlagErrorFunc(flagUsageError)
+	root.PersistentFlags().AddFlagSet(c.connector.flags.FlagSet)
 	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: " +
 		"a,b or 'prod-*'"
 	root.PersistentFlags().Lookup("namespace").Usage = "Velero's namespace (also VELERO_NAMESPACE; default: veltui " +
 		"searches for it)"
 	root.PersistentFlags().
-		BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
+		BoolVar(&c.connector.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().
-		StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
+		StringVar(&c.connector.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().
-		StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what "+
-			"is in force")
-	completeFiles(root, append(fileFlags, "config")...)
+		StringVar(&c.settings.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints "+
+			"what is in force")
+	completeFiles(root, append(pathFlags, "config")...)
 	c.completeClusterFlags(root)
-	root.PersistentPreRunE = c.preRun
+	root.PersistentPreRunE = c.settings.preRun
 	root.AddCommand(
-		newConfig(c),
-		newRBAC(c),
-		newGet(c),
-		newCheck(c),
-		newExplain(c),
-		newWait(c),
-		newDescribe(c),
-		newResults(c),
-		newReport(c),
-		newVerify(c),
-		newLogs(c),
-		newEtcd(c),
-		newEstimate(c),
-		newPreflight(c),
-		newCoverage(c),
-		newFinalize(c),
-		newRestore(c),
-		newBackup(c),
-		newSchedule(c),
-		newAudit(c),
-		newDemo(c),
-		newOptions(),
-		newVersion(c),
+		newConfigCommand(c),
+		newRBACCommand(c),
+		newGetCommand(c),
+		newCheckCommand(c),
+		newExplainCommand(c),
+		newWaitCommand(c),
+		newDescribeCommand(c),
+		newResultsCommand(c),
+		newReportCommand(c),
+		newVerifyCommand(c),
+		newLogsCommand(c),
+		newEtcdCommand(c),
+		newEstimateCommand(c),
+		newPreflightCommand(c),
+		newCoverageCommand(c),
+		newFinalizeCommand(c),
+		newRestoreCommand(c),
+		newBackupCommand(c),
+		newScheduleCommand(c),
+		newAuditCommand(c),
+		newDemoCommand(c),
+		newOptionsCommand(),
+		newVersionCommand(c),
 	)
 	addCompletionScripts(c, root)
-	checkTopics(root)
+	refuseUnknownTopics(root)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.SetHelpFunc(helpOf(root.HelpFunc()))
-	calledAs(root, name)
+	root.SetHelpFunc(hideGlobalFlags(root.HelpFunc()))
+	renameProgram(root, name)
 	return root
 }
 
@@ -172,18 +193,18 @@ const (
 	ExitInterrupted     = 130
 )
 
-func usagef(format string, args ...any) error {
+func usageErrorf(format string, args ...any) error {
 	return exitError{ExitUsage, fmt.Errorf(format, args...)}
 }
 
-// exitError asks for an exit code. Without an error inside, everything was printed.
+// exitError asks for an exit code. Without an inner error, everything was already printed.
 type exitError struct {
 	code int
 	error
 }
 
-// exitWith is nil for [ExitOK].
-func exitWith(code int) error {
+// newExitError returns an [exitError], or nil for [ExitOK].
+func newExitError(code int) error {
 	if code == ExitOK {
 		return nil
 	}
@@ -203,11 +224,11 @@ type signalError struct{ signal os.Signal }
 
 func (e signalError) Error() string { return e.signal.String() }
 
-// exitCode prints an error and returns its exit code: 128 and the signal's number after a signal.
-func exitCode(err error, stderr io.Writer) int {
+// reportExitError prints an error and returns its exit code; for a signal, 128 plus its number.
+func reportExitError(err error, stderr io.Writer) int {
 	var signal signalError
 	var coded exitError
-	var printing printError
+	var printing outputError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -230,7 +251,7 @@ func exitCode(err error, stderr io.Writer) int {
 		}
 		return coded.code
 	case errors.As(err, &printing) && errors.Is(err, syscall.EPIPE):
-		return 128 + int(syscall.SIGPIPE) // as for others that feed head
+		return 128 + int(syscall.SIGPIPE) // like other programs that write to head
 	default:
 		printErrorLines(stderr, err)
 		return ExitError
@@ -239,57 +260,60 @@ func exitCode(err error, stderr io.Writer) int {
 
 const maxErrorLines = 40
 
-// printErrorLines prints an error that may hold words of others: cleaned, bounded, and with all
-// lines but the first indented, so that none looks like ours.
+// printErrorLines prints an error that may contain foreign text: sanitized, limited, and with all lines but the first
+// indented, so that none looks like ours.
 func printErrorLines(stderr io.Writer, err error) {
-	l := lines{w: stderr}
+	l := newLinePrinter(stderr)
 	for i, line := range strings.Split(err.Error(), "\n") {
 		switch i {
 		case 0:
-			l.add("error: %s", line)
+			l.Line("error: %s", line)
 		case maxErrorLines:
-			l.add("  ...")
+			l.Line("  ...")
 			return
 		default:
-			l.add("  %s", line)
+			l.Line("  %s", line)
 		}
 	}
 }
 
-type printError struct{ error }
+type outputError struct{ error }
 
-func (e printError) Error() string { return "printing: " + e.error.Error() }
+func (e outputError) Error() string { return "printing: " + e.error.Error() }
 
-func (e printError) Unwrap() error { return e.error }
+func (e outputError) Unwrap() error { return e.error }
 
 const (
-	// exitTimeout is how long the end may take: a terminal, a pipe or a plugin can block it for
-	// ever. An interrupted finalize needs two seconds to find out what it has sent.
+	// exitTimeout limits how long the exit may take, because a terminal, a pipe or a plugin can block it forever. An
+	// interrupted finalize needs two seconds to find out what it has sent.
 	exitTimeout  = 3500 * time.Millisecond
-	minSignalGap = time.Second // between a second signal and those that the end of a session sends together
+	minSignalGap = time.Second // tells a second signal from those that the end of a session sends together
 )
 
-type signals struct {
-	screen *screen
-	stderr io.Writer
-	cancel context.CancelCauseFunc
-	coming chan os.Signal
-	stacks atomic.Pointer[[]byte] // of all goroutines at SIGQUIT or SIGABRT
+type signalWatcher struct {
+	screen   *terminalScreen
+	stderr   io.Writer
+	cancel   context.CancelCauseFunc
+	received chan os.Signal
+	exit     func(code int)
+	stacks   atomic.Pointer[[]byte] // of all goroutines at SIGQUIT or SIGABRT
 }
 
-// notify has signals end the context; SIGQUIT and SIGABRT also dump the stacks at the end. A
-// broken pipe ends nothing: what was sent must still be said. All signals stay handled until the
-// process is gone, so that a late one does not change the exit code.
-func notify(s *screen, stderr io.Writer, cancel context.CancelCauseFunc) *signals {
-	n := &signals{screen: s, stderr: stderr, cancel: cancel, coming: make(chan os.Signal, 8)}
-	signal.Notify(n.coming, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
+// watchSignals lets signals end the context; SIGQUIT and SIGABRT also dump the stacks at the end. A broken pipe ends
+// nothing, because the result of what was sent must still be reported. All signals stay handled until the process
+// exits, so that a late signal does not change the exit code.
+func watchSignals(s *terminalScreen, stderr io.Writer, cancel context.CancelCauseFunc) *signalWatcher {
+	n := &signalWatcher{
+		screen: s, stderr: stderr, cancel: cancel, received: make(chan os.Signal, 8), exit: os.Exit,
+	}
+	signal.Notify(n.received, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	go n.wait()
+	go n.awaitSignals()
 	return n
 }
 
-func (n *signals) wait() {
-	first := <-n.coming
+func (n *signalWatcher) awaitSignals() {
+	first := <-n.received
 	if first == syscall.SIGQUIT || first == syscall.SIGABRT {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
@@ -299,24 +323,25 @@ func (n *signals) wait() {
 	began := time.Now()
 	for over := time.After(exitTimeout); ; {
 		select {
-		case <-n.coming:
+		case <-n.received:
 			if time.Since(began) < minSignalGap {
 				continue
 			}
 		case <-over:
 		}
-		n.screen.restore()
+		n.screen.restoreTerminal()
 		dumped := make(chan struct{})
-		go func() { defer close(dumped); n.dump() }()
+		go func() { defer close(dumped); n.dumpStacks() }()
 		select {
 		case <-dumped:
-		case <-time.After(drawTimeout): // nobody reads standard error
+		case <-time.After(blockedTerminalTimeout): // nobody reads standard error
 		}
-		os.Exit(exitCode(signalError{first}, n.stderr))
+		n.exit(reportExitError(signalError{first}, n.stderr))
+		return
 	}
 }
 
-func (n *signals) dump() {
+func (n *signalWatcher) dumpStacks() {
 	if stacks := n.stacks.Swap(nil); stacks != nil {
 		_, _ = n.stderr.Write(*stacks)
 	}

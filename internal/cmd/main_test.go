@@ -5,21 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -85,21 +84,23 @@ func newBed() (*bed, error) {
 		return nil, err
 	}
 	b := &bed{ControlPlane: plane, binary: filepath.Join(plane.Dir(), "veltui")}
-	if out, err := exec.Command("go", "build", "-o", b.binary, "github.com/veltui/veltui").
+	// What a command takes a closer look at must not depend on the machine.
+	const unhurried = "-X github.com/veltui/veltui/internal/cluster.onceBudget=1h"
+	if out, err := exec.Command("go", "build", "-ldflags", unhurried, "-o", b.binary, "github.com/veltui/veltui").
 		CombinedOutput(); err != nil {
 		return b, fmt.Errorf("building veltui: %w\n%s", err, out)
 	}
-	if b.client, err = client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()}); err != nil {
+	if b.client, err = client.New(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme()}); err != nil {
 		return b, err
 	}
 	b.client = client.WithFieldOwner(b.client, velero.ServerManager) // only what Velero writes is work
 	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}); err != nil {
 		return b, err
 	}
-	return b, b.client.Create(ctx, &velerov1.BackupStorageLocation{
+	return b, b.client.Create(ctx, &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "default"},
-		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws",
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
+		Spec: veleroapi.BackupStorageLocationSpec{Provider: "aws",
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}}},
 	}, client.FieldOwner("kubectl-create")) // a server that writes to a location is at work
 }
 
@@ -168,9 +169,9 @@ func list(t *testing.T, stdout string) document.JobList {
 	return l
 }
 
-func restore(name string, status velerov1.RestoreStatus) *velerov1.Restore {
-	return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-		Spec: velerov1.RestoreSpec{BackupName: "b"}, Status: status}
+func restore(name string, status veleroapi.RestoreStatus) *veleroapi.Restore {
+	return &veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+		Spec: veleroapi.RestoreSpec{BackupName: "b"}, Status: status}
 }
 
 // eventually waits for a condition, not for a time.

@@ -6,19 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"sigs.k8s.io/yaml"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
-
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/internal/view/document"
 )
@@ -326,7 +325,7 @@ func readUntil(r io.ReadCloser, command string) {
 // A reader that has enough is no error to speak of.
 func TestGetIntoABrokenPipe(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("unread", velerov1.RestoreStatus{}))
+	b.create(t, restore("unread", veleroapi.RestoreStatus{}))
 	cmd := b.command(t, "get")
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -392,7 +391,7 @@ func TestErrorsOfOthersAreCleanAndBounded(t *testing.T) {
 		"reading: \x1b]52;c;aGk=\x07\u009b\u202e\nerror: forged\n%s",
 		strings.Repeat(strings.Repeat("x", 10_000)+"\n", 100),
 	)
-	if code := exitCode(err, sanitize.NewWriter(&b)); code != ExitError {
+	if code := reportExitError(err, sanitize.NewWriter(&b)); code != ExitError {
 		t.Errorf("exit code %d", code)
 	}
 	text := b.String()

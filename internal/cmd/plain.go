@@ -17,107 +17,118 @@ import (
 )
 
 const (
-	plainPatience = 10 * time.Second
-	plainShown    = 10
+	plainConnectTimeout = 10 * time.Second
+	maxPlainJobs        = 10
 )
 
-// plain is a session in lines: events as sentences, and a prompt. Only run uses the fields.
-type plain struct {
-	cli      *cli
-	clusters []*plainCluster
-	events   chan plainEvent
-	stamped  bool // lines begin with the time
-	prompted bool // the user types
-	pace     narrate.Pace
-	muted    bool
-	err      error // of printing
+// plainSession is a line-based session: events as sentences, and a prompt. Only the goroutine of runPlain uses the
+// fields.
+type plainSession struct {
+	cli         *cli
+	clusters    []*plainCluster
+	events      chan plainEvent
+	timestamped bool // lines begin with the time
+	interactive bool // the user types
+	pace        narrate.Pacer
+	muted       bool
+	printErr    error // the first error of printing
 }
 
 type plainCluster struct {
 	cli     *cli
 	name    string
 	options cluster.FollowOptions
-	changes narrate.Changes
+	changes narrate.ChangeTracker
 
-	assessed *assess.Assessment
-	unusable error // why it cannot be followed
-	warned   bool  // it was said that it is silent
+	assessed     *assess.Assessment
+	followErr    error // why the cluster cannot be followed
+	warnedSilent bool  // true once the user was told that the cluster is silent
 }
 
 type plainEvent struct {
-	of        *plainCluster
+	source    *plainCluster
 	assessed  *assess.Assessment
 	err       error
 	sentences []string
 }
 
-func (c *cli) plain(ctx context.Context) error {
-	contexts, err := c.contexts()
+func (c *cli) runPlain(ctx context.Context) error {
+	contexts, err := c.connector.resolveContexts()
 	if err != nil {
 		return err
 	}
-	if err := c.login(ctx, contexts); err != nil {
+	if err := c.connector.runLogins(ctx, contexts); err != nil {
 		return err
 	}
-	c.log = c.logging(ctx)
-	p := &plain{cli: c, events: make(chan plainEvent)}
-	p.stamped, p.prompted = !isTerminal(c.stdout), isTerminal(c.stdout) && isTerminal(c.stdin)
+	c.files.log = c.openLogger(ctx)
+	p := &plainSession{cli: c, events: make(chan plainEvent)}
+	p.timestamped, p.interactive = !isTerminal(c.stdio.stdout), isTerminal(c.stdio.stdout) && isTerminal(c.stdio.stdin)
 	for _, name := range contexts {
-		cluster, err := p.follow(ctx, c.forContext(name, ""))
+		cluster, err := p.followCluster(ctx, c.forContext(name, ""))
 		if err != nil && len(contexts) == 1 {
 			return err
 		}
-		cluster.name, cluster.unusable = cmp.Or(cluster.name, name), err
+		cluster.name, cluster.followErr = cmp.Or(cluster.name, name), err
 		if len(contexts) > 1 {
-			cluster.changes.Flags = "--context " + cluster.name
+			cluster.changes.CommandFlags = "--context " + cluster.name
 		}
 		p.clusters = append(p.clusters, cluster)
 	}
-	defer c.awaitRequests()
-	go func() { p.send(ctx, plainEvent{sentences: c.unfinished(ctx, nil, c.connections(contexts)...)}) }()
-	return p.run(ctx)
+	defer c.connector.awaitRequestCleanup()
+	go func() {
+		p.sendEvent(
+			ctx,
+			plainEvent{sentences: c.describeUnfinishedAttempts(ctx, nil, c.connector.openConnections(contexts)...)},
+		)
+	}()
+	return p.runSession(ctx)
 }
 
-func (p *plain) send(ctx context.Context, e plainEvent) {
+func (p *plainSession) sendEvent(ctx context.Context, e plainEvent) {
 	select {
 	case p.events <- e:
 	case <-ctx.Done():
 	}
 }
 
-func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
+func (p *plainSession) followCluster(ctx context.Context, c *cli) (*plainCluster, error) {
 	one := &plainCluster{cli: c}
-	conn, err := c.connect()
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return one, err
 	}
 	one.name = conn.Context
-	one.options, err = c.following(ctx, selection{}, human.Spoken, func(o *watch.Options) { o.Journal = 0 })
-	one.options.Patience = plainPatience
-	one.options.Ready = func(snap *watch.Snapshot) (bool, error) { return narrate.Complete(snap), nil }
+	one.options, err = c.newFollowOptions(
+		ctx,
+		selection{},
+		human.SpokenStyle,
+		func(o *watch.Options) { o.JournalLimit = 0 },
+	)
+	one.options.MaxSilence = plainConnectTimeout
+	one.options.Ready = func(snap *watch.Snapshot) (bool, error) { return narrate.IsSnapshotComplete(snap), nil }
 	return one, err
 }
 
-func (p *plain) run(ctx context.Context) error {
-	names := p.names()
+func (p *plainSession) runSession(ctx context.Context) error {
+	names := p.clusterNames()
 	where := "context " + names[0]
 	if len(names) > 1 {
-		where = human.Count(len(names), "context") + ": " + human.List(names, 5)
+		where = human.Count(len(names), "context") + ": " + human.JoinNames(names, 5)
 	}
-	p.say("This is veltui in plain mode, on " + where + ". It is connecting.")
-	if p.prompted {
-		p.say("Type a command and press enter; help lists them, quit ends veltui.")
+	p.printLines("This is veltui in plain mode, on " + where + ". It is connecting.")
+	if p.interactive {
+		p.printLines("Type a command and press enter; help lists them, quit ends veltui.")
 	}
 	for _, one := range p.clusters {
-		if one.unusable == nil {
-			go p.read(ctx, one)
+		if one.followErr == nil {
+			go p.readAssessments(ctx, one)
 		} else {
-			p.say(p.unusable(one))
+			p.printLines(p.unusableText(one))
 		}
 	}
-	lines, next := p.lines(ctx)
-	p.prompt()
-	for p.err == nil {
+	lines, next := p.readCommands(ctx)
+	p.printPrompt()
+	for p.printErr == nil {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -129,40 +140,41 @@ func (p *plain) run(ctx context.Context) error {
 			if e.err != nil && !errors.As(e.err, &silent) {
 				return e.err
 			}
-			p.take(e, silent)
+			p.handleEvent(e, silent)
 		case line, open := <-lines:
 			if !open {
-				if lines = nil; p.prompted {
+				if lines = nil; p.interactive {
 					return nil // ctrl+d
 				}
 				continue
 			}
-			if p.obey(ctx, line) {
-				return p.err
+			if p.handleCommand(ctx, line) {
+				return p.printErr
 			}
-			p.prompt()
+			p.printPrompt()
 			next <- struct{}{}
 		}
 	}
-	return p.err
+	return p.printErr
 }
 
-func (p *plain) read(ctx context.Context, one *plainCluster) {
+func (p *plainSession) readAssessments(ctx context.Context, one *plainCluster) {
 	for a, err := range cluster.Follow(ctx, one.options) {
-		p.send(ctx, plainEvent{of: one, assessed: a, err: err})
+		p.sendEvent(ctx, plainEvent{source: one, assessed: a, err: err})
 	}
 }
 
-// lines sends each typed line after the command before has ended, which may ask something
-// itself. Without output on the terminal it is not read: that would stop a background job.
-func (p *plain) lines(ctx context.Context) (<-chan string, chan<- struct{}) {
+// readCommands sends each typed line once the previous command has ended, because the command may ask something
+// itself. If the input is a terminal but the session is not interactive, it reads nothing: a read would stop a
+// background job.
+func (p *plainSession) readCommands(ctx context.Context) (<-chan string, chan<- struct{}) {
 	lines, next := make(chan string), make(chan struct{}, 1)
-	if isTerminal(p.cli.stdin) && !p.prompted {
+	if isTerminal(p.cli.stdio.stdin) && !p.interactive {
 		return lines, next
 	}
 	go func() {
 		defer close(lines)
-		for scanner := bufio.NewScanner(p.cli.stdin); scanner.Scan(); {
+		for scanner := bufio.NewScanner(p.cli.stdio.stdin); scanner.Scan(); {
 			select {
 			case lines <- scanner.Text():
 			case <-ctx.Done():
@@ -178,80 +190,80 @@ func (p *plain) lines(ctx context.Context) (<-chan string, chan<- struct{}) {
 	return lines, next
 }
 
-func (p *plain) take(e plainEvent, silent *cluster.SilentError) {
-	one := e.of
+func (p *plainSession) handleEvent(e plainEvent, silent *cluster.SilentError) {
+	one := e.source
 	switch {
 	case one == nil:
-		p.say(e.sentences...)
+		p.printLines(e.sentences...)
 		return
 	case silent != nil:
-		if !one.warned {
-			one.warned = true
-			why := cmp.Or(silent.Why, "it has not sent everything")
-			p.announce(p.about(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
+		if !one.warnedSilent {
+			one.warnedSilent = true
+			why := cmp.Or(silent.LastError, "it has not sent everything")
+			p.announceLines(p.prefixContext(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
 		}
 		return
 	}
 	first := one.assessed == nil
 	one.assessed = e.assessed
-	for _, line := range one.changes.Since(one.assessed) {
-		line.About, line.Text = one.name+" "+line.About, p.about(one, line.Text)
-		p.pace.Add(line)
+	for _, line := range one.changes.CollectLines(one.assessed) {
+		line.Subject, line.Text = one.name+" "+line.Subject, p.prefixContext(one, line.Text)
+		p.pace.AddLines(line)
 	}
 	if first {
-		p.announce(p.overview(one, "Connected. Velero is in namespace "+one.assessed.Snapshot.Namespace+".")...)
+		p.announceLines(p.overviewLines(one, "Connected. Velero is in namespace "+one.assessed.Snapshot.Namespace+".")...)
 	}
 	if !p.muted {
-		p.announce(p.pace.Due(p.cli.clock())...)
+		p.announceLines(p.pace.TakeDueLines(p.cli.process.clock())...)
 	}
 }
 
-func (p *plain) overview(one *plainCluster, before ...string) []string {
-	lines := append(before, narrate.Overview(one.assessed, plainShown, one.changes.Flags)...)
+func (p *plainSession) overviewLines(one *plainCluster, before ...string) []string {
+	lines := append(before, narrate.Overview(one.assessed, maxPlainJobs, one.changes.CommandFlags)...)
 	for i := range lines {
-		lines[i] = p.about(one, lines[i])
+		lines[i] = p.prefixContext(one, lines[i])
 	}
 	return lines
 }
 
-func (p *plain) about(one *plainCluster, text string) string {
+func (p *plainSession) prefixContext(one *plainCluster, text string) string {
 	if len(p.clusters) == 1 {
 		return text
 	}
 	return one.name + ": " + text
 }
 
-func (p *plain) unusable(one *plainCluster) string {
-	return p.about(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.unusable))
+func (p *plainSession) unusableText(one *plainCluster) string {
+	return p.prefixContext(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.followErr))
 }
 
-// announce says something unasked, on a new line below what is being typed.
-func (p *plain) announce(lines ...string) {
+// announceLines prints lines that the user did not ask for, below the line being typed.
+func (p *plainSession) announceLines(lines ...string) {
 	if len(lines) == 0 {
 		return
 	}
-	if p.prompted {
-		fmt.Fprintln(p.cli.streams.Out)
+	if p.interactive {
+		fmt.Fprintln(p.cli.stdio.streams.Out)
 	}
-	p.say(lines...)
-	p.prompt()
+	p.printLines(lines...)
+	p.printPrompt()
 }
 
-// say prints lines, until that fails. Each is one line, whatever others wrote into it.
-func (p *plain) say(lines ...string) {
+// printLines prints lines until printing fails. Foreign text cannot start a new line.
+func (p *plainSession) printLines(lines ...string) {
 	for _, line := range lines {
 		line = sanitize.String(line)
-		if p.stamped {
-			line = p.cli.clock().Format(time.DateTime) + " " + line
+		if p.timestamped {
+			line = p.cli.process.clock().Format(time.DateTime) + " " + line
 		}
-		if p.err == nil {
-			_, p.err = fmt.Fprintln(p.cli.streams.Out, line)
+		if p.printErr == nil {
+			_, p.printErr = fmt.Fprintln(p.cli.stdio.streams.Out, line)
 		}
 	}
 }
 
-func (p *plain) prompt() {
-	if p.prompted {
-		fmt.Fprint(p.cli.streams.Out, "> ")
+func (p *plainSession) printPrompt() {
+	if p.interactive {
+		fmt.Fprint(p.cli.stdio.streams.Out, "> ")
 	}
 }

@@ -39,10 +39,10 @@ var plainHelp = []string{
 	"quit: end veltui.",
 }
 
-func (p *plain) obey(ctx context.Context, line string) (quit bool) {
+func (p *plainSession) handleCommand(ctx context.Context, line string) (quit bool) {
 	words := splitWords(line)
 	if len(words) > 0 && words[0] == "veltui" {
-		words = words[1:] // as advice prints it
+		words = words[1:] // advice is printed with this word
 	}
 	if len(words) == 0 {
 		return false
@@ -51,72 +51,72 @@ func (p *plain) obey(ctx context.Context, line string) (quit bool) {
 	case command == "quit" || command == "exit" || command == "q":
 		return true
 	case command == "help" && len(rest) > 0:
-		p.execute(ctx, rest[0], "--help")
+		p.runSubcommand(ctx, rest[0], "--help")
 	case command == "help" || command == "?":
-		p.say(plainHelp...)
+		p.printLines(plainHelp...)
 	case command == "mute":
 		p.muted = true
-		p.say("veltui says nothing on its own until you type: unmute")
+		p.printLines("veltui says nothing on its own until you type: unmute")
 	case command == "unmute":
 		p.muted = false
-		p.say("veltui tells you again what happens.")
+		p.printLines("veltui tells you again what happens.")
 	case command == "reconnect":
 		for _, one := range p.clusters {
-			if one.unusable == nil {
+			if one.followErr == nil {
 				one.options.Watcher.Retry()
 			}
 		}
-		p.say("veltui tries the cluster again.")
+		p.printLines("veltui tries the cluster again.")
 	case command == "list" || command == "ls":
-		p.list()
+		p.printOverviews()
 	case command == "show":
-		p.show(rest)
+		p.printJobs(rest)
 	case slices.Contains(plainCommands, command):
-		p.execute(ctx, append([]string{command}, rest...)...)
+		p.runSubcommand(ctx, append([]string{command}, rest...)...)
 	default:
-		p.say(fmt.Sprintf("There is no command %q. Type help for the commands.", words[0]))
+		p.printLines(fmt.Sprintf("There is no command %q. Type help for the commands.", words[0]))
 	}
 	return false
 }
 
-const stillReading = "veltui is still reading the cluster. Try again in a moment."
+const stillReadingText = "veltui is still reading the cluster. Try again in a moment."
 
-func (p *plain) list() {
+func (p *plainSession) printOverviews() {
 	for _, one := range p.clusters {
 		switch {
-		case one.unusable != nil:
-			p.say(p.unusable(one))
+		case one.followErr != nil:
+			p.printLines(p.unusableText(one))
 		case one.assessed != nil:
-			p.say(p.overview(one)...)
+			p.printLines(p.overviewLines(one)...)
 		default:
-			p.say(p.about(one, stillReading))
+			p.printLines(p.prefixContext(one, stillReadingText))
 		}
 	}
 }
 
-const plainFacts = 8
+const maxPlainFacts = 8
 
-func (p *plain) show(names []string) {
+func (p *plainSession) printJobs(names []string) {
 	if len(names) == 0 {
-		p.say("Type show and a name, such as: show crm-old")
+		p.printLines("Type show and a name, such as: show crm-old")
 		return
 	}
-	name := strings.Join(names, "/") // restore crm-old, too
+	name := strings.Join(names, "/") // also for "restore crm-old"
 	var lines, facts []string
 	found := 0
 	for _, one := range p.clusters {
 		if one.assessed == nil {
-			lines = append(lines, p.about(one, stillReading))
+			lines = append(lines, p.prefixContext(one, stillReadingText))
 			continue
 		}
-		for _, j := range narrate.Find(one.assessed, name) {
-			if found++; found <= plainShown {
+		for _, j := range narrate.FindJobs(one.assessed, name) {
+			if found++; found <= maxPlainJobs {
 				lines, facts = append(
 					lines,
-					p.about(one, narrate.Job(j, one.assessed.Environment.Now, one.changes.Flags)),
+					p.prefixContext(one, narrate.Job(j, one.assessed.World.Now, one.changes.CommandFlags)),
 				), narrate.Facts(
 					j,
-					plainFacts,
+					maxPlainFacts,
 				)
 			}
 		}
@@ -129,24 +129,24 @@ func (p *plain) show(names []string) {
 		)
 	case found == 1:
 		lines = append(lines, facts...)
-	case found > plainShown:
-		lines = append(lines, fmt.Sprintf("And %d more have %q in their names.", found-plainShown, name))
+	case found > maxPlainJobs:
+		lines = append(lines, fmt.Sprintf("And %d more have %q in their names.", found-maxPlainJobs, name))
 	}
-	p.say(lines...)
+	p.printLines(lines...)
 }
 
-// execute runs a command with the session's flags, and cuts long output.
-func (p *plain) execute(ctx context.Context, args ...string) {
+// runSubcommand runs a command with the session's flags, and cuts long output.
+func (p *plainSession) runSubcommand(ctx context.Context, args ...string) {
 	c := p.cli
 	if len(p.clusters) == 1 {
-		c = p.clusters[0].cli // its context stays, whatever becomes the current one
+		c = p.clusters[0].cli // the command keeps its context if the current one changes
 	} else {
-		c = c.forContext(strings.Join(p.names(), ","), "") // which one that is typed overrides
+		c = c.forContext(strings.Join(p.clusterNames(), ","), "") // a typed --context overrides this
 	}
 	for _, arg := range args {
 		switch name, _, _ := strings.Cut(arg, "="); name {
 		case "-w", "--watch", "-f", "--follow":
-			p.say(
+			p.printLines(
 				fmt.Sprintf(
 					"%s goes on until it is interrupted. Leave it out: this session tells you what happens.",
 					name,
@@ -155,48 +155,49 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 			return
 		}
 	}
-	out := &excerpt{w: c.streams.Out, last: args[0] == "logs", whole: args[0] == "finalize"}
-	sub := newCLI(c.stdin, c.stdout, c.stderr)
-	sub.streams.Out, sub.streams.ErrOut, sub.screen, sub.clock, sub.log = out, c.streams.ErrOut, c.screen, c.clock, c.log
-	sub.env = func(name string) string {
+	out := &excerptWriter{w: c.stdio.streams.Out, keepLast: args[0] == "logs", keepAll: args[0] == "finalize"}
+	sub := newCLI(c.stdio.stdin, c.stdio.stdout, c.stdio.stderr)
+	sub.stdio.streams.Out, sub.stdio.streams.ErrOut = out, c.stdio.streams.ErrOut
+	sub.stdio.screen, sub.process.clock, sub.files.log = c.stdio.screen, c.process.clock, c.files.log
+	sub.process.getenv = func(name string) string {
 		switch {
 		case name == "TERM":
 			return "dumb" // no meters
-		case name == "VELTUI_READ_ONLY" && c.isReadOnly():
-			return "1" // whatever is typed
+		case name == "VELTUI_READ_ONLY" && c.settings.isReadOnly():
+			return "1" // whatever the user sets
 		}
-		return c.env(name)
+		return c.process.getenv(name)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // what the command has left behind
-	root := newRoot(sub, "veltui")
+	defer cancel() // ends what the command has left behind
+	root := newRootCommand(sub, "veltui")
 	root.SetArgs(append(c.globalFlags(), args...))
 	err := root.ExecuteContext(ctx)
-	if closing := out.close(args[0]); err == nil {
+	if closing := out.writeRest(args[0]); err == nil {
 		err = closing
 	}
-	exitCode(err, c.streams.ErrOut)
-	sub.awaitRequests()
+	reportExitError(err, c.stdio.streams.ErrOut)
+	sub.connector.awaitRequestCleanup()
 }
 
-func (p *plain) names() []string {
+func (p *plainSession) clusterNames() []string {
 	return mapSlice(p.clusters, func(one *plainCluster) string { return one.name })
 }
 
 func (c *cli) globalFlags() []string {
 	var args []string
-	c.flags.Set.VisitAll(func(f *pflag.Flag) {
-		for _, value := range flagValues(f) {
+	c.connector.flags.FlagSet.VisitAll(func(f *pflag.Flag) {
+		for _, value := range givenFlagValues(f) {
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})
-	if c.plainHTTP.allowed {
+	if c.plainHTTP.allowedByFlag {
 		args = append(args, "--allow-plain-http")
 	}
 	return args
 }
 
-// splitWords takes a line apart; double quotes keep words together.
+// splitWords splits a line into words; double quotes keep words together.
 func splitWords(line string) []string {
 	r := csv.NewReader(strings.NewReader(strings.TrimSpace(line)))
 	r.Comma, r.LazyQuotes, r.TrimLeadingSpace = ' ', true, true
@@ -207,24 +208,24 @@ func splitWords(line string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
-const excerptLines = 60
+const maxExcerptLines = 60
 
-// excerpt passes on the first lines, or keeps the last ones for the end, or passes on all.
-type excerpt struct {
-	w           io.Writer
-	last, whole bool
-	part        []byte   // of an unfinished line
-	kept        []string // for the end
-	lines       int
-	err         error
+// excerptWriter passes on the first lines, or keeps the last lines for the end, or passes on all.
+type excerptWriter struct {
+	w                 io.Writer
+	keepLast, keepAll bool
+	partialLine       []byte   // the unfinished line
+	keptLines         []string // printed at the end
+	lineCount         int
+	err               error
 }
 
-func (e *excerpt) Write(text []byte) (int, error) {
+func (e *excerptWriter) Write(text []byte) (int, error) {
 	for _, b := range text {
 		if b == '\n' {
-			e.line()
+			e.endLine()
 		} else {
-			e.part = append(e.part, b)
+			e.partialLine = append(e.partialLine, b)
 		}
 	}
 	if e.err != nil {
@@ -233,45 +234,45 @@ func (e *excerpt) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func (e *excerpt) print(format string, args ...any) {
+func (e *excerptWriter) printText(format string, args ...any) {
 	if e.err == nil {
 		_, e.err = fmt.Fprintf(e.w, format, args...)
 	}
 }
 
-func (e *excerpt) line() {
-	text := sanitize.Whole(string(e.part)) // a command to copy is of no use when it is cut
-	e.part = e.part[:0]
-	e.lines++
+func (e *excerptWriter) endLine() {
+	text := sanitize.FullLine(string(e.partialLine)) // a command to copy must not be cut
+	e.partialLine = e.partialLine[:0]
+	e.lineCount++
 	switch {
-	case e.last:
-		if e.kept = append(e.kept, text); len(e.kept) > excerptLines {
-			e.kept = slices.Delete(e.kept, 0, 1)
+	case e.keepLast:
+		if e.keptLines = append(e.keptLines, text); len(e.keptLines) > maxExcerptLines {
+			e.keptLines = slices.Delete(e.keptLines, 0, 1)
 		}
-	case e.whole, e.lines <= excerptLines:
-		e.print("%s\n", text)
+	case e.keepAll, e.lineCount <= maxExcerptLines:
+		e.printText("%s\n", text)
 	}
 }
 
-func (e *excerpt) close(command string) error {
-	if len(e.part) > 0 {
-		e.line()
+func (e *excerptWriter) writeRest(command string) error {
+	if len(e.partialLine) > 0 {
+		e.endLine()
 	}
-	left := e.lines - excerptLines
-	if e.last && left > 0 {
-		e.print(
+	left := e.lineCount - maxExcerptLines
+	if e.keepLast && left > 0 {
+		e.printText(
 			"These are the last %d lines of %d; --level warning or --since 10m leaves lines out.\n",
-			excerptLines,
-			e.lines,
+			maxExcerptLines,
+			e.lineCount,
 		)
 	}
-	for _, line := range e.kept {
-		e.print("%s\n", line)
+	for _, line := range e.keptLines {
+		e.printText("%s\n", line)
 	}
-	if !e.last && !e.whole && left > 0 {
-		e.print(
+	if !e.keepLast && !e.keepAll && left > 0 {
+		e.printText(
 			"%s left out; 'veltui %s' in a shell prints the whole text.\n",
-			human.Plural(left, "more line is", "more lines are"),
+			human.CountForms(left, "more line is", "more lines are"),
 			command,
 		)
 	}

@@ -187,7 +187,7 @@ func TestPlainFinalizes(t *testing.T) {
 	eventually(
 		t,
 		"it asks again",
-		func() bool { return strings.Count(c.Output(), "Type demo/crm-rollback to confirm:") == 2 },
+		func() bool { return strings.Count(c.OutputText(), "Type demo/crm-rollback to confirm:") == 2 },
 	)
 	c.typesKeys(t, "demo/crm-rollback\r")
 	c.sees(t, "sending the request", "Ended: restore crm-rollback: Completed")
@@ -195,7 +195,7 @@ func TestPlainFinalizes(t *testing.T) {
 	if code := c.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)
 	}
-	checkLines(t, c.Output())
+	checkLines(t, c.OutputText())
 }
 
 // TestPlainNamesItsClusters where there are several: one that is dead and one that
@@ -272,23 +272,23 @@ func TestDumbTerminalIsOfferedPlain(t *testing.T) {
 // confirmed never is.
 func TestExcerpt(t *testing.T) {
 	for _, c := range []struct {
-		excerpt
+		excerptWriter
 		first, last string
 		lines       int
 	}{
-		{excerpt{}, "line 0", "40 more lines are left out", excerptLines + 1},
-		{excerpt{last: true}, "These are the last 60 lines of 100", "line 99", excerptLines + 1},
-		{excerpt{whole: true}, "line 0", "line 99", 100},
+		{excerptWriter{}, "line 0", "40 more lines are left out", maxExcerptLines + 1},
+		{excerptWriter{keepLast: true}, "These are the last 60 lines of 100", "line 99", maxExcerptLines + 1},
+		{excerptWriter{keepAll: true}, "line 0", "line 99", 100},
 	} {
 		var out strings.Builder
 		c.w = &out
 		for i := range 100 {
 			if i > 0 {
-				_, _ = io.WriteString(&c.excerpt, "\n")
+				_, _ = io.WriteString(&c.excerptWriter, "\n")
 			}
-			_, _ = io.WriteString(&c.excerpt, fmt.Sprint("line ", i))
+			_, _ = io.WriteString(&c.excerptWriter, fmt.Sprint("line ", i))
 		}
-		if err := c.close("get"); err != nil {
+		if err := c.writeRest("get"); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -313,7 +313,7 @@ func TestSessionFlags(t *testing.T) {
 		"c",
 		"--insecure-skip-tls-verify",
 	)
-	c.plainHTTP = &plainHTTP{allowed: true}
+	c.plainHTTP = &plainHTTPPolicy{allowedByFlag: true}
 	got := strings.Join(c.globalFlags(), " ")
 	for _, want := range []string{"--context=east", "--namespace=adp", "--as-group=a,b --as-group=c", "--insecure-skip-tls-verify=true", "--allow-plain-http"} {
 		if !strings.Contains(got, want) {
@@ -321,7 +321,7 @@ func TestSessionFlags(t *testing.T) {
 		}
 	}
 	none := withFlags(t)
-	if none.plainHTTP = (&plainHTTP{}); len(none.globalFlags()) != 0 {
+	if none.plainHTTP = (&plainHTTPPolicy{}); len(none.globalFlags()) != 0 {
 		t.Errorf("flags that nobody gave: %q", none.globalFlags())
 	}
 	if got := splitWords(`finalize  restore/x --reason "two words"`); len(got) != 4 || got[3] != "two words" {

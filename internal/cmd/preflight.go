@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/cluster"
@@ -18,20 +17,22 @@ import (
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
 
 type preflightCommand struct {
-	askedRestore
-	compare, dryRun, secrets bool
-	qps                      int
-	standIn                  string
-	output                   string
+	requestedRestore
+	compare, dryRun, sendSecrets bool
+	qps                          int
+	standIn                      string
+	output                       string
 }
 
-func newPreflight(c *cli) *cobra.Command {
-	f := preflightCommand{askedRestore: askedRestore{cli: c}}
+func newPreflightCommand(c *cli) *cobra.Command {
+	f := preflightCommand{requestedRestore: requestedRestore{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "preflight [backup/NAME | restore/NAME] [-f RESTORE.yaml] [flags of velero restore create]",
 		Short: "Print what stands in the way of a restore, before you start it",
@@ -80,10 +81,10 @@ something.`,
 
   # The obstacles alone
   veltui preflight backup/nightly -o json | jq '.findings[] | select(.severity == "obstacle")'`,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.runPreflight(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	f.askedRestore.addTo(cmd)
+	f.requestedRestore.addRestoreFlags(cmd)
 	flags.BoolVar(
 		&f.compare,
 		"compare",
@@ -93,7 +94,7 @@ something.`,
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Ask the API server about each object with dryRun=All")
 	flags.IntVar(&f.qps, "dry-run-qps", dryrun.DefaultQPS, "Requests a second of the dry run")
 	flags.BoolVar(
-		&f.secrets,
+		&f.sendSecrets,
 		"dry-run-secrets",
 		false,
 		"Send Secrets in the dry run, too: webhooks may see and log their data",
@@ -104,201 +105,178 @@ something.`,
 		"",
 		"Existing namespace that stands in for new ones in the dry run",
 	)
-	addOutput(cmd, &f.output, "text", "json", "yaml")
-	cmd.ValidArgsFunction = c.completeNames(false, jobKinds...)
+	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
+	cmd.ValidArgsFunction = c.completeKindAndName(false, jobKinds...)
 	return cmd
 }
 
-func (f *preflightCommand) run(ctx context.Context, args []string) error {
+func (f *preflightCommand) runPreflight(ctx context.Context, args []string) error {
 	switch {
 	case f.qps < 1:
-		return usagef("--dry-run-qps %d: expected at least 1", f.qps)
-	case !f.dryRun && (f.secrets || f.standIn != ""):
-		return usagef("--dry-run-secrets and --dry-run-namespace are about a dry run; add --dry-run")
-	case f.dryRun && f.isReadOnly():
+		return usageErrorf("--dry-run-qps %d: expected at least 1", f.qps)
+	case !f.dryRun && (f.sendSecrets || f.standIn != ""):
+		return usageErrorf("--dry-run-secrets and --dry-run-namespace are about a dry run; add --dry-run")
+	case f.dryRun && f.cli.settings.isReadOnly():
 		return exitError{ExitUsage, dryrun.ErrReadOnly}
 	}
-	spec, snap, err := f.restore(ctx, args)
+	spec, snap, err := f.readRestoreInput(ctx, args)
 	if err != nil {
 		return err
 	}
-	result, err := f.find(ctx, spec, snap)
+	result, err := f.checkRestore(ctx, spec, snap)
 	if err != nil {
 		return err
 	}
-	text := func(l *lines) { l.preflight(spec.Restore, result) }
-	switch err := f.print(f.output, document.NewPreflight(spec.Restore, result), text); {
+	text := func(l *linePrinter) { l.addPreflight(spec.Restore, result) }
+	switch err := f.cli.stdio.printOutput(f.output, document.NewPreflight(spec.Restore, result), text); {
 	case err != nil:
 		return err
-	case carriedOutError(result) != nil:
-		return carriedOutError(result)
-	case result.Count(preflight.Obstacle) > 0:
+	case dryRunStoredError(result) != nil:
+		return dryRunStoredError(result)
+	case result.CountSeverity(preflight.Obstacle) > 0:
 		return exitError{ExitRefused, nil}
-	case len(result.NotLooked) > 0 || result.MatchesNothing():
+	case len(result.Unchecked) > 0 || result.MatchesNothing():
 		return exitError{ExitError, nil}
 	}
 	return nil
 }
 
-// carriedOutError says that a dry run stored something, nil if it did not.
-func carriedOutError(r *preflight.Result) error {
-	if r.DryRun == nil || len(r.DryRun.CarriedOut) == 0 {
+// dryRunStoredError returns an error if a dry run has stored something, else nil.
+func dryRunStoredError(r *preflight.Result) error {
+	if r.DryRun == nil || len(r.DryRun.StoredObjects) == 0 {
 		return nil
 	}
-	o := &r.DryRun.CarriedOut[0]
+	o := &r.DryRun.StoredObjects[0]
 	return exitError{ExitError, errors.New(o.Sentence() + " " + o.Remedy())}
 }
 
-// find looks for what stands in the way.
-func (f *preflightCommand) find(
+// checkRestore looks for obstacles to a restore.
+func (f *preflightCommand) checkRestore(
 	ctx context.Context,
-	spec collector.RestoreSpec,
+	spec collector.RestoreInput,
 	snap *watch.Snapshot,
 ) (*preflight.Result, error) {
 	inspected, store, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	question := cluster.SurveyQuestion{Velero: cluster.VeleroState(snap, spec.Restore.BackupName), Spec: spec}
-	question.Index, question.Unread, err = f.index(ctx, store, spec.Restore.BackupName)
+	question := cluster.SurveyQuery{Velero: cluster.BuildVeleroState(snap, spec.Restore.BackupName), Spec: spec}
+	question.Index, question.Unchecked, err = f.tryReadIndex(ctx, store, spec.Restore.BackupName)
 	if err != nil {
 		return nil, err
 	}
 	if err := store.ReadPolicy(
 		ctx,
 		&question.Spec,
-	); err != nil && !errors.Is(err, cluster.ErrRefused) &&
+	); err != nil && !errors.Is(err, cluster.ErrPolicyRefused) &&
 		question.Index != nil {
-		question.Index, question.Unread = nil, []preflight.NotLooked{{What: "what would be restored", Why: err.Error()}}
+		question.Index, question.Unchecked = nil, []preflight.Unchecked{{What: "what would be restored", Why: err.Error()}}
 	}
-	cluster.AddStored(ctx, &question.Velero, store, question.Index)
-	s, err := inspected.Surveyor()
+	cluster.AddStoredState(ctx, &question.Velero, store, question.Index)
+	s, err := inspected.NewSurveyor()
 	if err != nil {
 		return nil, err
 	}
-	say, done := f.startSteps("looking at the cluster")
+	say, done := f.cli.stdio.startStepMeter("looking at the cluster")
 	if f.compare {
 		name := spec.Restore.BackupName
-		question.Bodies = store.Bodies(name, func(done, total int64) {
+		question.Bodies = store.NewBodyReader(name, func(done, total int64) {
 			say(
 				fmt.Sprintf(
 					"reading what %s holds of the objects that exist: %s",
 					sanitize.String(name),
-					human.BytesOf(done, total),
+					human.BytesProgress(done, total),
 				),
 			)
 		})
 	}
 	if f.dryRun {
-		question.DryRun = &cluster.DryRun{
-			Bodies:   store.Bodies(spec.Restore.BackupName, func(int64, int64) {}),
-			QPS:      f.qps,
-			Secrets:  f.secrets,
-			StandIn:  f.standIn,
-			Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) },
+		question.DryRun = &cluster.DryRunOptions{
+			Bodies:           store.NewBodyReader(spec.Restore.BackupName, func(int64, int64) {}),
+			QPS:              f.qps,
+			SendSecrets:      f.sendSecrets,
+			StandInNamespace: f.standIn,
+			Progress: func(sent, total int) {
+				say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object")))
+			},
 		}
 	}
-	result, err := s.Check(ctx, question, func(p live.Progress) { say(lookedFor(p)) })
+	result, err := s.CheckRestore(ctx, question, func(p live.Progress) { say(view.SearchProgressText(p)) })
 	done()
 	return result, err
 }
 
-func (f *preflightCommand) restore(
+func (f *preflightCommand) readRestoreInput(
 	ctx context.Context,
 	args []string,
-) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
-	if spec.Restore, err = f.spec(); err != nil {
+) (spec collector.RestoreInput, snap *watch.Snapshot, err error) {
+	if spec.Restore, err = f.buildSpec(); err != nil {
 		return spec, nil, err
 	}
-	spec.Policy = (&restorespec.Draft{Only: f.only}).Policy()
-	selected, err := f.subject(ctx, args, spec.Restore)
+	spec.Policy = (&restorespec.Draft{Selected: f.onlyItems}).BuildPolicy()
+	selected, err := f.resolveJob(ctx, args, spec.Restore)
 	if err != nil {
 		return spec, nil, err
 	}
 	if selected.names[0].kind == job.Restore {
-		_, like, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true})
+		_, like, err := f.cli.readJob(ctx, selected, watch.Query{SkipVerdicts: true})
 		if err != nil {
 			return spec, nil, err
 		}
-		if spec.Restore, err = cluster.RestoreSpec(like); err != nil {
+		if spec.Restore, err = cluster.FindRestoreSpec(like); err != nil {
 			return spec, nil, err
 		}
 	} else {
 		spec.Restore.BackupName, spec.Restore.ScheduleName = selected.names[0].name, ""
 	}
-	snap, err = f.read(ctx, watch.Query{
+	snap, err = f.cli.readSnapshot(ctx, watch.Query{
 		Kinds: []string{
 			watch.Restores,
 		},
-		Names:     []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
-		Also:      []string{watch.Pods, watch.Locations, watch.Deletions},
-		NoVerdict: true,
-	}, f.logging(ctx))
+		JobNames:     []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
+		ExtraKinds:   []string{watch.Pods, watch.StorageLocations, watch.DeleteRequests},
+		SkipVerdicts: true,
+	}, f.cli.openLogger(ctx))
 	if err == nil {
-		spec.Server = cluster.ServerOf(snap.Server)
+		spec.Server = cluster.BuildCollectorServer(snap.Server)
 	}
 	return spec, snap, err
 }
 
-// index reads what the backup holds. Failing that is no error: the rest is checked all the same.
-func (f *preflightCommand) index(
+// tryReadIndex reads the contents of the backup. A failure is not an error: the other checks still run.
+func (f *preflightCommand) tryReadIndex(
 	ctx context.Context,
-	e *cluster.Store,
+	e *cluster.BackupStore,
 	name string,
-) (*collector.Index, []preflight.NotLooked, error) {
-	unread := func(err error) []preflight.NotLooked {
-		return []preflight.NotLooked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
+) (*collector.Index, []preflight.Unchecked, error) {
+	unread := func(err error) []preflight.Unchecked {
+		return []preflight.Unchecked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
 	}
-	index, err := f.contents(ctx, e, name)
+	index, err := f.readBackupIndex(ctx, e, name)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
-	case err != nil && !usable(ctx, index):
+	case err != nil && !isUsableIndex(ctx, index):
 		return nil, unread(err), nil
 	case err != nil:
-		return index, []preflight.NotLooked{{What: "all of the backup", Why: err.Error()}}, nil
+		return index, []preflight.Unchecked{{What: "all of the backup", Why: err.Error()}}, nil
 	}
 	return index, nil, nil
 }
 
-func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
-	items := "veltui cannot tell what it would restore"
-	switch {
-	case r.MatchesNothing():
-		items = "no item matches, so nothing would be restored"
-	case r.Items != nil:
-		items = human.Count(*r.Items, "item")
+func (l *linePrinter) addPreflight(restore veleroapi.RestoreSpec, r *preflight.Result) {
+	p := view.NewPreflight(r)
+	l.Line("A restore of backup %s: %s, %s", restore.BackupName, p.Items, p.Counts)
+	l.PrefixedLine("", p.DryRun)
+	for _, f := range p.Findings {
+		l.Line("\n%s  %s%s", strings.ToUpper(f.Severity.Text), f.Reason, human.Prefixed("  ", f.Subject))
+		l.Line("  %s", f.Sentence)
+		l.PrefixedLine("  > ", f.Remedy)
 	}
-	l.add("A restore of backup %s: %s, %s, %s", restore.BackupName, items,
-		human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
-	if d := r.DryRun; d != nil {
-		l.add("%s", d.Summary())
+	l.List("Unchecked:", p.Unchecked)
+	l.List("Not sent:", p.NotSent)
+	l.List("No dry run can tell:", p.Unknowable)
+	if r.DryRun == nil && r.Items != nil && *r.Items > 0 {
+		l.Line("\nAdd --dry-run to ask the API server about each object with dryRun=All.")
 	}
-	for _, f := range r.Findings {
-		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Reason, itemsOf(f))
-		l.add("  %s", f.Sentence)
-		l.clause("  > ", f.Remedy)
-	}
-	l.list("Not checked", mapSlice(r.NotLooked, func(n preflight.NotLooked) string { return n.What + ": " + n.Why }))
-	if d := r.DryRun; d != nil {
-		l.list("Not sent", mapSlice(d.NotSent, func(u preflight.Untold) string { return u.What() + ": " + u.Why }))
-		l.list("No dry run can tell", d.CannotKnow)
-	} else if r.Items != nil && *r.Items > 0 {
-		l.add("\nAdd --dry-run to ask the API server about each object with dryRun=All.")
-	}
-}
-
-func itemsOf(f preflight.Finding) string {
-	names := mapSlice(f.Names, func(name string) string { return human.Shorten(name, 80) })
-	text := strings.Join(names, ", ")
-	if more := f.Count - len(names); more > 0 && len(names) > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	switch {
-	case text == "":
-		return ""
-	case f.Namespace != "" && f.Namespace != text:
-		return "  in " + f.Namespace + ": " + text
-	}
-	return "  " + text
 }

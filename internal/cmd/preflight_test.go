@@ -8,26 +8,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"log/slog"
+	"maps"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -133,7 +132,7 @@ func (b *bed) preflights(t *testing.T, cache string, args ...string) (d document
 	// Without a dry run, what admission says is not known, of whatever is restored.
 	at := slices.IndexFunc(
 		d.NotSeen,
-		func(n preflight.NotLooked) bool { return strings.HasPrefix(n.What, "admission: ") },
+		func(n preflight.Unchecked) bool { return strings.HasPrefix(n.What, "admission: ") },
 	)
 	if asked := d.Items != nil && *d.Items > 0 && d.DryRun == nil; asked != (at >= 0) {
 		t.Errorf("%q: admission is among what was not checked: %t", args, at >= 0)
@@ -162,11 +161,11 @@ func preflightBed(t *testing.T) (*bed, *store) {
 	s := openStore(t, b)
 	s.tarballs = map[string][]byte{"b-planted": planted(t)}
 	b.veleroPod(t, time.Now().Add(-time.Hour))
-	b.create(t, &velerov1.BackupStorageLocation{
+	b.create(t, &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "pf"},
-		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url},
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+		Spec: veleroapi.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url},
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}}},
+		Status: veleroapi.BackupStorageLocationStatus{Phase: veleroapi.BackupStorageLocationPhaseAvailable},
 	})
 	backupIn(t, b, "b-planted", "pf", 24*time.Hour)
 	return b, s
@@ -175,10 +174,10 @@ func preflightBed(t *testing.T) (*bed, *store) {
 func backupIn(t *testing.T, b *bed, name, location string, left time.Duration) {
 	t.Helper()
 	expires := metav1.NewTime(time.Now().Add(left).Truncate(time.Second))
-	b.create(t, &velerov1.Backup{
+	b.create(t, &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-		Spec:       velerov1.BackupSpec{StorageLocation: location},
-		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, Expiration: &expires},
+		Spec:       veleroapi.BackupSpec{StorageLocation: location},
+		Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted, Expiration: &expires},
 	})
 }
 
@@ -193,7 +192,7 @@ func unfinished(t *testing.T, b *bed, s *store, name string) {
 		"BackupContents/" + name: stored,
 		"BackupResults/" + name:  stored.Add(time.Second),
 	}
-	var backup velerov1.Backup
+	var backup veleroapi.Backup
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: name}, &backup); err != nil {
 		t.Fatal(err)
 	}
@@ -480,8 +479,8 @@ func TestPreflightDryRun(t *testing.T) {
 		"pf-clean",
 	)
 	if len(d.Findings) > 0 || strings.Contains(fmt.Sprint(d.NotSeen), "does not exist yet") ||
-		d.DryRun.StandIn != "pf-clean" ||
-		d.DryRun.Accepted != 3 {
+		d.DryRun.StandInNamespace != "pf-clean" ||
+		d.DryRun.AcceptedCount != 3 {
 		t.Errorf("with a stand-in: exit code %d: %+v", code, d)
 	}
 	stdout, stderr, code := b.run(
@@ -577,7 +576,7 @@ func TestPreflightWithFewRights(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: see},
 	}
 	kubeconfig := func(user string, rules ...rbacv1.PolicyRule) string {
-		config, err := b.UserWith(t.Context(), user, "velero", slices.Concat(velero, rules)...)
+		config, err := b.AddUserWithRules(t.Context(), user, "velero", slices.Concat(velero, rules)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -632,7 +631,7 @@ func TestPreflightWithFewRights(t *testing.T) {
 	) != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.UserWith(
+	if _, err := b.AddUserWithRules(
 		t.Context(),
 		"pf-downloader",
 		"pf-one",
@@ -728,7 +727,7 @@ func TestPreflightWithoutOneRight(t *testing.T) {
 				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 			},
 		)
-		if _, err := b.UserWith(
+		if _, err := b.AddUserWithRules(
 			t.Context(),
 			user,
 			"pf-class",
@@ -740,7 +739,7 @@ func TestPreflightWithoutOneRight(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		config, err := b.UserWith(t.Context(), user, "velero", velero)
+		config, err := b.AddUserWithRules(t.Context(), user, "velero", velero)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -769,13 +768,13 @@ func TestPreflightWithoutOneRight(t *testing.T) {
 // cluster says so.
 func (b *bed) apiDown(t *testing.T, group string) {
 	t.Helper()
-	reader, err := live.New(live.Options{Config: b.Config()})
+	reader, err := live.New(live.Options{Config: b.RESTConfig()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	silent := func() bool {
-		served, err := reader.Served(context.Background())
-		return err == nil && served.Silent[group] != ""
+		served, err := reader.FetchServedKinds(context.Background())
+		return err == nil && served.SilentReasons[group] != ""
 	}
 	t.Cleanup(func() { eventually(t, group+" is gone", func() bool { return !silent() }) })
 	b.create(t, &unstructured.Unstructured{Object: map[string]any{
@@ -806,19 +805,19 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	}
 	now := time.Now()
 	open := func() *cluster.Surveyor {
-		s, err := (&cluster.Cluster{Connect: func() (cluster.Connection, error) { return cluster.Connection{Config: b.Config()}, nil },
-			Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}).Surveyor()
+		s, err := (&cluster.Cluster{Connect: func() (cluster.Connection, error) { return cluster.Connection{Config: b.RESTConfig()}, nil },
+			Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}).NewSurveyor()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	s := open()
-	asks := func(by *cluster.Surveyor, spec velerov1.RestoreSpec) (found string, requests int) {
-		before := by.Cost().Requests
-		result, err := by.Check(
+	asks := func(by *cluster.Surveyor, spec veleroapi.RestoreSpec) (found string, requests int) {
+		before := by.RequestCost().Requests
+		result, err := by.CheckRestore(
 			t.Context(),
-			cluster.SurveyQuestion{Index: index, Keep: true, Spec: collector.RestoreSpec{Restore: spec}},
+			cluster.SurveyQuery{Index: index, ReuseSurvey: true, Spec: collector.RestoreInput{Restore: spec}},
 			func(live.Progress) {},
 		)
 		if err != nil {
@@ -827,10 +826,10 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 		for _, f := range result.Findings {
 			found += fmt.Sprintln(f.Severity, f.Reason, f.Namespace, f.Names, f.Count)
 		}
-		return found + fmt.Sprintln(result.NotLooked), by.Cost().Requests - before
+		return found + fmt.Sprintln(result.Unchecked), by.RequestCost().Requests - before
 	}
-	all := velerov1.RestoreSpec{BackupName: "b-planted"}
-	changed := func(change func(*velerov1.RestoreSpec)) velerov1.RestoreSpec {
+	all := veleroapi.RestoreSpec{BackupName: "b-planted"}
+	changed := func(change func(*veleroapi.RestoreSpec)) veleroapi.RestoreSpec {
 		spec := *all.DeepCopy()
 		change(&spec)
 		return spec
@@ -838,14 +837,14 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	_, first := asks(s, all)
 	for _, c := range []struct {
 		name string
-		spec velerov1.RestoreSpec
+		spec veleroapi.RestoreSpec
 		most int
 	}{
-		{"a policy", changed(func(s *velerov1.RestoreSpec) { s.ExistingResourcePolicy = velerov1.PolicyTypeUpdate }), 0},
-		{"namespaces", changed(func(s *velerov1.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} }), 0},
-		{"a mapping", changed(func(s *velerov1.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-new"} }), first / 4},
-		{"another mapping", changed(func(s *velerov1.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-new-2"} }), first / 4},
-		{"a mapping into one that is there", changed(func(s *velerov1.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-there"} }), first / 4},
+		{"a policy", changed(func(s *veleroapi.RestoreSpec) { s.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate }), 0},
+		{"namespaces", changed(func(s *veleroapi.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} }), 0},
+		{"a mapping", changed(func(s *veleroapi.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-new"} }), first / 4},
+		{"another mapping", changed(func(s *veleroapi.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-new-2"} }), first / 4},
+		{"a mapping into one that is there", changed(func(s *veleroapi.RestoreSpec) { s.NamespaceMapping = map[string]string{"pf-clean": "pf-there"} }), first / 4},
 		{"none again", all, first / 4},
 	} {
 		found, requests := asks(s, c.spec)
@@ -861,16 +860,16 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	// What is compared is of the restore that is asked about, though all of the backup
 	// was looked at.
 	compares := func(by *cluster.Surveyor) (existing string, requests int) {
-		before := by.Cost().Requests
-		spec := changed(func(s *velerov1.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} })
-		result, err := by.Check(
+		before := by.RequestCost().Requests
+		spec := changed(func(s *veleroapi.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} })
+		result, err := by.CheckRestore(
 			t.Context(),
-			cluster.SurveyQuestion{
-				Index: index,
-				Keep:  by == s,
-				Spec:  collector.RestoreSpec{Restore: spec},
+			cluster.SurveyQuery{
+				Index:       index,
+				ReuseSurvey: by == s,
+				Spec:        collector.RestoreInput{Restore: spec},
 				Bodies: func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
-					return collector.Bodies(ctx, bytes.NewReader(planted(t)), collector.Limits{}, wanted, visit)
+					return collector.VisitBodies(ctx, bytes.NewReader(planted(t)), collector.Limits{}, wanted, visit)
 				},
 			},
 			func(live.Progress) {},
@@ -878,7 +877,7 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("%+v", result.Existing), by.Cost().Requests - before
+		return fmt.Sprintf("%+v", result.Existing), by.RequestCost().Requests - before
 	}
 	existing, requests := compares(s)
 	if alone, whole := compares(
@@ -887,7 +886,7 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 		requests >= whole {
 		t.Errorf("%d requests for\n%s\nalone, %d for\n%s", requests, existing, whole, alone)
 	}
-	now = now.Add(2 * cluster.SurveyAge)
+	now = now.Add(2 * cluster.MaxSurveyAge)
 	if _, requests := asks(s, all); requests < first {
 		t.Errorf("%d requests for what is old, the first time %d", requests, first)
 	}
@@ -897,10 +896,10 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 // the object and what removes it.
 func TestCarriedOutEndsInAnError(t *testing.T) {
 	r := &preflight.Result{DryRun: &preflight.DryRun{}, Findings: []preflight.Finding{{Severity: preflight.Obstacle}}}
-	if err := carriedOutError(r); err != nil {
+	if err := dryRunStoredError(r); err != nil {
 		t.Error(err)
 	}
-	r.DryRun.CarriedOut = []preflight.CarriedOut{
+	r.DryRun.StoredObjects = []preflight.StoredObject{
 		{
 			Resource:  "things.example.com",
 			Namespace: "a",
@@ -909,7 +908,7 @@ func TestCarriedOutEndsInAnError(t *testing.T) {
 			Command:   "kubectl -n a delete things.example.com b",
 		},
 	}
-	err := carriedOutError(r)
+	err := dryRunStoredError(r)
 	var exit exitError
 	if !errors.As(err, &exit) || exit.code != ExitError ||
 		!holdsAll(err.Error(), "stored things.example.com a/b", "Delete it: kubectl -n a delete things.example.com b") {

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,52 +12,53 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/diagnosis"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/text"
 	"github.com/veltui/veltui/watch"
 )
 
-type printer struct {
-	parts
-	// list prints rows, and in a list the malformed resources. The context is shown if several were asked for.
-	list  func(rows []row, malformed []document.Malformed, several bool) error
-	table *tablePrinter
+type rowPrinter struct {
+	dataNeeds
+	// printRows prints rows, and in a list also the malformed resources. several is true if several contexts were asked
+	// for, which are then shown.
+	printRows func(rows []listRow, malformed []document.Malformed, several bool) error
+	table     *tablePrinter
 }
 
-// parts are those of an answer that cost requests of their own, or time.
-type parts struct {
-	volumes, verdicts bool // also of ended jobs
-	whole             bool // nothing is written until all contexts have answered
+// dataNeeds are the parts of an answer that cost extra requests or time.
+type dataNeeds struct {
+	volumes, verdicts bool // also for ended jobs
+	waitForAll        bool // nothing is written until all contexts have answered
 }
 
-func (p parts) and(q parts) parts {
-	return parts{p.volumes || q.volumes, p.verdicts || q.verdicts, p.whole || q.whole}
+func (p dataNeeds) mergeNeeds(q dataNeeds) dataNeeds {
+	return dataNeeds{p.volumes || q.volumes, p.verdicts || q.verdicts, p.waitForAll || q.waitForAll}
 }
 
-func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, error) {
-	w := c.streams.Out
+func (f getFlags) newRowPrinter(c *cli, selected selection, order *sortOrder) (rowPrinter, error) {
+	w := c.stdio.streams.Out
 	switch f.output {
 	case "table", "wide":
-		p := &tablePrinter{table: c.newTable(), wide: f.output == "wide", things: selected.things}
-		p.noHeaders, p.grows = f.noHeaders, f.follow
+		p := &tablePrinter{Table: c.stdio.newTable(), wide: f.output == "wide", thingKind: selected.thingKind}
+		p.NoHeaders, p.Grows = f.noHeaders, f.follow
 		if order != nil && order.column != nil {
-			p.sorted = order.column.Name
+			p.sortColumn = order.column.Name
 		}
-		// In a pipe a column has all its text: a context that answers later would widen it.
-		return printer{parts{volumes: p.wide, verdicts: true, whole: p.width <= 0}, p.list, p}, nil
+		// In a pipe, columns show their whole text, and a context that answers late could widen them.
+		return rowPrinter{dataNeeds{volumes: p.wide, verdicts: true, waitForAll: p.Width <= 0}, p.printRows, p}, nil
 	case "json", "yaml":
-		return selected.documents(
+		return selected.documentPrinter(
 			f.follow,
 			func(doc any) error { return printDocument(w, f.output, doc, f.follow) },
 		), nil
 	case "name":
-		return printer{list: func(rows []row, _ []document.Malformed, _ bool) error {
+		return rowPrinter{printRows: func(rows []listRow, _ []document.Malformed, _ bool) error {
 			for _, r := range rows {
-				if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", r.ref.kind.Word(), r.ref.name); err != nil {
+				if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", r.ref.kind.Noun(), r.ref.name); err != nil {
 					return err
 				}
 			}
@@ -65,22 +67,23 @@ func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, e
 	}
 	path, err := printers.NewJSONPathPrinter(strings.TrimPrefix(f.output, "jsonpath="))
 	if err != nil {
-		return printer{}, usagef("reading the jsonpath: %w", err)
+		return rowPrinter{}, usageErrorf("reading the jsonpath: %w", err)
 	}
 	path.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
-	return selected.documents(false, func(doc any) error { return printPath(w, path, doc) }), nil
+	return selected.documentPrinter(false, func(doc any) error { return printJSONPath(w, path, doc) }), nil
 }
 
-// documents prints what -o json has: with each, every row by itself, else the one that was named, or the list.
-func (s selection) documents(each bool, print func(doc any) error) printer {
-	return printer{
-		parts: parts{true, true, true},
-		list: func(rows []row, malformed []document.Malformed, several bool) error {
+// documentPrinter prints what -o json prints: each row separately if each is set, or else the single named object, or
+// the list.
+func (s selection) documentPrinter(each bool, print func(doc any) error) rowPrinter {
+	return rowPrinter{
+		dataNeeds: dataNeeds{true, true, true},
+		printRows: func(rows []listRow, malformed []document.Malformed, several bool) error {
 			if one := len(s.names) == 1 && !several; !each && !one {
-				return print(s.list(rows, malformed))
+				return print(s.listDocument(rows, malformed))
 			}
 			for _, r := range rows {
-				if err := print(r.document(true)); err != nil {
+				if err := print(r.newDocument(true)); err != nil {
 					return err
 				}
 			}
@@ -89,18 +92,18 @@ func (s selection) documents(each bool, print func(doc any) error) printer {
 	}
 }
 
-func (s selection) list(rows []row, malformed []document.Malformed) document.List[document.Placed] {
+func (s selection) listDocument(rows []listRow, malformed []document.Malformed) document.List[document.Placed] {
 	kind := "Job"
-	if s.things != nil {
-		kind = string(s.things.Kind)
+	if s.thingKind != nil {
+		kind = string(s.thingKind.Kind)
 	}
 	list := document.NewList[document.Placed](kind)
-	list.Items = append(list.Items, mapSlice(rows, func(r row) document.Placed { return r.document(false) })...)
+	list.Items = append(list.Items, mapSlice(rows, func(r listRow) document.Placed { return r.newDocument(false) })...)
 	list.Malformed = malformed
 	return list
 }
 
-// printDocument writes a document; one of several as a line, or as a document of its own in YAML.
+// printDocument writes a document. One of several is written as a single line, or as a separate YAML document.
 func printDocument(w io.Writer, output string, doc any, line bool) error {
 	indent := "  "
 	if line {
@@ -111,7 +114,7 @@ func printDocument(w io.Writer, output string, doc any, line bool) error {
 		return err
 	}
 	if output == "yaml" {
-		data = sanitize.YAML(data)
+		data = sanitize.YAMLFromJSON(data)
 	}
 	if output == "yaml" && line {
 		data = append([]byte("---\n"), data...)
@@ -120,14 +123,14 @@ func printDocument(w io.Writer, output string, doc any, line bool) error {
 	return err
 }
 
-// printPath applies a JSONPath template to a document.
-func printPath(w io.Writer, path *printers.JSONPathPrinter, doc any) error {
+// printJSONPath applies a JSONPath template to a document.
+func printJSONPath(w io.Writer, path *printers.JSONPathPrinter, doc any) error {
 	data, err := document.Encode(doc, "")
 	if err != nil {
 		return err
 	}
 	var object map[string]any
-	if err := utiljson.Unmarshal(data, &object); err != nil { // keeps whole numbers whole
+	if err := utiljson.Unmarshal(data, &object); err != nil { // keeps integers as integers
 		return err
 	}
 	if err := path.PrintObj(&unstructured.Unstructured{Object: object}, w); err != nil {
@@ -139,13 +142,13 @@ func printPath(w io.Writer, path *printers.JSONPathPrinter, doc any) error {
 
 const maxMalformedWarnings = 10
 
-// malformedWarnings reports each malformed resource once: it may be why nothing moves.
+// malformedWarnings reports each malformed resource once: it may be the reason why nothing moves.
 type malformedWarnings struct {
 	warned map[types.UID]bool
-	where  string // before each warning, as "context east: "
+	prefix string // printed before each warning, such as "context east: "
 }
 
-func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
+func (w *malformedWarnings) printNewWarnings(c *stdio, snap *watch.Snapshot) {
 	if w.warned == nil {
 		w.warned = map[types.UID]bool{}
 	}
@@ -159,7 +162,7 @@ func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
 			fmt.Fprintf(
 				c.streams.ErrOut,
 				"warning: %s\n",
-				sanitize.String(fmt.Sprintf("%s%s: %s; %s", w.where, m.Ref(), m.Fields[0], decode.ServerWarning)),
+				sanitize.String(fmt.Sprintf("%s%s: %s; %s", w.prefix, m.Ref(), m.Fields[0], decode.ServerWarning)),
 			)
 		}
 	}
@@ -167,115 +170,40 @@ func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
 		fmt.Fprintf(
 			c.streams.ErrOut,
 			"warning: %s%d more resources are malformed; -o json lists them\n",
-			w.where,
+			w.prefix,
 			fresh-maxMalformedWarnings,
 		)
 	}
 }
 
-// print writes an answer as text or, with json or yaml, as a document.
-func (c *stdio) print(output string, data any, text func(*lines)) error {
+// printOutput writes an answer as text or, with json or yaml, as a document.
+func (c *stdio) printOutput(output string, data any, printText func(*linePrinter)) error {
 	if output == "json" || output == "yaml" {
 		return printDocument(c.streams.Out, output, data, false)
 	}
-	l := lines{w: c.streams.Out}
-	text(&l)
-	return l.err
+	l := newLinePrinter(c.streams.Out)
+	printText(l)
+	return l.Err()
 }
 
-type lines struct {
-	w   io.Writer
-	err error
-}
+// linePrinter prints lines, with the parts about a job that several commands share.
+type linePrinter struct{ text.Printer }
 
-// add writes one line; a leading line feed makes an empty one before it.
-func (l *lines) add(format string, args ...any) {
-	text, gap := strings.CutPrefix(fmt.Sprintf(format, args...), "\n")
-	if l.err == nil && gap {
-		_, l.err = fmt.Fprintln(l.w)
-	}
-	if l.err == nil {
-		_, l.err = fmt.Fprintln(l.w, sanitize.String(text))
+func newLinePrinter(w io.Writer) *linePrinter { return &linePrinter{text.Printer{Writer: w}} }
+
+// addEvidence prints each list of facts under its title.
+func (l *linePrinter) addEvidence(facts []diagnosis.Fact, now time.Time) {
+	for _, e := range view.NewFactLists(facts) {
+		l.Section(e.Section(), now)
 	}
 }
 
-// clause adds a text behind a lead, if there is one.
-func (l *lines) clause(lead, text string) {
-	if text != "" {
-		l.add("%s%s", lead, text)
-	}
-}
-
-func (l *lines) list(title string, items []string) {
-	if len(items) == 0 {
-		return
-	}
-	l.add("\n%s", title)
-	for _, item := range items {
-		l.add("  - %s", item)
-	}
-}
-
-func (l *lines) facts(facts []diagnosis.Fact, now time.Time) {
-	var known, other []string
-	for _, f := range facts {
-		text := fmt.Sprintf("%s (%s%s)", f.Text, f.Source, factAge(f.At, now))
-		if f.Holds {
-			known = append(known, text)
-		} else {
-			other = append(other, text)
-		}
-	}
-	l.list("facts:", known)
-	l.list("unknown or contradicting:", other)
-}
-
-func factAge(at, now time.Time) string {
-	switch {
-	case at.IsZero():
-		return ""
-	case now.Sub(at) < time.Second:
-		return ", now"
-	}
-	return ", " + human.Ago(at, now)
-}
-
-var actionFlags = map[action.Name]string{action.Wake: "--wake", action.CancelVolumes: "--cancel-volumes"}
-
-// consequences are the titles of what a plan will do, will not do, and of what comes then.
-var consequences = [...]string{"it will", "it will not", "afterwards"}
-
-// remedies prints all plans but that of the action that was asked for.
-func (l *lines) remedies(plans []action.Plan, asked action.Name) {
-	title := "\noption: %s"
-	for i := range plans {
-		w := &plans[i]
-		if w.Action == asked {
-			continue
-		}
-		l.add(title, w.Title)
-		title = "\nanother option: %s"
-		l.add("  %s", w.Why)
-		for i, items := range [][]string{w.Will, w.WillNot, w.Then} {
-			for _, item := range items {
-				l.add("  - %s: %s", consequences[i], item)
-			}
-		}
-		if w.Refusal != "" {
-			l.add("  %s. %s", w.Refusal, w.Advice)
-		} else {
-			l.command("  ", w.Veltui("finalize", w.Kind.Word()+"/"+w.Name, actionFlags[w.Action]))
-			l.add("  or:")
-		}
-		for _, c := range w.Commands {
-			l.command("  ", c)
-		}
-	}
-}
-
-// command writes a command that can be copied whole: it is never shortened.
-func (l *lines) command(indent, command string) {
-	if l.err == nil {
-		_, l.err = fmt.Fprintln(l.w, indent+sanitize.Whole(command))
+// addVerdict prints a verdict in the order in which it is read, with details of the resource before the limits.
+func (l *linePrinter) addVerdict(v view.Verdict, now time.Time, details ...view.PageSection) {
+	l.Line("%s", v.Summary)
+	l.PrefixedLine("verdict: ", v.State)
+	l.PrefixedLine("proof: ", v.Proof.Sentence())
+	for _, s := range slices.Concat(v.Sections(), details, []view.PageSection{v.LimitsSection()}) {
+		l.Section(s, now)
 	}
 }

@@ -4,18 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"os/exec"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -26,8 +25,8 @@ const malformedNamespace = "malformed"
 type malformedBed struct {
 	*bed
 	t       *testing.T
-	good    *velerov1.Backup
-	created []testbed.Malformed
+	good    *veleroapi.Backup
+	created []testbed.CreatedMalformed
 }
 
 func newMalformedBed(t *testing.T) *malformedBed {
@@ -38,9 +37,9 @@ func newMalformedBed(t *testing.T) *malformedBed {
 		t.Fatal(err)
 	}
 	now := metav1.Now()
-	m.good = &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: malformedNamespace, Name: "good"},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &now,
-			Progress: &velerov1.BackupProgress{ItemsBackedUp: 10, TotalItems: 40}}}
+	m.good = &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: malformedNamespace, Name: "good"},
+		Status: veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress, StartTimestamp: &now,
+			Progress: &veleroapi.BackupProgress{ItemsBackedUp: 10, TotalItems: 40}}}
 	m.create(t, m.good)
 	return m
 }
@@ -57,7 +56,7 @@ func (m *malformedBed) spoil() {
 		malformedNamespace,
 		fields,
 		func(o *unstructured.Unstructured) {
-			o.SetLabels(map[string]string{velerov1.BackupUIDLabel: string(m.good.UID)})
+			o.SetLabels(map[string]string{veleroapi.BackupUIDLabel: string(m.good.UID)})
 			if o.GetKind() == "Restore" {
 				_ = unstructured.SetNestedField(o.Object, "good", "spec", "backupName")
 			}
@@ -87,8 +86,8 @@ func (m *malformedBed) moves(done int) {
 	}
 }
 
-func (m *malformedBed) of(kinds ...string) []testbed.Malformed {
-	var found []testbed.Malformed
+func (m *malformedBed) of(kinds ...string) []testbed.CreatedMalformed {
+	var found []testbed.CreatedMalformed
 	for _, c := range m.created {
 		if slices.Contains(kinds, c.Kind.Kind) {
 			found = append(found, c)
@@ -98,8 +97,8 @@ func (m *malformedBed) of(kinds ...string) []testbed.Malformed {
 }
 
 // watched are the malformed resources of kinds that veltui watches.
-func (m *malformedBed) watched() []testbed.Malformed {
-	return slices.DeleteFunc(slices.Clone(m.created), func(c testbed.Malformed) bool {
+func (m *malformedBed) watched() []testbed.CreatedMalformed {
+	return slices.DeleteFunc(slices.Clone(m.created), func(c testbed.CreatedMalformed) bool {
 		return c.Kind.Kind == "DownloadRequest" || c.Kind.Kind == "ServerStatusRequest" ||
 			c.Kind.Kind == "VolumeSnapshotLocation"
 	})
@@ -165,7 +164,7 @@ func (m *malformedBed) checkScreens(c *console) {
 				m.t,
 				fmt.Sprintf("%s %s has its row on tab %s", bad.Kind.Kind, bad.Path, tab.title),
 				func() bool {
-					return slices.ContainsFunc(strings.Split(c.Screen(), "\n"), func(line string) bool {
+					return slices.ContainsFunc(strings.Split(c.ScreenText(), "\n"), func(line string) bool {
 						return strings.Contains(line, bad.Object.GetName()) &&
 							strings.Contains(line, end(bad.Path, 30)) &&
 							strings.Contains(line, fmt.Sprintf("%q", bad.Value))
@@ -313,7 +312,7 @@ func (m *malformedBed) checkFinalize() {
 func TestEstimateNamesWhatItLeavesOut(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "kept-long", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "kept-long", veleroapi.BackupPhaseCompleted)
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"ttl":"30d"}}`))
 	if err := b.client.Patch(
 		t.Context(),

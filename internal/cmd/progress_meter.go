@@ -13,25 +13,24 @@ import (
 	"golang.org/x/term"
 
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
 const (
-	countsDelay = 2 * time.Second
-	meterDelay  = time.Second            // what is done before shows no meter
-	meterPace   = 250 * time.Millisecond // between two drawings
-	meterBar    = 24                     // cells
+	countMeterDelay = 2 * time.Second
+	meterDelay      = time.Second            // faster work shows no meter
+	meterInterval   = 250 * time.Millisecond // between two drawings
+	meterBarWidth   = 24                     // cells
 )
 
 func (c *stdio) startMeter(delay time.Duration, text func(width int) string) (stop func()) {
-	if t := c.terminal(); !isTerminal(c.stderr) || t.name == "dumb" || t.name == "" {
+	if t := c.detectTerminal(); !isTerminal(c.stderr) || t.name == "dumb" || t.name == "" {
 		return func() {}
 	}
 	quit, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
-		runMeter(c.stderr, columnsOf(c.stderr), delay, text, quit)
+		runMeter(c.stderr, terminalColumns(c.stderr), delay, text, quit)
 	}()
 	return func() {
 		close(quit)
@@ -53,19 +52,19 @@ func runMeter(
 		select {
 		case <-quit:
 			if live.widths != nil {
-				fmt.Fprint(out, live.erased())
+				fmt.Fprint(out, live.eraseSequence())
 			}
 			return
 		case <-next.C:
 			width := columns() - 1
-			fmt.Fprint(out, live.replaced([]string{cutRunes(text(width), width)}))
-			next.Reset(meterPace)
+			fmt.Fprint(out, live.replaceSequence([]string{cutRunes(text(width), width)}))
+			next.Reset(meterInterval)
 		}
 	}
 }
 
-// startCounts shows how many objects of each kind were read. more is 0 for a new count.
-func (c *stdio) startCounts() (add func(resource string, more int), stop func()) {
+// startCountMeter shows how many objects of each kind were read. more is 0 to start a new count.
+func (c *stdio) startCountMeter() (add func(resource string, more int), stop func()) {
 	var mu sync.Mutex
 	read, last := map[string]int{}, ""
 	add = func(resource string, more int) {
@@ -77,7 +76,7 @@ func (c *stdio) startCounts() (add func(resource string, more int), stop func())
 		read[resource] += more
 		last = resource
 	}
-	return add, c.startMeter(countsDelay, func(int) string {
+	return add, c.startMeter(countMeterDelay, func(int) string {
 		mu.Lock()
 		defer mu.Unlock()
 		if last == "" {
@@ -88,30 +87,26 @@ func (c *stdio) startCounts() (add func(resource string, more int), stop func())
 	})
 }
 
-func (c *stdio) startSteps(first string) (say func(string), stop func()) {
+func (c *stdio) startStepMeter(first string) (say func(string), stop func()) {
 	var step atomic.Pointer[string]
 	say = func(text string) { step.Store(&text) }
 	say(first)
 	return say, c.startMeter(meterDelay, func(int) string { return *step.Load() })
 }
 
-func lookedFor(p live.Progress) string {
-	return fmt.Sprintf("looking for %s: %d of %d lists", p.Resource, p.Done, p.Total)
-}
-
-// bytesMeter shows how many bytes were read. Those that are written to it count.
+// bytesMeter shows how many bytes were read. It counts the bytes that are written to it.
 type bytesMeter struct {
-	what        string
+	label       string
 	utf8        bool
 	done, total atomic.Int64 // a total of 0 is unknown
 }
 
-func (c *stdio) startBytes(what string) (m *bytesMeter, stop func()) {
-	m = &bytesMeter{what: sanitize.String(what), utf8: c.terminal().utf8}
-	return m, c.startMeter(meterDelay, m.line)
+func (c *stdio) startByteMeter(what string) (m *bytesMeter, stop func()) {
+	m = &bytesMeter{label: sanitize.String(what), utf8: c.detectTerminal().utf8}
+	return m, c.startMeter(meterDelay, m.renderLine)
 }
 
-func (m *bytesMeter) show(done, total int64) {
+func (m *bytesMeter) setProgress(done, total int64) {
 	m.done.Store(done)
 	m.total.Store(total)
 }
@@ -121,22 +116,22 @@ func (m *bytesMeter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (m *bytesMeter) line(width int) string {
+func (m *bytesMeter) renderLine(width int) string {
 	done, total := m.done.Load(), m.total.Load()
-	amount := human.BytesOf(done, max(total, 0))
+	amount := human.BytesProgress(done, max(total, 0))
 	if total > 0 {
 		fraction := min(float64(done)/float64(total), 1)
 		amount = fmt.Sprintf("%4s  %s", human.Percent(fraction), amount)
-		if len(m.what)+len(amount)+meterBar+4 <= width {
+		if len(m.label)+len(amount)+meterBarWidth+4 <= width {
 			full, empty := "#", "-"
 			if m.utf8 {
 				full, empty = "█", "─"
 			}
-			filled := int(fraction * meterBar)
-			amount = strings.Repeat(full, filled) + strings.Repeat(empty, meterBar-filled) + " " + amount
+			filled := int(fraction * meterBarWidth)
+			amount = strings.Repeat(full, filled) + strings.Repeat(empty, meterBarWidth-filled) + " " + amount
 		}
 	}
-	return m.what + "  " + amount
+	return m.label + "  " + amount
 }
 
 func cutRunes(text string, most int) string {
@@ -144,10 +139,10 @@ func cutRunes(text string, most int) string {
 	return string(runes[:max(0, min(len(runes), most))])
 }
 
-// liveLines are replaced by the next ones. The cursor stays at the end of the last one.
+// liveLines are lines that the next ones replace. The cursor stays at the end of the last line.
 type liveLines struct {
 	columns func() int
-	widths  []int // of the lines that are drawn, in cells
+	widths  []int // of the drawn lines, in cells
 }
 
 func terminalSize(f *os.File) (columns, rows int) {
@@ -158,16 +153,16 @@ func terminalSize(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
-func columnsOf(f *os.File) func() int {
+func terminalColumns(f *os.File) func() int {
 	return func() int {
 		columns, _ := terminalSize(f)
 		return columns
 	}
 }
 
-func (l *liveLines) replaced(lines []string) string {
+func (l *liveLines) replaceSequence(lines []string) string {
 	var b strings.Builder
-	b.WriteString(l.erased())
+	b.WriteString(l.eraseSequence())
 	for i, line := range lines {
 		if i > 0 {
 			b.WriteString("\r\n")
@@ -178,8 +173,8 @@ func (l *liveLines) replaced(lines []string) string {
 	return b.String()
 }
 
-// erased clears the lines. A terminal that became narrower has wrapped them.
-func (l *liveLines) erased() string {
+// eraseSequence returns the sequence that clears the lines. It allows for lines that a narrower terminal has wrapped.
+func (l *liveLines) eraseSequence() string {
 	columns, rows := l.columns(), 0
 	for _, width := range l.widths {
 		rows += max(1, (width+columns-1)/columns)

@@ -39,13 +39,13 @@ func testEstimateMeter(t *testing.T, binary string) {
 	}
 	_ = feed.Close()
 	c.sees(t, "Total: 2,4")
-	if strings.Contains(c.Screen(), "reading slow.tar.gz") {
-		t.Errorf("the meter is still there:\n%s", c.Screen())
+	if strings.Contains(c.ScreenText(), "reading slow.tar.gz") {
+		t.Errorf("the meter is still there:\n%s", c.ScreenText())
 	}
 }
 
 func TestMeterLine(t *testing.T) {
-	m := &bytesMeter{what: "reading b.tar.gz"}
+	m := &bytesMeter{label: "reading b.tar.gz"}
 	for _, c := range []struct {
 		done, total int64
 		utf8        bool
@@ -64,7 +64,7 @@ func TestMeterLine(t *testing.T) {
 		m.done.Store(c.done)
 		m.total.Store(c.total)
 		m.utf8 = c.utf8
-		if got := cutRunes(m.line(c.width), c.width); got != c.want {
+		if got := cutRunes(m.renderLine(c.width), c.width); got != c.want {
 			t.Errorf("%d of %d in %d cells: %q, want %q", c.done, c.total, c.width, got, c.want)
 		} else if n := utf8.RuneCountInString(got); n > max(c.width, 0) {
 			t.Errorf("%q has %d cells, not %d", got, n, c.width)
@@ -76,13 +76,13 @@ func TestMeterLine(t *testing.T) {
 // through it, and leaves nothing behind.
 func TestMeterDraws(t *testing.T) {
 	out, draw := io.Pipe()
-	m, quit := &bytesMeter{what: "reading"}, make(chan struct{})
+	m, quit := &bytesMeter{label: "reading"}, make(chan struct{})
 	m.total.Store(10)
 	if n, err := io.Copy(io.Discard, io.TeeReader(strings.NewReader("12345"), m)); n != 5 || err != nil {
 		t.Fatal(n, err)
 	}
 	go func() {
-		runMeter(draw, func() int { return 80 }, 0, m.line, quit)
+		runMeter(draw, func() int { return 80 }, 0, m.renderLine, quit)
 		_ = draw.Close()
 	}()
 	buffer := make([]byte, 256)

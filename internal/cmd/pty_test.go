@@ -3,16 +3,15 @@ package cmd
 import (
 	"context"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os/exec"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"syscall"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // console is the built program on a terminal.
@@ -25,7 +24,7 @@ func openConsole(t *testing.T, b *bed, width, height int, args ...string) *conso
 
 func startConsole(t *testing.T, cmd *exec.Cmd, width, height int) *console {
 	t.Helper()
-	return startConsoleWith(t, cmd, testbed.ConsoleOptions{Width: width, Height: height, Mute: true})
+	return startConsoleWith(t, cmd, testbed.ConsoleOptions{Width: width, Height: height, DropReplies: true})
 }
 
 func startConsoleWith(t *testing.T, cmd *exec.Cmd, o testbed.ConsoleOptions) *console {
@@ -41,7 +40,7 @@ func startConsoleWith(t *testing.T, cmd *exec.Cmd, o testbed.ConsoleOptions) *co
 
 func (c *console) types(t *testing.T, keys string) {
 	t.Helper()
-	if err := c.Type(keys); err != nil {
+	if err := c.SendKeys(keys); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -61,7 +60,7 @@ func (c *console) sees(t *testing.T, words ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := c.WaitFor(ctx, words...); err != nil {
+	if err := c.WaitForText(ctx, words...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +70,7 @@ func (c *console) exits(t *testing.T) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	code, err := c.Exit(ctx)
+	code, err := c.WaitExit(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +82,7 @@ func (c *console) exits(t *testing.T) int {
 func (c *console) checkRestored(t *testing.T) {
 	t.Helper()
 	eventually(t, "the terminal is restored", func() bool {
-		raw := c.Output()
+		raw := c.OutputText()
 		return strings.LastIndex(raw, "\x1b[?1049l") > strings.LastIndex(raw, "\x1b[?1049h") &&
 			strings.LastIndex(raw, "\x1b[?25h") > strings.LastIndex(raw, "\x1b[?25l")
 	})
@@ -92,8 +91,8 @@ func (c *console) checkRestored(t *testing.T) {
 func TestDashboardShowsAJobMove(t *testing.T) {
 	b := control(t)
 	now := metav1.Now()
-	r := restore("moving", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now,
-		Progress: &velerov1.RestoreProgress{ItemsRestored: 10, TotalItems: 40}})
+	r := restore("moving", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &now,
+		Progress: &veleroapi.RestoreProgress{ItemsRestored: 10, TotalItems: 40}})
 	b.create(t, r)
 	c := openConsole(t, b, 80, 24)
 	c.sees(t, "local/velero", "live", "moving", "25%", "10/40")
@@ -106,7 +105,7 @@ func TestDashboardShowsAJobMove(t *testing.T) {
 	c.sees(t, "[1 Overview]", "from backup b")
 	c.types(t, "8")
 	c.sees(t, "itemsRestored: 30")
-	c.Replace(44, 14)
+	c.ReplaceScreen(44, 14)
 	if err := c.Resize(44, 14); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +159,7 @@ func TestDashboardIsDeafToHostileText(t *testing.T) {
 	now := metav1.Now()
 	o := restore(
 		"hostile-screen",
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, StartTimestamp: &now, CompletionTimestamp: &now,
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailed, StartTimestamp: &now, CompletionTimestamp: &now,
 			FailureReason: hostile, ValidationErrors: []string{hostile}},
 	)
 	o.Spec.BackupName = hostile
@@ -171,10 +170,10 @@ func TestDashboardIsDeafToHostileText(t *testing.T) {
 	for _, page := range []string{"1", "2", "3", "4", "5"} {
 		c.types(t, page)
 		c.sees(t, "["+page+" ")
-		checkHarmless(t, "page "+page, c.Screen())
+		checkHarmless(t, "page "+page, c.ScreenText())
 	}
 	for _, bad := range []string{"\x1b]52", "\u009b", "\u202e", "\u2066", "\x1b[31mred"} {
-		if strings.Contains(c.Output(), bad) {
+		if strings.Contains(c.OutputText(), bad) {
 			t.Errorf("%q reached the terminal", bad)
 		}
 	}
@@ -187,8 +186,8 @@ func TestDashboardIsDeafToHostileText(t *testing.T) {
 func TestDashboardOutlivesTheAPIServer(t *testing.T) {
 	b := control(t)
 	now := metav1.Now()
-	r := restore("outage", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now,
-		Progress: &velerov1.RestoreProgress{ItemsRestored: 10, TotalItems: 40}})
+	r := restore("outage", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &now,
+		Progress: &veleroapi.RestoreProgress{ItemsRestored: 10, TotalItems: 40}})
 	b.create(t, r)
 	c := openConsole(t, b, 80, 24)
 	c.sees(t, "live", "10/40")
@@ -201,7 +200,7 @@ func TestDashboardOutlivesTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the API server takes a change", func() bool {
-		current := &velerov1.Restore{}
+		current := &veleroapi.Restore{}
 		if b.client.Get(t.Context(), client.ObjectKeyFromObject(r), current) != nil {
 			return false
 		}
@@ -233,7 +232,7 @@ func TestNoColor(t *testing.T) {
 	c.sees(t, "live", "----")
 	for color := 30; color <= 37; color++ {
 		for _, code := range []int{color, color + 60} {
-			if sgr := fmt.Sprintf("\x1b[%dm", code); strings.Contains(c.Output(), sgr) {
+			if sgr := fmt.Sprintf("\x1b[%dm", code); strings.Contains(c.OutputText(), sgr) {
 				t.Errorf("with NO_COLOR=yes the terminal gets %q", sgr)
 			}
 		}

@@ -5,6 +5,9 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -13,10 +16,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // askedBy runs a command through a counting proxy and returns what it asked.
@@ -28,7 +28,7 @@ func (b *bed) askedBy(t *testing.T, args ...string) []string {
 		t.Fatalf("%q: %v: %s", args, err, out)
 	}
 	var asked []string
-	for what, n := range proxy.Read().Asked {
+	for what, n := range proxy.ReadTraffic().RequestCounts {
 		for range n {
 			asked = append(asked, strings.Replace(what, "/apis/velero.io/", "", 1))
 		}
@@ -41,7 +41,7 @@ func (b *bed) askedBy(t *testing.T, args ...string) []string {
 // closer look, which reads what explain reads.
 func TestAsksForNoMoreThanItNeeds(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("asks-ended", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("asks-ended", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	search := "GET v1/backupstoragelocations"
 	job := "GET v1/namespaces/velero/restores/asks-ended"
 	own := []string{"GET v1/namespaces/velero/podvolumerestores", "GET v2alpha1/namespaces/velero/datadownloads"}
@@ -72,7 +72,7 @@ func TestAsksForNoMoreThanItNeeds(t *testing.T) {
 		}
 	}
 
-	b.create(t, restore("asks-active", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}))
+	b.create(t, restore("asks-active", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress}))
 	want := slices.Concat(own, []string{
 		"GET v1/namespaces/velero/restores/asks-active", "GET v1/namespaces/velero/backups/b",
 		"GET /api/v1/namespaces/velero/pods", "GET v1/namespaces/velero/backupstoragelocations",
@@ -103,7 +103,7 @@ func TestAsksForNoMoreThanItNeeds(t *testing.T) {
 // Only verdicts need more than the jobs that are asked for and their volumes.
 func TestFollowingWatchesNoMoreThanItNeeds(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("followed", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("followed", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	for args, want := range map[string][]string{
 		"get restores -w -n velero -o name":         {"datadownloads", "podvolumerestores", "restores"},
 		"get restore/followed -w -n velero -o name": {"datadownloads", "podvolumerestores", "restores"},
@@ -122,7 +122,7 @@ func TestFollowingWatchesNoMoreThanItNeeds(t *testing.T) {
 		for scanner := bufio.NewScanner(out); scanner.Scan() && !strings.Contains(scanner.Text(), "followed"); {
 		}
 		var kinds []string
-		for asked := range proxy.Read().Asked {
+		for asked := range proxy.ReadTraffic().RequestCounts {
 			kind := strings.TrimSuffix(asked[strings.LastIndex(asked, "/")+1:], " (watch)")
 			if strings.Contains(asked, "/namespaces/velero/") && !slices.Contains(kinds, kind) {
 				kinds = append(kinds, kind)
@@ -163,7 +163,7 @@ func (b *bed) severalContexts(t *testing.T) string {
 
 func TestSeveralContexts(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("several", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("several", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	kubeconfig := b.severalContexts(t)
 	run := func(args ...string) (string, string, int) {
 		cmd := through(kubeconfig, b.command(t, args...))
@@ -205,7 +205,7 @@ func TestSeveralContexts(t *testing.T) {
 // A list that keeps coming is slow and no silence; one that stops is.
 func TestOnlySilenceTimesOut(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("slow", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("slow", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	for name, c := range map[string]struct {
 		pause, silence time.Duration
 		code           int
@@ -229,11 +229,11 @@ func TestOnlySilenceTimesOut(t *testing.T) {
 // each answer in ten pieces with a pause between them.
 func (b *bed) slowly(t *testing.T, pause time.Duration) string {
 	t.Helper()
-	transport, err := rest.TransportFor(b.Config())
+	transport, err := rest.TransportFor(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, _, err := rest.DefaultServerUrlFor(b.Config())
+	target, _, err := rest.DefaultServerUrlFor(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

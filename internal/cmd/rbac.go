@@ -23,15 +23,15 @@ import (
 const rbacPolicy = "policy"
 
 type rbacFlags struct {
-	out                           io.Writer
-	namespace, store, name        string
-	with                          []string
-	groups, users, serviceAccount []string
-	output                        string
+	out                                         io.Writer
+	namespace, objectStoreNamespace, namePrefix string
+	optionalRights                              []string
+	groups, users, serviceAccount               []string
+	output                                      string
 }
 
-func newRBAC(c *cli) *cobra.Command {
-	f := rbacFlags{out: c.streams.Out}
+func newRBACCommand(c *cli) *cobra.Command {
+	f := rbacFlags{out: c.stdio.streams.Out}
 	cmd := &cobra.Command{
 		Use:   "rbac viewer|artifacts|operator|policy",
 		Short: "Print the roles that veltui needs, as manifests for kubectl apply",
@@ -79,20 +79,25 @@ one manifest, or give each manifest a --name of its own.`,
   veltui rbac operator -o json | jq -c '.items[].rules[]?'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(cmd.ValidArgs, args[0]) {
-				return usagef("expected viewer, artifacts, operator or policy\nSee '%s --help'.", cmd.CommandPath())
+				return usageErrorf("expected viewer, artifacts, operator or policy\nSee '%s --help'.", cmd.CommandPath())
 			}
 			return nil
 		},
 		ValidArgs: append(slices.Clone(rbacRoles), rbacPolicy),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f.namespace = cmp.Or(c.flags.Context.Namespace, c.env("VELERO_NAMESPACE"), "velero")
-			return f.print(args[0])
+			f.namespace = cmp.Or(c.connector.flags.Context.Namespace, c.process.getenv("VELERO_NAMESPACE"), "velero")
+			return f.printManifest(args[0])
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.with, "with", nil, "Optional rights to add: "+strings.Join(optionalRights(), ", "))
+	flags.StringSliceVar(
+		&f.optionalRights,
+		"with",
+		nil,
+		"Optional rights to add: "+strings.Join(optionalRightNames(), ", "),
+	)
 	flags.StringVar(
-		&f.store,
+		&f.objectStoreNamespace,
 		"store-namespace",
 		"",
 		"Namespace of an object store that only the cluster can reach: adds the rights to reach it (artifacts, operator)",
@@ -106,27 +111,27 @@ one manifest, or give each manifest a --name of its own.`,
 		"Service account to bind the role to, as NAMESPACE:NAME",
 	)
 	flags.StringVar(
-		&f.name,
+		&f.namePrefix,
 		"name",
 		"",
 		"Begin all names in the manifest with this (default veltui-ROLE); kubectl apply replaces what has the same name",
 	)
-	addOutput(cmd, &f.output, "yaml", "json")
-	completeFlag(cmd, "with", several(optionalRights()))
-	completeFlag(cmd, "store-namespace", c.completeValues(c.namespaces))
+	addOutputFlag(cmd, &f.output, "yaml", "json")
+	completeFlag(cmd, "with", completeCommaList(optionalRightNames()))
+	completeFlag(cmd, "store-namespace", c.settings.completeValues(c.connector.fetchNamespaces))
 	return cmd
 }
 
-func (f *rbacFlags) print(what string) error {
-	subjects, err := f.check(what)
+func (f *rbacFlags) printManifest(what string) error {
+	subjects, err := f.checkUsage(what)
 	if err != nil {
 		return err
 	}
 	var manifest []byte
 	if what == rbacPolicy {
-		manifest, err = policyManifest(f, subjects)
+		manifest, err = buildPolicyManifest(f, subjects)
 	} else {
-		manifest, err = roleManifest(what, f, subjects)
+		manifest, err = buildRoleManifest(what, f, subjects)
 	}
 	if err == nil && f.output == "json" {
 		manifest, err = manifestJSON(manifest)
@@ -138,50 +143,50 @@ func (f *rbacFlags) print(what string) error {
 	return err
 }
 
-func (f *rbacFlags) check(what string) ([]subject, error) {
-	for flag, namespace := range map[string]string{"namespace": f.namespace, "store-namespace": f.store} {
+func (f *rbacFlags) checkUsage(what string) ([]roleSubject, error) {
+	for flag, namespace := range map[string]string{"namespace": f.namespace, "store-namespace": f.objectStoreNamespace} {
 		if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {
-			return nil, usagef("--%s: %q is not a valid namespace name: %s", flag, namespace, wrong[0])
+			return nil, usageErrorf("--%s: %q is not a valid namespace name: %s", flag, namespace, wrong[0])
 		}
 	}
-	if wrong := validation.IsDNS1123Subdomain(f.name + "-" + f.namespace); f.name != "" && len(wrong) > 0 {
-		return nil, usagef("--name %q: %s", f.name, wrong[0])
+	if wrong := validation.IsDNS1123Subdomain(f.namePrefix + "-" + f.namespace); f.namePrefix != "" && len(wrong) > 0 {
+		return nil, usageErrorf("--name %q: %s", f.namePrefix, wrong[0])
 	}
-	for _, name := range f.with {
-		if !slices.Contains(optionalRights(), name) {
-			return nil, usagef(
+	for _, name := range f.optionalRights {
+		if !slices.Contains(optionalRightNames(), name) {
+			return nil, usageErrorf(
 				"--with %s: there is no such right; there are %s",
 				name,
-				human.List(optionalRights(), 20),
+				human.JoinNames(optionalRightNames(), 20),
 			)
 		}
-		r := &rights()[slices.IndexFunc(rights(), func(r right) bool { return r.Name == name })]
-		if what != rbacPolicy && !r.of(what) {
-			return nil, usagef(
+		r := &loadRights()[slices.IndexFunc(loadRights(), func(r roleRight) bool { return r.Name == name })]
+		if what != rbacPolicy && !r.appliesTo(what) {
+			return nil, usageErrorf(
 				"--with %s: this right is for %s",
 				name,
-				human.List(rbacRoles[slices.Index(rbacRoles, r.Role):], 3),
+				human.JoinNames(rbacRoles[slices.Index(rbacRoles, r.Role):], 3),
 			)
 		}
 	}
 	switch {
-	case what == rbacPolicy && (len(f.with) > 0 || f.store != ""):
-		return nil, usagef("--with and --store-namespace are for roles")
-	case f.store != "" && what == rbacRoles[0]:
-		return nil, usagef("--store-namespace is for artifacts and operator")
+	case what == rbacPolicy && (len(f.optionalRights) > 0 || f.objectStoreNamespace != ""):
+		return nil, usageErrorf("--with and --store-namespace are for roles")
+	case f.objectStoreNamespace != "" && what == rbacRoles[0]:
+		return nil, usageErrorf("--store-namespace is for artifacts and operator")
 	}
-	subjects, err := f.subjects()
+	subjects, err := f.parseSubjects()
 	if err != nil || what != rbacPolicy {
 		return subjects, err
 	}
 	if len(subjects) == 0 {
-		return nil, usagef(
+		return nil, usageErrorf(
 			"name the operators, and who else the policy limits, with --group, --user or --service-account",
 		)
 	}
 	for _, s := range subjects {
-		if s.holdsVelero(f.namespace) {
-			return nil, usagef(
+		if s.includesVelero(f.namespace) {
+			return nil, usageErrorf(
 				"the policy would limit Velero itself, which could then not write how its jobs go: %s is or holds a service "+
 					"account of namespace %s whose name begins with velero",
 				s.Name,
@@ -208,78 +213,78 @@ func manifestJSON(manifest []byte) ([]byte, error) {
 	return document.Encode(list, "  ")
 }
 
-// rbacRoles are the roles; each has the rights of those before it.
+// rbacRoles are the roles; each includes the rights of those before it.
 var rbacRoles = []string{"viewer", "artifacts", "operator"}
 
-// right is one of assets/rbac/rights.yaml.
-type right struct {
+// roleRight is one of assets/rbac/rights.yaml.
+type roleRight struct {
 	Name         string              `json:"name"`
 	Role         string              `json:"role"`
 	Optional     bool                `json:"optional"`
-	For          string              `json:"for"`       // what veltui does with it
-	Without      string              `json:"without"`   // what is lost without it
+	Purpose      string              `json:"for"`       // what veltui does with it
+	Consequence  string              `json:"without"`   // what is lost without it
 	Namespace    string              `json:"namespace"` // where Rules hold, if not in Velero's
 	Rules        []rbacv1.PolicyRule `json:"rules"`
 	ClusterRules []rbacv1.PolicyRule `json:"clusterRules"`
 }
 
-const storeNamespace = "STORE" // in a right, for --store-namespace
+const storeNamespacePlaceholder = "STORE" // in a right, stands for --store-namespace
 
-var rights = sync.OnceValue(func() []right {
+var loadRights = sync.OnceValue(func() []roleRight {
 	data, err := assets.RBAC.ReadFile("rbac/rights.yaml")
-	var all []right
+	var all []roleRight
 	if err == nil {
 		err = yaml.UnmarshalStrict(data, &all)
 	}
 	if err != nil {
-		panic(err) // it is embedded, and TestRights reads it
+		panic(err) // the file is embedded, and TestRights reads it
 	}
 	return all
 })
 
-func optionalRights() []string {
+func optionalRightNames() []string {
 	var names []string
-	for _, r := range rights() {
-		if r.Optional && r.Namespace != storeNamespace {
+	for _, r := range loadRights() {
+		if r.Optional && r.Namespace != storeNamespacePlaceholder {
 			names = append(names, r.Name)
 		}
 	}
 	return names
 }
 
-// of reports whether a role has the right, or may have it.
-func (r *right) of(role string) bool {
+// appliesTo reports whether a role includes the right, or may include it.
+func (r *roleRight) appliesTo(role string) bool {
 	return slices.Index(rbacRoles, r.Role) <= slices.Index(rbacRoles, role)
 }
 
-type subject rbacv1.Subject
+type roleSubject rbacv1.Subject
 
-func (f *rbacFlags) subjects() ([]subject, error) {
-	var subjects []subject
+func (f *rbacFlags) parseSubjects() ([]roleSubject, error) {
+	var subjects []roleSubject
 	for _, g := range f.groups {
-		subjects = append(subjects, subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: g})
+		subjects = append(subjects, roleSubject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: g})
 	}
 	for _, u := range f.users {
-		subjects = append(subjects, subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: u})
+		subjects = append(subjects, roleSubject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: u})
 	}
 	for _, s := range subjects {
 		if strings.TrimSpace(s.Name) == "" {
-			return nil, usagef("the name of a %s is empty", strings.ToLower(s.Kind))
+			return nil, usageErrorf("the name of a %s is empty", strings.ToLower(s.Kind))
 		}
 	}
 	for _, a := range f.serviceAccount {
 		namespace, name, _ := strings.Cut(a, ":")
 		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return nil, usagef("--service-account %q: expected NAMESPACE:NAME", a)
+			return nil, usageErrorf("--service-account %q: expected NAMESPACE:NAME", a)
 		}
-		subjects = append(subjects, subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
+		subjects = append(subjects, roleSubject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
 	}
 	return subjects, nil
 }
 
-// holdsVelero reports whether a subject is, or contains, Velero's service account. `velero
-// install` names it velero, the Helm chart velero-server or after its release.
-func (s subject) holdsVelero(namespace string) bool {
+// includesVelero reports whether a subject is, or contains, Velero's service account. `velero install` names it
+// velero; the Helm chart names it velero-server or after its release.
+func (s roleSubject) includesVelero(namespace string) bool {
 	return s.Namespace == namespace && strings.HasPrefix(s.Name, "velero") ||
 		s.Kind == rbacv1.UserKind && strings.HasPrefix(s.Name, "system:serviceaccount:"+namespace+":velero") ||
 		s.Kind == rbacv1.GroupKind &&
@@ -289,31 +294,31 @@ func (s subject) holdsVelero(namespace string) bool {
 			)
 }
 
-func (s subject) expression() string {
+func (s roleSubject) celExpression() string {
 	switch s.Kind {
 	case rbacv1.GroupKind:
-		return quoted(s.Name) + " in request.userInfo.groups"
+		return quoteString(s.Name) + " in request.userInfo.groups"
 	case rbacv1.ServiceAccountKind:
-		return "request.userInfo.username == " + quoted("system:serviceaccount:"+s.Namespace+":"+s.Name)
+		return "request.userInfo.username == " + quoteString("system:serviceaccount:"+s.Namespace+":"+s.Name)
 	}
-	return "request.userInfo.username == " + quoted(s.Name)
+	return "request.userInfo.username == " + quoteString(s.Name)
 }
 
-// quoted is a string as JSON, which is YAML and CEL too.
-func quoted(text string) string {
-	data, _ := json.Marshal(text) // a string can always be written
+// quoteString quotes a string as JSON, which is also valid YAML and CEL.
+func quoteString(text string) string {
+	data, _ := json.Marshal(text) // encoding a string cannot fail
 	return string(data)
 }
 
-func policyManifest(f *rbacFlags, named []subject) ([]byte, error) {
+func buildPolicyManifest(f *rbacFlags, named []roleSubject) ([]byte, error) {
 	data, err := assets.RBAC.ReadFile("rbac/policy.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
-	who := mapSlice(named, subject.expression)
+	who := mapSlice(named, roleSubject.celExpression)
 	values := strings.NewReplacer(
 		"$(NAME)",
-		cmp.Or(f.name, "veltui-operator")+"-"+f.namespace,
+		cmp.Or(f.namePrefix, "veltui-operator")+"-"+f.namespace,
 		"$(NAMESPACE)",
 		f.namespace,
 		"$(WHO)",
@@ -322,67 +327,74 @@ func policyManifest(f *rbacFlags, named []subject) ([]byte, error) {
 	return []byte(values.Replace(string(data))), nil
 }
 
-// roleManifest has a role with the chosen rights, its parts elsewhere, and the bindings.
-func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error) {
-	m := manifest{name: cmp.Or(f.name, "veltui-"+role), velero: f.namespace, subjects: subjects}
+// buildRoleManifest returns the manifests of a role with the chosen rights, of its parts in other namespaces, and of
+// the bindings.
+func buildRoleManifest(role string, f *rbacFlags, subjects []roleSubject) ([]byte, error) {
+	m := manifestBuilder{
+		namePrefix:      cmp.Or(f.namePrefix, "veltui-"+role),
+		veleroNamespace: f.namespace,
+		subjects:        subjects,
+	}
 	fmt.Fprintf(&m.text, "# Rights of veltui's role %s, for the Velero in namespace %s.\n", role, f.namespace)
-	var places []string // namespaces, the empty one for the whole cluster
+	var places []string // namespaces, empty for the whole cluster
 	in := map[string][]string{}
-	grant := func(place string, r *right, rules []rbacv1.PolicyRule) {
+	grant := func(place string, r *roleRight, rules []rbacv1.PolicyRule) {
 		if len(rules) == 0 {
 			return
 		}
-		places = appendNew(places, place)
+		places = appendUnique(places, place)
 		in[place] = append(in[place], rulesText(r, rules))
 	}
-	for i := range rights() {
-		switch r := &rights()[i]; {
-		case !r.of(role):
-		case !r.Optional, slices.Contains(f.with, r.Name), r.Namespace == storeNamespace && f.store != "":
+	for i := range loadRights() {
+		switch r := &loadRights()[i]; {
+		case !r.appliesTo(role):
+		case !r.Optional,
+			slices.Contains(f.optionalRights, r.Name),
+			r.Namespace == storeNamespacePlaceholder && f.objectStoreNamespace != "":
 			place := cmp.Or(r.Namespace, f.namespace)
-			if place == storeNamespace {
-				place = f.store
+			if place == storeNamespacePlaceholder {
+				place = f.objectStoreNamespace
 			}
 			grant(place, r, r.Rules)
 			grant("", r, r.ClusterRules)
 		default:
 			flag := "--with " + r.Name
-			if r.Namespace == storeNamespace {
+			if r.Namespace == storeNamespacePlaceholder {
 				flag = "--store-namespace"
 			}
-			fmt.Fprintf(&m.text, "# Not in it: %s (%s). Without it %s.\n", r.Name, flag, r.Without)
+			fmt.Fprintf(&m.text, "# Not in it: %s (%s). Without it %s.\n", r.Name, flag, r.Consequence)
 		}
 	}
 	for _, place := range places {
-		m.add(place, in[place])
+		m.addRole(place, in[place])
 	}
 	return m.text.Bytes(), nil
 }
 
-type manifest struct {
-	name, velero string // what all names begin with
-	subjects     []subject
-	text         bytes.Buffer
-	begun        bool
+type manifestBuilder struct {
+	namePrefix, veleroNamespace string // name is the prefix of all names
+	subjects                    []roleSubject
+	text                        bytes.Buffer
+	hasObjects                  bool
 }
 
-func (m *manifest) add(namespace string, rules []string) {
-	kind, where, name := "Role", "  namespace: "+namespace+"\n", m.name+"-"+m.velero
+func (m *manifestBuilder) addRole(namespace string, rules []string) {
+	kind, where, name := "Role", "  namespace: "+namespace+"\n", m.namePrefix+"-"+m.veleroNamespace
 	switch namespace {
 	case "":
 		kind, where = "ClusterRole", ""
-	case m.velero:
-		name = m.name
+	case m.veleroNamespace:
+		name = m.namePrefix
 	}
-	m.object(kind, name, where)
+	m.addObjectHeader(kind, name, where)
 	fmt.Fprintf(&m.text, "rules:\n%s", strings.Join(rules, ""))
 	if len(m.subjects) == 0 {
 		return
 	}
-	m.object(kind+"Binding", name, where)
+	m.addObjectHeader(kind+"Binding", name, where)
 	fmt.Fprintf(&m.text, "roleRef:\n  apiGroup: %s\n  kind: %s\n  name: %s\nsubjects:\n", rbacv1.GroupName, kind, name)
 	for _, s := range m.subjects {
-		fmt.Fprintf(&m.text, "  - kind: %s\n    name: %s\n", s.Kind, quoted(s.Name))
+		fmt.Fprintf(&m.text, "  - kind: %s\n    name: %s\n", s.Kind, quoteString(s.Name))
 		if s.Namespace != "" {
 			fmt.Fprintf(&m.text, "    namespace: %s\n", s.Namespace)
 		} else {
@@ -391,11 +403,11 @@ func (m *manifest) add(namespace string, rules []string) {
 	}
 }
 
-func (m *manifest) object(kind, name, where string) {
-	if m.begun {
+func (m *manifestBuilder) addObjectHeader(kind, name, where string) {
+	if m.hasObjects {
 		m.text.WriteString("---\n")
 	}
-	m.begun = true
+	m.hasObjects = true
 	fmt.Fprintf(
 		&m.text,
 		"apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n%s",
@@ -406,20 +418,20 @@ func (m *manifest) object(kind, name, where string) {
 	)
 }
 
-func rulesText(r *right, rules []rbacv1.PolicyRule) string {
+func rulesText(r *roleRight, rules []rbacv1.PolicyRule) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "  # %s: %s.\n  # Without it %s.\n", r.Name, r.For, r.Without)
+	fmt.Fprintf(&text, "  # %s: %s.\n  # Without it %s.\n", r.Name, r.Purpose, r.Consequence)
 	for _, rule := range rules {
-		fmt.Fprintf(&text, "  - apiGroups: %s\n    resources: %s\n", flow(rule.APIGroups), flow(rule.Resources))
+		fmt.Fprintf(&text, "  - apiGroups: %s\n    resources: %s\n", flowList(rule.APIGroups), flowList(rule.Resources))
 		if len(rule.ResourceNames) > 0 {
-			fmt.Fprintf(&text, "    resourceNames: %s\n", flow(rule.ResourceNames))
+			fmt.Fprintf(&text, "    resourceNames: %s\n", flowList(rule.ResourceNames))
 		}
-		fmt.Fprintf(&text, "    verbs: %s\n", flow(rule.Verbs))
+		fmt.Fprintf(&text, "    verbs: %s\n", flowList(rule.Verbs))
 	}
 	return text.String()
 }
 
-func flow(items []string) string {
+func flowList(items []string) string {
 	shown := slices.Clone(items)
 	for i, item := range shown {
 		if item == "" || item == "*" {

@@ -2,12 +2,6 @@ package cmd
 
 import (
 	"context"
-	"slices"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,15 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/etcd"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // rightsCluster has something for every command to look at, and jobs for each
 // role to change.
 func (b *bed) rightsCluster(t *testing.T) {
 	t.Cleanup(func() { // `backup delete` leaves the requests to Velero
-		_ = b.client.DeleteAllOf(context.Background(), &velerov1.DeleteBackupRequest{}, client.InNamespace("velero"))
+		_ = b.client.DeleteAllOf(context.Background(), &veleroapi.DeleteBackupRequest{}, client.InNamespace("velero"))
 	})
 	t.Helper()
 	ctx := t.Context()
@@ -32,71 +30,72 @@ func (b *bed) rightsCluster(t *testing.T) {
 		"RestoreResults/rights-done": quotaResults(),
 		"RestoreLog/rights-done":     "time=\"2026-01-01T00:00:00Z\" level=info msg=restored\n",
 	}
-	s.stored(t, b, "rights-stored", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "rights-stored", veleroapi.BackupPhaseCompleted)
 	done := restore(
 		"rights-done",
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 7, Warnings: 1},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 7, Warnings: 1},
 	)
 	done.Spec.BackupName = "rights-stored"
 	b.create(t, done)
 	b.rightsPods(t)
-	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
-	moving := &velerov1.Backup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-moving"},
-		Spec:       velerov1.BackupSpec{StorageLocation: "of-rights-stored"},
-		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &hourAgo},
-	}
-	b.create(t, moving)
-	b.dataUpload(t, "rights-du", moving.UID, velerov2alpha1.DataUploadPhasePrepared)
-	b.podVolumeBackup(t, "rights-pvb", moving.UID)
-	volumes := inProgress("rights-volumes", time.Hour)
-	b.create(t, volumes)
-	b.dataDownload(t, "rights-dd", volumes.UID, velerov2alpha1.DataDownloadPhasePrepared)
-	b.podVolumeRestore(t, "rights-pvr", volumes.UID)
 	for _, role := range append(slices.Clone(rbacRoles), everything) {
 		b.create(t, inProgress("rights-"+role, time.Hour))
 		b.readyToStart(t, "rights-wake-"+role)
 		b.create(
 			t,
-			&velerov1.Schedule{
+			&veleroapi.Schedule{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-" + role},
-				Spec:       velerov1.ScheduleSpec{Schedule: "0 0 1 1 *"},
+				Spec:       veleroapi.ScheduleSpec{Schedule: "0 0 1 1 *"},
 			},
 		)
 		b.ranHere(t, "rights-gone-"+role, "of-rights-stored")
-		b.create(t, restore("rights-gone-"+role, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+		b.create(t, restore("rights-gone-"+role, veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 		name := "rights-failed-" + role
-		backup := &velerov1.Backup{
+		backup := &veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed},
+			Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFailed},
 		}
-		failed := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed})
+		failed := restore(name, veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailed})
 		for _, o := range []client.Object{backup, failed} {
 			if err := b.client.Create(ctx, o, client.FieldOwner("velero-server")); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = b.client.Delete(context.Background(), o) })
 		}
-		b.dataUpload(t, name+"-du", backup.UID, velerov2alpha1.DataUploadPhaseInProgress)
+		b.dataUpload(t, name+"-du", backup.UID, veleroapi.DataUploadPhaseInProgress)
 		b.podVolumeBackup(t, name+"-pvb", backup.UID)
-		b.dataDownload(t, name+"-dd", failed.UID, velerov2alpha1.DataDownloadPhaseInProgress)
+		b.dataDownload(t, name+"-dd", failed.UID, veleroapi.DataDownloadPhaseInProgress)
 		b.podVolumeRestore(t, name+"-pvr", failed.UID)
 	}
+	// check and get look closer at the newest six jobs: those whose volumes need rights of their own come last.
+	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	moving := &veleroapi.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-moving"},
+		Spec:       veleroapi.BackupSpec{StorageLocation: "of-rights-stored"},
+		Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress, StartTimestamp: &hourAgo},
+	}
+	b.create(t, moving)
+	b.dataUpload(t, "rights-du", moving.UID, veleroapi.DataUploadPhasePrepared)
+	b.podVolumeBackup(t, "rights-pvb", moving.UID)
+	volumes := inProgress("rights-volumes", time.Hour)
+	b.create(t, volumes)
+	b.dataDownload(t, "rights-dd", volumes.UID, veleroapi.DataDownloadPhasePrepared)
+	b.podVolumeRestore(t, "rights-pvr", volumes.UID)
 	b.snapshotOf(t, "rights-moving")
 	b.create(
 		t,
-		&velerov1.Schedule{
+		&veleroapi.Schedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-policy"},
-			Spec: velerov1.ScheduleSpec{
+			Spec: veleroapi.ScheduleSpec{
 				Schedule: "0 0 1 1 *",
-				Template: velerov1.BackupSpec{
+				Template: veleroapi.BackupSpec{
 					ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "rights-slots"},
 				},
 			},
 		},
 	)
 	b.openShift(t)
-	if err := b.Namespace(ctx, etcd.Namespace); err != nil {
+	if err := b.EnsureNamespace(ctx, etcd.Namespace); err != nil {
 		t.Fatal(err)
 	}
 	b.etcdBackup(t, "rights-etcd", "BackupCompleted", "Complete")
@@ -127,14 +126,14 @@ func (b *bed) rightsCluster(t *testing.T) {
 }
 
 // ranHere creates a backup that this cluster made: its phases have changed its generation.
-func (b *bed) ranHere(t *testing.T, name, location string) *velerov1.Backup {
+func (b *bed) ranHere(t *testing.T, name, location string) *veleroapi.Backup {
 	t.Helper()
-	o := &velerov1.Backup{
+	o := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-		Spec:       velerov1.BackupSpec{StorageLocation: location},
+		Spec:       veleroapi.BackupSpec{StorageLocation: location},
 	}
 	b.create(t, o)
-	for _, phase := range []velerov1.BackupPhase{velerov1.BackupPhaseInProgress, velerov1.BackupPhaseCompleted} {
+	for _, phase := range []veleroapi.BackupPhase{veleroapi.BackupPhaseInProgress, veleroapi.BackupPhaseCompleted} {
 		o.Status.Phase = phase
 		o.Status.StartTimestamp = &metav1.Time{Time: o.CreationTimestamp.Time}
 		if err := b.client.Update(t.Context(), o); err != nil {
@@ -216,7 +215,7 @@ func ofBackup(name string, uid types.UID) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "velero",
 		Name:      name,
-		Labels:    map[string]string{velerov1.BackupUIDLabel: string(uid)},
+		Labels:    map[string]string{veleroapi.BackupUIDLabel: string(uid)},
 	}
 }
 
@@ -224,34 +223,34 @@ func ofRestore(name string, uid types.UID) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "velero",
 		Name:      name,
-		Labels:    map[string]string{velerov1.RestoreUIDLabel: string(uid)},
+		Labels:    map[string]string{veleroapi.RestoreUIDLabel: string(uid)},
 	}
 }
 
-func (b *bed) dataUpload(t *testing.T, name string, uid types.UID, phase velerov2alpha1.DataUploadPhase) {
+func (b *bed) dataUpload(t *testing.T, name string, uid types.UID, phase veleroapi.DataUploadPhase) {
 	t.Helper()
-	b.create(t, &velerov2alpha1.DataUpload{ObjectMeta: ofBackup(name, uid),
-		Spec:   velerov2alpha1.DataUploadSpec{SourcePVC: "pg", SourceNamespace: "shop"},
-		Status: velerov2alpha1.DataUploadStatus{Phase: phase, Node: "rights-node"}})
+	b.create(t, &veleroapi.DataUpload{ObjectMeta: ofBackup(name, uid),
+		Spec:   veleroapi.DataUploadSpec{SourcePVC: "pg", SourceNamespace: "shop"},
+		Status: veleroapi.DataUploadStatus{Phase: phase, Node: "rights-node"}})
 }
 
-func (b *bed) dataDownload(t *testing.T, name string, uid types.UID, phase velerov2alpha1.DataDownloadPhase) {
+func (b *bed) dataDownload(t *testing.T, name string, uid types.UID, phase veleroapi.DataDownloadPhase) {
 	t.Helper()
-	b.create(t, &velerov2alpha1.DataDownload{
+	b.create(t, &veleroapi.DataDownload{
 		ObjectMeta: ofRestore(name, uid),
-		Spec: velerov2alpha1.DataDownloadSpec{
-			TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "pg", Namespace: "shop"},
+		Spec: veleroapi.DataDownloadSpec{
+			TargetVolume: veleroapi.TargetVolumeSpec{PVC: "pg", Namespace: "shop"},
 		},
-		Status: velerov2alpha1.DataDownloadStatus{Phase: phase, Node: "rights-node"},
+		Status: veleroapi.DataDownloadStatus{Phase: phase, Node: "rights-node"},
 	})
 }
 
 func (b *bed) podVolumeBackup(t *testing.T, name string, uid types.UID) {
 	t.Helper()
-	v := &velerov1.PodVolumeBackup{
+	v := &veleroapi.PodVolumeBackup{
 		ObjectMeta: ofBackup(name, uid),
-		Spec:       velerov1.PodVolumeBackupSpec{Volume: "spool", UploaderType: "kopia", Node: "rights-node"},
-		Status:     velerov1.PodVolumeBackupStatus{Phase: velerov1.PodVolumeBackupPhaseInProgress},
+		Spec:       veleroapi.PodVolumeBackupSpec{Volume: "spool", UploaderType: "kopia", Node: "rights-node"},
+		Status:     veleroapi.PodVolumeBackupStatus{Phase: veleroapi.PodVolumeBackupPhaseInProgress},
 	}
 	v.Spec.Pod.Namespace, v.Spec.Pod.Name = "shop", "mail-0"
 	b.create(t, v)
@@ -259,11 +258,11 @@ func (b *bed) podVolumeBackup(t *testing.T, name string, uid types.UID) {
 
 func (b *bed) podVolumeRestore(t *testing.T, name string, uid types.UID) {
 	t.Helper()
-	v := &velerov1.PodVolumeRestore{
+	v := &veleroapi.PodVolumeRestore{
 		ObjectMeta: ofRestore(name, uid),
-		Spec:       velerov1.PodVolumeRestoreSpec{Volume: "spool", UploaderType: "kopia"},
-		Status: velerov1.PodVolumeRestoreStatus{
-			Phase: velerov1.PodVolumeRestorePhaseInProgress,
+		Spec:       veleroapi.PodVolumeRestoreSpec{Volume: "spool", UploaderType: "kopia"},
+		Status: veleroapi.PodVolumeRestoreStatus{
+			Phase: veleroapi.PodVolumeRestorePhaseInProgress,
 			Node:  "rights-node",
 		},
 	}
@@ -311,7 +310,7 @@ func (b *bed) snapshotOf(t *testing.T, backup string) {
 	for _, u := range []*unstructured.Unstructured{
 		{Object: map[string]any{"kind": "VolumeSnapshotContent", "metadata": map[string]any{"name": "rights-content"}}},
 		{Object: map[string]any{"kind": "VolumeSnapshot", "metadata": map[string]any{"name": "rights-snapshot", "namespace": "velero",
-			"labels": map[string]any{velerov1.BackupNameLabel: backup}}, "status": map[string]any{"boundVolumeSnapshotContentName": "rights-content"}}},
+			"labels": map[string]any{veleroapi.BackupNameLabel: backup}}, "status": map[string]any{"boundVolumeSnapshotContentName": "rights-content"}}},
 	} {
 		u.SetAPIVersion("snapshot.storage.k8s.io/v1")
 		eventually(

@@ -3,15 +3,6 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"regexp"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,9 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"maps"
+	"math/rand/v2"
+	"regexp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // deniedByPolicy reports whether the policy itself refused a request: not the API server's validation, not RBAC, and
@@ -31,11 +30,11 @@ func deniedByPolicy(err error) bool {
 		!strings.Contains(err.Error(), "resulted in error")
 }
 
-func download(name string, change ...func(*metav1.ObjectMeta)) *velerov1.DownloadRequest {
-	r := &velerov1.DownloadRequest{
+func download(name string, change ...func(*metav1.ObjectMeta)) *veleroapi.DownloadRequest {
+	r := &veleroapi.DownloadRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-		Spec: velerov1.DownloadRequestSpec{
-			Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"},
+		Spec: veleroapi.DownloadRequestSpec{
+			Target: veleroapi.DownloadTarget{Kind: veleroapi.DownloadTargetKindBackupLog, Name: "b"},
 		},
 	}
 	for _, c := range change {
@@ -57,7 +56,7 @@ var writeOperations = map[string]admissionregistrationv1.OperationType{
 func writableByRoles(t *testing.T) []rbacv1.PolicyRule {
 	t.Helper()
 	verbs := map[[2]string][]string{}
-	for _, r := range rights() {
+	for _, r := range loadRights() {
 		for _, rule := range slices.Concat(r.Rules, r.ClusterRules) {
 			for _, verb := range rule.Verbs {
 				if _, write := writeOperations[verb]; !write &&
@@ -67,7 +66,7 @@ func writableByRoles(t *testing.T) []rbacv1.PolicyRule {
 				for _, resource := range rule.Resources {
 					if _, write := writeOperations[verb]; write && r.Namespace == "" {
 						key := [2]string{rule.APIGroups[0], resource}
-						verbs[key] = appendNew(verbs[key], verb)
+						verbs[key] = appendUnique(verbs[key], verb)
 					}
 				}
 			}
@@ -137,11 +136,11 @@ type limitedWriter struct {
 func (b *bed) limitedWriter(t *testing.T, user string) *limitedWriter {
 	t.Helper()
 	w := &limitedWriter{bed: b, user: user, namespace: user, writes: writableByRoles(t)}
-	if err := b.Namespace(t.Context(), w.namespace); err != nil {
+	if err := b.EnsureNamespace(t.Context(), w.namespace); err != nil {
 		t.Fatal(err)
 	}
 	b.apply(t, user, "policy", "-n", w.namespace, "--user", user, "-o", "json")
-	config, err := b.UserWith(t.Context(), user, w.namespace, w.writes...)
+	config, err := b.AddUserWithRules(t.Context(), user, w.namespace, w.writes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +216,7 @@ func (w *limitedWriter) base(resource, name string) *unstructured.Unstructured {
 			merge{
 				"metadata": merge{
 					"annotations": marked("deleted", w.user),
-					"labels":      merge{velerov1.BackupNameLabel: name, velerov1.BackupUIDLabel: "u"},
+					"labels":      merge{veleroapi.BackupNameLabel: name, veleroapi.BackupUIDLabel: "u"},
 				},
 				"spec": merge{"backupName": name},
 			},
@@ -312,7 +311,7 @@ var metadataTricks = map[string]merge{
 		},
 	},
 	"an owner that blocks": {
-		"labels": merge{velerov1.ScheduleNameLabel: "s"},
+		"labels": merge{veleroapi.ScheduleNameLabel: "s"},
 		"ownerReferences": []any{
 			merge{
 				"apiVersion":         "velero.io/v1",
@@ -325,7 +324,7 @@ var metadataTricks = map[string]merge{
 		},
 	},
 	"two owners": {
-		"labels": merge{velerov1.ScheduleNameLabel: "s"},
+		"labels": merge{veleroapi.ScheduleNameLabel: "s"},
 		"ownerReferences": []any{
 			merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true},
 			merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "v"},
@@ -402,7 +401,7 @@ func TestPolicyOnCreatedMetadata(t *testing.T) {
 		}
 	}
 	schedule := merge{
-		"labels": merge{velerov1.ScheduleNameLabel: "s"},
+		"labels": merge{veleroapi.ScheduleNameLabel: "s"},
 		"ownerReferences": []any{
 			merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true},
 		},
@@ -425,7 +424,7 @@ func TestPolicyOnCreatedMetadata(t *testing.T) {
 	}
 	for what, o := range map[string]*unstructured.Unstructured{
 		"plugin configuration": {Object: joined(w.base("configmaps", "veltui-a").Object, merge{"metadata": merge{"labels": merge{"velero.io/plugin-config": "", "velero.io/change-image-name": "RestoreItemAction"}}})},
-		"results of volumes":   {Object: joined(w.base("configmaps", "veltui-a").Object, merge{"metadata": merge{"labels": merge{velerov1.ResourceUsageLabel: "DataUpload"}}})},
+		"results of volumes":   {Object: joined(w.base("configmaps", "veltui-a").Object, merge{"metadata": merge{"labels": merge{veleroapi.ResourceUsageLabel: "DataUpload"}}})},
 		"a second key":         {Object: joined(w.base("configmaps", "veltui-a").Object, merge{"data": merge{"image": "evil"}})},
 		"another key":          {Object: joined(w.base("configmaps", "veltui-a").Object, merge{"data": nil, "binaryData": merge{"policy": "eA=="}})},
 		"too much":             {Object: joined(w.base("configmaps", "veltui-a").Object, merge{"data": merge{"policy": strings.Repeat("x", 524289)}})},
@@ -547,7 +546,7 @@ func (g *generator) creations(resource string) {
 	values := g.values(resource)
 	for n, v := range values {
 		o := g.w.base(resource, fmt.Sprintf("veltui-%d", n))
-		bad := v.field.Object(g.w.namespace, "x", v.value)
+		bad := v.field.NewObject(g.w.namespace, "x", v.value)
 		for _, part := range []string{"spec", "status"} {
 			if content, there := bad.Object[part]; there &&
 				(part == "status" || strings.HasPrefix(v.field.Path, "spec")) {
@@ -721,7 +720,7 @@ func (g *generator) look(o *unstructured.Unstructured) {
 		g.t.Fatalf("after %s Velero reads no %s: %v", jsonOf(o.Object), kind.Kind, err)
 	}
 	var configures corev1.ConfigMapList
-	for _, label := range []string{"velero.io/plugin-config", velerov1.ResourceUsageLabel} {
+	for _, label := range []string{"velero.io/plugin-config", veleroapi.ResourceUsageLabel} {
 		if err := g.w.client.List(
 			g.t.Context(),
 			&configures,

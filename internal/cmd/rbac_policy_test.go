@@ -4,23 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"reflect"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"math/rand/v2"
+	"reflect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // merge is a merge patch.
@@ -65,7 +63,7 @@ func TestPolicy(t *testing.T) {
 	const user = "limited"
 	b.apply(t, user, "operator", "--user", user, "-o", "json")
 	b.apply(t, user, "policy", "--user", user, "-o", "json")
-	config, err := b.User(user)
+	config, err := b.AddUser(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,18 +79,18 @@ func TestPolicy(t *testing.T) {
 	stuck.Status.Errors = 3
 	stuck.Labels, stuck.Annotations = map[string]string{"team": "a"}, map[string]string{"note": "b"}
 	restoring := on(stuck)
-	ended := on(restore("limited-ended", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed}))
-	begun := on(restore("limited-begun", velerov1.RestoreStatus{}))
-	backup := &velerov1.Backup{
+	ended := on(restore("limited-ended", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailed}))
+	begun := on(restore("limited-begun", veleroapi.RestoreStatus{}))
+	backup := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-wake"},
-		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing},
+		Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFinalizing},
 	}
 	waiting := on(backup)
 	moving := on(
-		&velerov2alpha1.DataUpload{
+		&veleroapi.DataUpload{
 			ObjectMeta: ofBackup("limited-du", types.UID("of-nobody")),
-			Spec:       velerov2alpha1.DataUploadSpec{SourcePVC: "pg"},
-			Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress},
+			Spec:       veleroapi.DataUploadSpec{SourcePVC: "pg"},
+			Status:     veleroapi.DataUploadStatus{Phase: veleroapi.DataUploadPhaseInProgress},
 		},
 	)
 
@@ -131,20 +129,20 @@ func TestPolicy(t *testing.T) {
 	}
 	earlier := on(
 		by(
-			&velerov1.Backup{
+			&veleroapi.Backup{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-earlier"},
-				Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing},
+				Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFinalizing},
 			},
 			marked("finalized", "jane", "from", "InProgress", "to", "Finalizing"),
 			marked("woken", "jane"),
 		),
 	)
 	cancelledEarlier := on(
-		by(&velerov2alpha1.DataUpload{
+		by(&veleroapi.DataUpload{
 			ObjectMeta: ofBackup("limited-cancelled", types.UID("of-nobody")),
-			Spec:       velerov2alpha1.DataUploadSpec{SourcePVC: "pg", Cancel: true},
-			Status: velerov2alpha1.DataUploadStatus{
-				Phase: velerov2alpha1.DataUploadPhaseInProgress,
+			Spec:       veleroapi.DataUploadSpec{SourcePVC: "pg", Cancel: true},
+			Status: veleroapi.DataUploadStatus{
+				Phase: veleroapi.DataUploadPhaseInProgress,
 			},
 		}, marked("cancelled", "jane")),
 	)
@@ -305,7 +303,7 @@ func TestPolicy(t *testing.T) {
 		{
 			"a label of a volume",
 			moving,
-			joined(cancel, merge{"metadata": merge{"labels": merge{velerov1.BackupUIDLabel: "another"}}}),
+			joined(cancel, merge{"metadata": merge{"labels": merge{veleroapi.BackupUIDLabel: "another"}}}),
 			false,
 		},
 	}
@@ -490,7 +488,7 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	const user = "limited-creator"
 	b.apply(t, user, "policy", "--user", user, "-o", "json")
 	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
-	config, err := b.UserWith(t.Context(), user, "velero", everything)
+	config, err := b.AddUserWithRules(t.Context(), user, "velero", everything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,7 +496,7 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	existing := restore("limited-existing", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed})
+	existing := restore("limited-existing", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailed})
 	b.create(t, existing)
 	meta := metav1.ObjectMeta{Namespace: "velero", Name: "limited-new"}
 	event := func(message string, change ...func(*corev1.Event)) *corev1.Event {
@@ -530,7 +528,7 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	}
 	requester := func(by string, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		m := meta
-		m.Labels = map[string]string{velerov1.BackupNameLabel: "limited", velerov1.BackupUIDLabel: "b-1"}
+		m.Labels = map[string]string{veleroapi.BackupNameLabel: "limited", veleroapi.BackupUIDLabel: "b-1"}
 		m.Annotations = map[string]string{
 			"veltui.io/deleted-by":      by,
 			"veltui.io/deleted-at":      "2026-01-01T00:00:00Z",
@@ -543,9 +541,9 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		return m
 	}
 	deletion := func(m metav1.ObjectMeta) client.Object {
-		return &velerov1.DeleteBackupRequest{
+		return &veleroapi.DeleteBackupRequest{
 			ObjectMeta: m,
-			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "limited"},
+			Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: "limited"},
 		}
 	}
 	selection := func(m metav1.ObjectMeta) *corev1.ConfigMap {
@@ -559,37 +557,37 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
 	}
 	eventually(t, "the policy is in force", func() bool {
-		return refused(limited, &velerov1.Backup{ObjectMeta: meta}) && refused(limited, event("somebody woke it"))
+		return refused(limited, &veleroapi.Backup{ObjectMeta: meta}) && refused(limited, event("somebody woke it"))
 	})
 	for name, c := range map[string]struct {
 		object  client.Object
 		allowed bool
 	}{
-		"a backup":         {&velerov1.Backup{ObjectMeta: meta}, false},
-		"a marked backup":  {&velerov1.Backup{ObjectMeta: creator(user)}, true},
-		"another's backup": {&velerov1.Backup{ObjectMeta: creator("jane")}, false},
-		"a begun backup":   {&velerov1.Backup{ObjectMeta: creator(user), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}, false},
-		"a restore":        {&velerov1.Restore{ObjectMeta: meta, Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
-		"a marked restore": {&velerov1.Restore{ObjectMeta: creator(user), Spec: velerov1.RestoreSpec{BackupName: "b"}}, true},
-		"a restore with a finalizer": {&velerov1.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a.b/c"} }),
-			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
-		"a restore without a reason": {&velerov1.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { delete(m.Annotations, "veltui.io/created-reason") }),
-			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
-		"a schedule":                 {&velerov1.Schedule{ObjectMeta: meta, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}, false},
+		"a backup":         {&veleroapi.Backup{ObjectMeta: meta}, false},
+		"a marked backup":  {&veleroapi.Backup{ObjectMeta: creator(user)}, true},
+		"another's backup": {&veleroapi.Backup{ObjectMeta: creator("jane")}, false},
+		"a begun backup":   {&veleroapi.Backup{ObjectMeta: creator(user), Status: veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted}}, false},
+		"a restore":        {&veleroapi.Restore{ObjectMeta: meta, Spec: veleroapi.RestoreSpec{BackupName: "b"}}, false},
+		"a marked restore": {&veleroapi.Restore{ObjectMeta: creator(user), Spec: veleroapi.RestoreSpec{BackupName: "b"}}, true},
+		"a restore with a finalizer": {&veleroapi.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a.b/c"} }),
+			Spec: veleroapi.RestoreSpec{BackupName: "b"}}, false},
+		"a restore without a reason": {&veleroapi.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { delete(m.Annotations, "veltui.io/created-reason") }),
+			Spec: veleroapi.RestoreSpec{BackupName: "b"}}, false},
+		"a schedule":                 {&veleroapi.Schedule{ObjectMeta: meta, Spec: veleroapi.ScheduleSpec{Schedule: "@daily"}}, false},
 		"a deletion":                 {deletion(meta), false},
 		"a marked deletion":          {deletion(requester(user)), true},
 		"another's deletion":         {deletion(requester("jane")), false},
 		"a deletion under any name":  {deletion(requester(user, func(m *metav1.ObjectMeta) { m.Name = "any" })), false},
-		"a deletion without the uid": {deletion(requester(user, func(m *metav1.ObjectMeta) { delete(m.Labels, velerov1.BackupUIDLabel) })), false},
+		"a deletion without the uid": {deletion(requester(user, func(m *metav1.ObjectMeta) { delete(m.Labels, veleroapi.BackupUIDLabel) })), false},
 		"a deletion with a label":    {deletion(requester(user, func(m *metav1.ObjectMeta) { m.Labels["a"] = "b" })), false},
-		"a deletion of nothing":      {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user)}, false},
-		"a deletion that is done": {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "limited"},
-			Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed}}, false},
+		"a deletion of nothing":      {&veleroapi.DeleteBackupRequest{ObjectMeta: requester(user)}, false},
+		"a deletion that is done": {&veleroapi.DeleteBackupRequest{ObjectMeta: requester(user), Spec: veleroapi.DeleteBackupRequestSpec{BackupName: "limited"},
+			Status: veleroapi.DeleteBackupRequestStatus{Phase: veleroapi.DeleteBackupRequestPhaseProcessed}}, false},
 		"a selection":                           {selection(creator(user)), true},
 		"another's selection":                   {selection(creator("jane")), false},
 		"a selection elsewhere":                 {selection(creator(user, func(m *metav1.ObjectMeta) { m.Name = "other" })), false},
 		"a ConfigMap":                           {&corev1.ConfigMap{ObjectMeta: creator(user)}, false},
-		"a download":                            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
+		"a download":                            {&veleroapi.DownloadRequest{ObjectMeta: meta, Spec: veleroapi.DownloadRequestSpec{Target: veleroapi.DownloadTarget{Kind: veleroapi.DownloadTargetKindBackupLog, Name: "b"}}}, true},
 		"an own event":                          {event(user + " woke it: INC-1"), true},
 		"another's event":                       {event("jane woke it"), false},
 		"a name that begins so":                 {event(user + "s woke it"), false},
@@ -597,8 +595,8 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		"another reason":                        {event(user+" woke it", func(e *corev1.Event) { e.Reason = "Killing" }), false},
 		"a long event":                          {event(user + " " + strings.Repeat("x", 3000)), false},
 		"an escape":                             {event(user + " \x1b[2J"), false},
-		"a backup that somebody else finalized": {&velerov1.Backup{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Annotations["veltui.io/finalized-by"] = "jane" })}, false},
-		"a backup with a note":                  {&velerov1.Backup{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Annotations["team"] = "shop" })}, true},
+		"a backup that somebody else finalized": {&veleroapi.Backup{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Annotations["veltui.io/finalized-by"] = "jane" })}, false},
+		"a backup with a note":                  {&veleroapi.Backup{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Annotations["team"] = "shop" })}, true},
 	} {
 		if got := refused(limited, c.object); got == c.allowed {
 			t.Errorf("%s: refused %v", name, got)
@@ -648,18 +646,18 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 			t.Errorf("%s %s: %v", c.kind, c.body, err)
 		}
 		if err := errors.Join(
-			b.client.List(t.Context(), &velerov1.RestoreList{}),
-			b.client.List(t.Context(), &velerov1.BackupList{}),
+			b.client.List(t.Context(), &veleroapi.RestoreList{}),
+			b.client.List(t.Context(), &veleroapi.BackupList{}),
 		); err != nil {
 			t.Errorf("%s %s: then Velero reads nothing any more: %v", c.kind, c.body, err)
 		}
 		_ = b.client.Delete(t.Context(), &o)
 	}
-	running := restore("limited-running", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress})
+	running := restore("limited-running", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress})
 	b.create(t, running)
-	kept := &velerov1.Backup{
+	kept := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-kept"},
-		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+		Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted},
 	}
 	b.create(t, kept)
 	asSeen := func(o client.Object) client.DeleteOption {
@@ -701,7 +699,7 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	}
 	if err := limited.DeleteAllOf(
 		t.Context(),
-		&velerov1.Restore{},
+		&veleroapi.Restore{},
 		client.InNamespace("velero"),
 		client.DryRunAll,
 	); !apierrors.IsForbidden(
@@ -716,7 +714,7 @@ func TestPolicyOnSchedules(t *testing.T) {
 	b := control(t)
 	const user = "limited-pauser"
 	b.apply(t, user, "policy", "--user", user, "-o", "json")
-	config, err := b.UserWith(
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		user,
 		"velero",
@@ -729,9 +727,9 @@ func TestPolicyOnSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedule := &velerov1.Schedule{
+	schedule := &veleroapi.Schedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-schedule"},
-		Spec:       velerov1.ScheduleSpec{Schedule: "@daily"},
+		Spec:       veleroapi.ScheduleSpec{Schedule: "@daily"},
 	}
 	b.create(t, schedule)
 	tries := func(c client.Client, change merge) error {
@@ -782,7 +780,7 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 	const user = "limited-generator"
 	b.apply(t, user, "operator", "--user", user, "-o", "json")
 	b.apply(t, user, "policy", "--user", user, "-o", "json")
-	config, err := b.User(user)
+	config, err := b.AddUser(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -881,8 +879,8 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 			_ = b.client.Delete(t.Context(), r)
 			continue // nothing was written
 		}
-		var restores velerov1.RestoreList
-		var backups velerov1.BackupList
+		var restores veleroapi.RestoreList
+		var backups veleroapi.BackupList
 		if err := errors.Join(
 			b.client.List(t.Context(), &restores, client.InNamespace("velero")),
 			b.client.List(t.Context(), &backups, client.InNamespace("velero")),
@@ -907,7 +905,7 @@ func TestPolicyLetsLaterPatchesPass(t *testing.T) {
 	const user = "limited-later"
 	b.apply(t, user, "operator", "--user", user, "-o", "json")
 	b.apply(t, user, "policy", "--user", user, "-o", "json")
-	config, err := b.User(user)
+	config, err := b.AddUser(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -915,9 +913,9 @@ func TestPolicyLetsLaterPatchesPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backup := &velerov1.Backup{
+	backup := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-later"},
-		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing},
+		Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFinalizing},
 	}
 	b.create(t, backup)
 	wake := func(attempt string) error {

@@ -57,9 +57,9 @@ func runRBAC(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	c := newCLI(os.Stdin, os.Stdout, os.Stderr)
-	c.streams = genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}
-	c.env = func(string) string { return "" }
-	root := newRoot(c, "veltui")
+	c.stdio.streams = genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out}
+	c.process.getenv = func(string) string { return "" }
+	root := newRootCommand(c, "veltui")
 	root.SetArgs(append([]string{"rbac"}, args...))
 	err := root.ExecuteContext(t.Context())
 	return out.String(), err
@@ -69,11 +69,11 @@ func TestRights(t *testing.T) {
 	for _, role := range rbacRoles {
 		var table strings.Builder
 		table.WriteString("| right | | rules | for | without it |\n|---|---|---|---|---|\n")
-		for _, r := range rights() {
+		for _, r := range loadRights() {
 			if r.Role != role {
 				continue
 			}
-			if r.Name == "" || r.For == "" || r.Without == "" || len(r.Rules)+len(r.ClusterRules) == 0 ||
+			if r.Name == "" || r.Purpose == "" || r.Consequence == "" || len(r.Rules)+len(r.ClusterRules) == 0 ||
 				!slices.Contains(rbacRoles, r.Role) {
 				t.Errorf("%+v", r)
 			}
@@ -83,7 +83,7 @@ func TestRights(t *testing.T) {
 			}
 			switch r.Namespace {
 			case "":
-			case storeNamespace:
+			case storeNamespacePlaceholder:
 				where = " in the store's namespace"
 			default:
 				where = " in namespace " + r.Namespace
@@ -101,8 +101,8 @@ func TestRights(t *testing.T) {
 				r.Name,
 				optional,
 				strings.Join(rules, "; "),
-				r.For,
-				r.Without,
+				r.Purpose,
+				r.Consequence,
 			)
 		}
 		checkDocumented(t, "rights "+role, table.String())

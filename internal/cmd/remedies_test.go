@@ -5,30 +5,28 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"io"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"os/exec"
 	"regexp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
 // readyToStart is a backup that left Velero's queue that long ago.
 func (b *bed) readyToStart(t *testing.T, name string) {
 	t.Helper()
-	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseReadyToStart}})
+	b.create(t, &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+		Status: veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseReadyToStart}})
 }
 
 // proxied is a kubeconfig that leads to the API server by way of a proxy. Times in
@@ -36,7 +34,7 @@ func (b *bed) readyToStart(t *testing.T, name string) {
 // has been quiet for that long, and answer may answer in place of the API server.
 func (b *bed) proxied(t *testing.T, ahead time.Duration, answer func(http.ResponseWriter, *http.Request) bool) string {
 	t.Helper()
-	return b.proxiedAs(t, b.Config(), "proxied-"+strings.ReplaceAll(t.Name(), "/", "-"), ahead, answer)
+	return b.proxiedAs(t, b.RESTConfig(), "proxied-"+strings.ReplaceAll(t.Name(), "/", "-"), ahead, answer)
 }
 
 // proxiedAs is [bed.proxied] for a user who is not the administrator, with the
@@ -189,7 +187,7 @@ func TestFinalizeWakes(t *testing.T) {
 		!holdsAll(string(stdout), "no effect: it is still ReadyToStart", "to do the same with kubectl:", "log: ") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
-	var forgotten velerov1.Backup
+	var forgotten veleroapi.Backup
 	if err := b.client.Get(
 		t.Context(),
 		client.ObjectKey{Namespace: "velero", Name: "forgotten"},
@@ -197,7 +195,7 @@ func TestFinalizeWakes(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if forgotten.Annotations["veltui.io/woken-by"] == "" || forgotten.Status.Phase != velerov1.BackupPhaseReadyToStart {
+	if forgotten.Annotations["veltui.io/woken-by"] == "" || forgotten.Status.Phase != veleroapi.BackupPhaseReadyToStart {
 		t.Errorf("annotations %v, phase %s", forgotten.Annotations, forgotten.Status.Phase)
 	}
 }
@@ -240,18 +238,18 @@ func TestFinalizeRefusesRemedies(t *testing.T) {
 // it could be cancelled, if anybody heard it.
 func TestExplainEndedButMoving(t *testing.T) {
 	b := control(t)
-	failed := &velerov1.Backup{
+	failed := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "ended"},
-		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed},
+		Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFailed},
 	}
 	b.create(t, failed)
-	b.create(t, &velerov2alpha1.DataUpload{
+	b.create(t, &veleroapi.DataUpload{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "velero",
 			Name:      "goes-on",
-			Labels:    map[string]string{velerov1.BackupUIDLabel: string(failed.UID)},
+			Labels:    map[string]string{veleroapi.BackupUIDLabel: string(failed.UID)},
 		},
-		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress},
+		Status: veleroapi.DataUploadStatus{Phase: veleroapi.DataUploadPhaseInProgress},
 	})
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/ended")).Output()

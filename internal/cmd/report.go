@@ -24,6 +24,7 @@ import (
 	"github.com/veltui/veltui/internal/stored/logs"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/internal/view/report"
 	"github.com/veltui/veltui/watch"
 )
@@ -34,7 +35,7 @@ type reportFlags struct {
 	noArtifacts bool
 }
 
-func newReport(c *cli) *cobra.Command {
+func newReportCommand(c *cli) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report KIND/NAME",
@@ -58,27 +59,30 @@ them again; with --read-only or --no-artifacts it does not, and the document say
   # For a program
   veltui report backup/nightly-20261120 -o json`,
 	}
-	addOutput(cmd, &f.output, "markdown", "json")
+	addOutputFlag(cmd, &f.output, "markdown", "json")
 	cmd.Flags().StringVar(&f.file, "file", "", "Write a new file in place of standard output")
 	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store")
-	c.addCAFile(cmd, cmd.Flags())
+	c.addStoreCAFlag(cmd, cmd.Flags())
 	completeFiles(cmd, "file")
-	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.report(ctx, selected, f) })
+	return c.requireOneJob(
+		cmd,
+		func(ctx context.Context, selected selection) error { return c.runReport(ctx, selected, f) },
+	)
 }
 
-func (c *cli) report(ctx context.Context, selected selection, f reportFlags) error {
+func (c *cli) runReport(ctx context.Context, selected selection, f reportFlags) error {
 	if f.file != "" {
 		if _, err := os.Lstat(f.file); err == nil {
 			return fmt.Errorf("%s is there already; veltui overwrites no file", f.file)
 		}
 	}
-	// Pods tell the version, which an ended job needs for nothing else.
+	// The pods tell Velero's version, which an ended job needs for nothing else.
 	examined, judged, err := c.examineJob(ctx, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
-	made, err := c.reportOn(ctx, examined.Assessment, judged, f)
-	c.awaitRequests()
+	made, err := c.buildReport(ctx, examined.Assessment, judged, f)
+	c.connector.awaitRequestCleanup()
 	if err != nil {
 		return err
 	}
@@ -89,118 +93,113 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 		}
 	}
 	if f.file == "" {
-		_, err := c.streams.Out.Write(text)
+		_, err := c.stdio.streams.Out.Write(text)
 		return err
 	}
 	if err := safefile.WriteNew(f.file, text); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	fmt.Fprintf(c.streams.ErrOut, "The report is in %s.\n", f.file)
+	fmt.Fprintf(c.stdio.streams.ErrOut, "The report is in %s.\n", f.file)
 	return nil
 }
 
-const reportPatience = 90 * time.Second // for artifacts and logs; what is missing is named
+const reportTimeout = 90 * time.Second // for artifacts and logs; the report names what is missing
 
-type reporting struct {
-	cli     *cli
-	flags   reportFlags
-	noStore error // why nothing stored is read
+type reportBuilder struct {
+	cli             *cli
+	flags           reportFlags
+	storeSkipReason error // why no stored data is read
 	report.Input
 }
 
-// reportOn makes the report, and names in it what cannot be read. A moved context fails it.
-func (c *cli) reportOn(
+// buildReport makes the report, which names everything that could not be read. It fails if the context has moved.
+func (c *cli) buildReport(
 	ctx context.Context,
 	assessed *assess.Assessment,
-	judged assess.Judged,
+	judged assess.JudgedJob,
 	f reportFlags,
 ) (report.Document, error) {
-	conn, err := c.connect()
+	conn, err := c.connector.openConnection()
 	if err != nil {
 		return report.Document{}, err
 	}
-	r := &reporting{
+	r := &reportBuilder{
 		cli:   c,
 		flags: f,
-		Input: report.Input{Veltui: version, Context: conn.Context, Assessed: assessed, Judged: judged},
+		Input: report.Input{VeltuiVersion: version, Context: conn.Context, Assessment: assessed, Job: judged},
 	}
 	switch {
-	case c.isReadOnly():
-		r.noStore = errors.New("read-only: to read it, veltui would have to create a DownloadRequest in the cluster")
+	case c.settings.isReadOnly():
+		r.storeSkipReason = errors.New("read-only: to read it, veltui would have to create a DownloadRequest in the cluster")
 	case f.noArtifacts:
-		r.noStore = errors.New("veltui was started with --no-artifacts")
+		r.storeSkipReason = errors.New("veltui was started with --no-artifacts")
 	}
-	r.annotations()
-	r.audit(conn.Context)
-	reading, stop := context.WithTimeout(ctx, reportPatience)
+	r.addAnnotations()
+	r.addAuditLog(conn.Context)
+	reading, stop := context.WithTimeout(ctx, reportTimeout)
 	defer stop()
-	r.log(reading)
-	r.plans(ctx, elsewhere(conn.Request)) // after the log: the verdict knows of all that it says
-	r.stored(reading)
-	r.Now = r.Assessed.Environment.Now
-	r.Limits = limitsOf(judged.Job, r.Assessed.Environment)
+	r.addDecisiveLog(reading)
+	r.addPlans(ctx, portableRequest(conn.Request)) // after the log, so that the verdict includes it
+	r.addStoredMessages(reading)
+	r.Now = r.Assessment.World.Now
+	r.Limits = r.Assessment.ListLimits(judged.Job)
 	if ctx.Err() != nil {
 		return report.Document{}, context.Cause(ctx)
 	}
-	if err := conn.Session.Moved(); err != nil { // after which little could be seen
+	if err := conn.Session.CheckKubeconfig(); err != nil { // the context has moved, so little was readable
 		return report.Document{}, err
 	}
-	return report.Make(r.Input), nil
+	return report.New(r.Input), nil
 }
 
-func (r *reporting) missing(what string, err error) {
-	r.NotSeen = append(r.NotSeen, report.NotSeen{What: what, Why: err.Error()})
+func (r *reportBuilder) addUnchecked(what string, err error) {
+	r.Unchecked = append(r.Unchecked, report.Unchecked{What: what, Why: err.Error()})
 }
 
-func (r *reporting) plans(ctx context.Context, reach action.Request) {
-	f := explainFlags{artifacts: r.noStore == nil, isReport: true}
-	l, err := r.cli.closeLook(ctx, r.Assessed, r.Judged, cluster.CloserLook{}, f)
-	r.Assessed, r.Judged = l.assessed, l.Judged
+func (r *reportBuilder) addPlans(ctx context.Context, reach action.Request) {
+	f := explainFlags{artifacts: r.storeSkipReason == nil, isReport: true}
+	l, err := r.cli.buildExplanation(ctx, r.Assessment, r.Job, cluster.CloserLook{}, f)
+	r.Assessment, r.Job = l.assessed, l.JudgedJob
 	if err != nil {
-		r.missing("a closer look at the job", err)
+		r.addUnchecked("a closer look at the job", err)
 	}
-	j, v, plan := l.Job, l.Verdict, l.plan
+	j, v, plan := l.Job, l.Verdict, l.finalizePlan
 	left := func(text string, commands ...string) {
-		r.Left = append(r.Left, report.Step{Text: text, Commands: commands})
+		r.Remaining = append(r.Remaining, report.Step{Text: text, Commands: commands})
 	}
-	subject := j.Kind.Word() + "/" + j.Name
-	command := func(args ...string) string { return reach.Reach().Veltui(j.Namespace, args...) }
-	if plan != nil && plan.Effect() != action.Refuse {
-		left(
-			fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why),
-			command("finalize", subject),
-		)
+	subject := j.Kind.Noun() + "/" + j.Name
+	command := func(args ...string) string { return reach.ClusterAccess().VeltuiCommand(j.Namespace, args...) }
+	if plan != nil && plan.Effect() != action.EffectRefuse {
+		left("Finalize it, which moves it "+remedy.TransitionText(plan), command("finalize", subject))
 	}
 	if v.Advice != "" {
 		left(v.Advice)
 	}
-	if plan != nil && plan.Effect() == action.Refuse {
-		left(human.Stop(human.Capital(plan.Objection())) + " " + plan.Advice)
+	if plan != nil && plan.Effect() == action.EffectRefuse {
+		left(human.EndSentence(human.Capitalize(plan.FinalizeRefusal())) + " " + plan.Advice)
 	}
-	for i := range l.remedies {
-		if w := &l.remedies[i]; w.Action != action.Finalize {
-			left("Another option: "+w.Title+". "+w.Why, w.Commands...)
-		}
+	for i, other := range remedy.OtherPlans(l.remedies, action.Finalize) {
+		left(human.Capitalize(remedy.OptionTitle(i+1))+": "+other.Title+". "+other.EvidenceText, other.Commands...)
 	}
 	switch {
-	case j.Terminal():
-		r.afterwards(left, command)
+	case j.IsTerminal():
+		r.addNextSteps(left, command)
 	case v.State() == diagnosis.Progressing:
 		left("Wait: it moves.", command("wait", subject))
-	case v.State() == diagnosis.Waiting && len(r.Left) == 0:
+	case v.State() == diagnosis.Waiting && len(r.Remaining) == 0:
 		left("Wait: it goes on by itself.", command("wait", subject))
 	}
 }
 
-func (r *reporting) afterwards(left func(text string, commands ...string), command func(args ...string) string) {
-	j, subject := r.Judged.Job, r.Judged.Kind.Word()+"/"+r.Judged.Name
+func (r *reportBuilder) addNextSteps(left func(text string, commands ...string), command func(args ...string) string) {
+	j, subject := r.Job.Job, r.Job.Kind.Noun()+"/"+r.Job.Name
 	if j.Errors+j.Warnings > 0 {
 		left("Decide about the errors and warnings below.", command("results", subject, "--all"))
 	}
 	switch {
 	case j.Phase == velero.PhaseFailedValidation:
 		left(
-			"Velero does not look at it again. Correct what the validation error says, and create a new " + j.Kind.Word() + ".",
+			"Velero does not look at it again. Correct what the validation error says, and create a new " + j.Kind.Noun() + ".",
 		)
 	case j.Kind == job.Restore && j.Phase == velero.PhaseFailed:
 		left("Velero does not go on with it. Remove the cause, and create a new restore.")
@@ -212,54 +211,57 @@ func (r *reporting) afterwards(left func(text string, commands ...string), comma
 	}
 }
 
-// deeds are veltui's marks on a resource, by what their names begin with.
-var deeds = map[string]string{
+// deedTexts describes veltui's marks on a resource, by the prefixes of their names.
+var deedTexts = map[string]string{
 	"finalized": "finalized it",
 	"woken":     "had Velero look at it again",
 	"cancelled": "cancelled volumes",
 }
 
-// annotations reports changes by veltui, and reads no other annotation.
-func (r *reporting) annotations() {
-	if r.Judged.Object == nil {
+// addAnnotations adds the changes by veltui, and reads no other annotation.
+func (r *reportBuilder) addAnnotations() {
+	if r.Job.Object == nil {
 		return
 	}
-	notes := r.Judged.Object.GetAnnotations()
-	for _, mark := range slices.Sorted(maps.Keys(deeds)) {
+	notes := r.Job.Object.GetAnnotations()
+	for _, mark := range slices.Sorted(maps.Keys(deedTexts)) {
 		by := notes["veltui.io/"+mark+"-by"]
 		if by == "" {
 			continue
 		}
-		at, _ := time.Parse(time.RFC3339, notes["veltui.io/"+mark+"-at"]) // zero for what is no time
-		text := deeds[mark] + human.Clause(", from phase ", notes["veltui.io/"+mark+"-from"])
-		r.Done = append(r.Done, report.Deed{At: document.Moment{Time: at.Truncate(time.Second)}, By: by, Text: text,
-			Reason: notes["veltui.io/"+mark+"-reason"], Source: "annotation veltui.io/" + mark})
+		at, _ := time.Parse(time.RFC3339, notes["veltui.io/"+mark+"-at"]) // zero if it is no time
+		text := deedTexts[mark] + human.Prefixed(", from phase ", notes["veltui.io/"+mark+"-from"])
+		r.PastActions = append(
+			r.PastActions,
+			report.PastAction{At: document.Moment{Time: at.Truncate(time.Second)}, By: by, Text: text,
+				Reason: notes["veltui.io/"+mark+"-reason"], Source: "annotation veltui.io/" + mark},
+		)
 	}
 }
 
 const maxDeeds = 40
 
-// audit tells what the audit log on this machine says of the job. Patches stay there. Entries
-// of one attempt are one deed, also if the first are lost.
-func (r *reporting) audit(in string) {
+// addAuditLog adds what the audit log on this machine records about the job. Patches are not copied. The entries of
+// one attempt become one deed, even if the first entries are lost.
+func (r *reportBuilder) addAuditLog(in string) {
 	const log = "veltui's audit log on this machine"
 	type deed struct {
-		report.Deed
+		report.PastAction
 		sent, end string
-		isDryRun  bool // and changed nothing
+		isDryRun  bool // and nothing was changed
 	}
 	var deeds []*deed
 	attempts := map[string]*deed{}
-	dir, err := r.cli.auditDir()
-	var damage action.LogDamage
+	dir, err := r.cli.files.auditDir()
+	var damage action.AuditLogDamage
 	if err == nil {
-		damage, err = action.ReadLog(dir, func(e action.Entry) {
-			if e.UID != string(r.Judged.UID) || e.Context != "" && e.Context != in {
+		damage, err = action.ReadAuditLog(dir, func(e action.AuditEntry) {
+			if e.UID != string(r.Job.UID) || e.Context != "" && e.Context != in {
 				return
 			}
 			d := attempts[e.Attempt]
 			if d == nil {
-				d = &deed{Deed: auditedDeed(e), sent: "and nothing was sent"}
+				d = &deed{PastAction: newAuditDeed(e), sent: "and nothing was sent"}
 				attempts[e.Attempt], deeds = d, append(deeds, d)
 			}
 			switch at := e.Time.UTC().Format(time.RFC3339); e.Event {
@@ -274,7 +276,7 @@ func (r *reporting) audit(in string) {
 					e.State,
 					at,
 					cmp.Or(string(e.Sent), "nothing sent"),
-					dash(e.Phase),
+					orDash(e.Phase),
 					cmp.Or(e.Error, e.Message),
 				)
 				d.end = strings.TrimRight(d.end, ". ")
@@ -287,26 +289,26 @@ func (r *reporting) audit(in string) {
 		if d.end == "" {
 			d.Text += "; its end is not recorded, " + d.sent
 		}
-		r.Done = append(r.Done, d.Deed)
+		r.PastActions = append(r.PastActions, d.PastAction)
 	}
 	if err != nil {
-		r.missing(log, err)
+		r.addUnchecked(log, err)
 	}
-	if damage.Begins {
-		r.missing("the beginning of "+log, errors.New("it is too large to be read whole"))
+	if damage.IsTruncated {
+		r.addUnchecked("the beginning of "+log, errors.New("it is too large to be read whole"))
 	}
-	if damage.Lines > 0 {
-		r.missing("part of "+log, fmt.Errorf("%s damaged", human.Count(damage.Lines, "line")))
+	if damage.BadLines > 0 {
+		r.addUnchecked("part of "+log, fmt.Errorf("%s damaged", human.Count(damage.BadLines, "line")))
 	}
 }
 
-// auditedDeed is an attempt by its first entry.
-func auditedDeed(e action.Entry) report.Deed {
-	text := fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To))
+// newAuditDeed returns the deed of an attempt, from its first entry.
+func newAuditDeed(e action.AuditEntry) report.PastAction {
+	text := fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), orDash(e.From), orDash(e.To))
 	if e.Event != "begin" {
 		text += " (the entry of its beginning is lost)"
 	}
-	return report.Deed{
+	return report.PastAction{
 		At:     document.Moment{Time: e.Time.UTC().Truncate(time.Second)},
 		By:     e.By,
 		Text:   text,
@@ -315,65 +317,65 @@ func auditedDeed(e action.Entry) report.Deed {
 	}
 }
 
-func (r *reporting) stored(ctx context.Context) {
-	j := r.Judged.Job
-	reader := r.cli.inspected()
-	m := reader.Messages(ctx, r.Judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
-		if r.noStore != nil {
-			return artifact.Results{}, r.noStore
+func (r *reportBuilder) addStoredMessages(ctx context.Context) {
+	j := r.Job.Job
+	reader := r.cli.newCluster()
+	m := reader.FetchMessages(ctx, r.Job, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
+		if r.storeSkipReason != nil {
+			return artifact.Results{}, r.storeSkipReason
 		}
-		return reader.Results(ctx, j)
+		return reader.FetchResults(ctx, j)
 	})
-	r.Sections, r.MessagesComplete, r.MessagesNote = m.Sections, m.Complete, m.Note
+	r.Sections, r.MessagesComplete, r.MessagesNote = m.Sections, m.IsComplete, m.Note
 	if m.Err != nil {
-		r.missing("the stored errors and warnings", m.Err)
+		r.addUnchecked("the stored errors and warnings", m.Err)
 	}
-	if m.Log != nil && m.LogErr == nil { // else the log has been named
+	if m.Log != nil && m.LogErr == nil { // else the log itself is listed as unchecked
 		r.Sections = m.Log.Sections
 		r.MessagesNote = strings.TrimSpace(m.Note + " " + m.Log.Summary())
 	}
-	if j.Operations.Attempted == 0 || !r.Judged.ListsStored() {
+	if j.Operations.Attempted == 0 || !r.Job.HasStoredLists() {
 		return
 	}
-	err := r.noStore
+	err := r.storeSkipReason
 	if err == nil {
-		r.Operations, err = reader.Operations(ctx, j)
+		r.Operations, err = reader.FetchOperations(ctx, j)
 	}
 	if err != nil {
-		r.missing("the list of item operations", err)
+		r.addUnchecked("the list of item operations", err)
 	}
 }
 
-func (r *reporting) log(ctx context.Context) {
-	j := r.Judged.Job
-	decisive := &report.Decisive{}
+func (r *reportBuilder) addDecisiveLog(ctx context.Context) {
+	j := r.Job.Job
+	decisive := &report.DecisiveLines{}
 	r.Log = decisive
-	reader := r.cli.inspected().LogReader(j.Namespace, r.noStore)
+	reader := r.cli.newCluster().NewLogReader(j.Namespace, r.storeSkipReason)
 	err := reader.Read(ctx, logs.Query{Job: j}, logs.Output{
-		Line: func(e logs.Entry) error {
+		OnLine: func(e logs.Entry) error {
 			switch {
-			case e.Level == logs.Mark:
-				r.missing("part of the log", errors.New(logs.Parse(string(e.Raw)).Text))
-			case !e.More:
-				decisive.Take(e.Parse())
+			case e.Level == logs.Notice:
+				r.addUnchecked("part of the log", errors.New(logs.Parse(string(e.Raw)).Text))
+			case !e.IsContinuation:
+				decisive.AddLine(e.ParseLine())
 			}
 			return nil
 		},
-		Origin: func(from logs.Origin) {
-			decisive.From = "the log that Velero stored with the " + j.Kind.Word()
+		OnOrigin: func(from logs.Origin) {
+			decisive.From = "the log that Velero stored with the " + j.Kind.Noun()
 			if !from.Stored {
 				decisive.From = "the logs of Velero's server, as far as its pods still have them"
 			}
 			if from.NotStored != nil {
-				r.missing("the stored log", from.NotStored)
+				r.addUnchecked("the stored log", from.NotStored)
 			}
 		},
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
-		r.NotSeen = slices.DeleteFunc(
-			r.NotSeen,
-			func(n report.NotSeen) bool { return n.What == "the stored log" },
-		) // the error says so, too
-		r.missing("the log", cluster.WithRights(err, j.Namespace))
+		r.Unchecked = slices.DeleteFunc(
+			r.Unchecked,
+			func(n report.Unchecked) bool { return n.What == "the stored log" },
+		) // the error says so too
+		r.addUnchecked("the log", cluster.WithLogRightsAdvice(err, j.Namespace))
 	}
 }

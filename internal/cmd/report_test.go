@@ -1,13 +1,13 @@
 package cmd
 
 import (
+	rbacv1 "k8s.io/api/rbac/v1"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // secretLike are values as Secrets hold them, by where they are planted.
@@ -26,9 +26,9 @@ func TestReportHoldsNoCredential(t *testing.T) {
 		"RestoreResults/told": `{"errors": {"namespaces": {"shop": ["error restoring secrets/shop/db: admission denied: password=` + secretLike["message"] + `"]}}}`,
 		"RestoreLog/told":     `time="2026-11-20T10:00:00Z" level=error msg="calling the hook: Authorization: Bearer ` + secretLike["log"] + `"` + "\n",
 	}
-	s.stored(t, b, "b-told", velerov1.BackupPhaseCompleted)
-	told := restore("told", velerov1.RestoreStatus{
-		Phase:         velerov1.RestorePhasePartiallyFailed,
+	s.stored(t, b, "b-told", veleroapi.BackupPhaseCompleted)
+	told := restore("told", veleroapi.RestoreStatus{
+		Phase:         veleroapi.RestorePhasePartiallyFailed,
 		Errors:        1,
 		FailureReason: "Get https://s3.example.com/b/x?X-Amz-Signature=" + secretLike["address"] + ": refused, secretKey: " + secretLike["failure reason"],
 	})
@@ -85,8 +85,8 @@ func TestReportHoldsNoCredential(t *testing.T) {
 
 func TestReportNamesMissingRights(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("untold", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}))
-	config, err := b.UserWith(
+	b.create(t, restore("untold", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress}))
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"report-viewer",
 		"velero",
@@ -114,21 +114,21 @@ func TestReportNamesMissingRights(t *testing.T) {
 // overwrites no file; the state folder is proposed where there is one.
 func TestReportIsSaved(t *testing.T) {
 	state := t.TempDir()
-	r := &shownCluster{cli: newCLI(nil, nil, nil)}
-	r.cli.env = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
+	r := &dashboardCluster{cli: newCLI(nil, nil, nil)}
+	r.cli.process.getenv = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
 	d := &dashboardCommand{cli: r.cli}
-	if got := d.saveFolder(); got != os.TempDir() {
+	if got := d.proposedSaveDir(); got != os.TempDir() {
 		t.Errorf("without a state folder %q is proposed", got)
 	}
 	if err := os.Mkdir(filepath.Join(state, "veltui"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	want := filepath.Join(d.saveFolder(), "x.md")
-	path, err := r.Save(want, []byte("first"))
+	want := filepath.Join(d.proposedSaveDir(), "x.md")
+	path, err := r.SaveFile(want, []byte("first"))
 	if err != nil || path != want || filepath.Dir(want) != filepath.Join(state, "veltui") {
 		t.Errorf("%q, want %q: %v", path, want, err)
 	}
-	if _, err := r.Save(want, []byte("second")); err == nil || !strings.Contains(err.Error(), "exists") {
+	if _, err := r.SaveFile(want, []byte("second")); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("%v", err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {

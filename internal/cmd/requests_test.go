@@ -2,20 +2,17 @@ package cmd
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"maps"
 	"os"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	veleroshared "github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // What TestRequests measures: two minutes, from a minute after the first frame
@@ -28,7 +25,7 @@ const (
 // counted is a kubeconfig that leads to the API server through a proxy that counts.
 func (b *bed) counted(t *testing.T) *testbed.CountingProxy {
 	t.Helper()
-	proxy, err := b.Counting("counted-" + strings.ReplaceAll(t.Name(), "/", "-"))
+	proxy, err := b.StartCountingProxy("counted-" + strings.ReplaceAll(t.Name(), "/", "-"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,19 +49,19 @@ func TestRequests(t *testing.T) {
 	for i := range 30 {
 		b.create(
 			t,
-			&velerov1.Backup{
+			&veleroapi.Backup{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("nightly-%02d", i)},
-				Spec: velerov1.BackupSpec{
+				Spec: veleroapi.BackupSpec{
 					StorageLocation:    "default",
 					IncludedNamespaces: []string{"shop"},
 					TTL:                metav1.Duration{Duration: 720 * time.Hour},
 				},
-				Status: velerov1.BackupStatus{
-					Phase:               velerov1.BackupPhaseCompleted,
+				Status: veleroapi.BackupStatus{
+					Phase:               veleroapi.BackupPhaseCompleted,
 					StartTimestamp:      &began,
 					CompletionTimestamp: &ended,
 					FormatVersion:       "1.1.0",
-					Progress:            &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900},
+					Progress:            &veleroapi.BackupProgress{TotalItems: 900, ItemsBackedUp: 900},
 				},
 			},
 		)
@@ -74,11 +71,11 @@ func TestRequests(t *testing.T) {
 			t,
 			restore(
 				fmt.Sprintf("drill-%d", i),
-				velerov1.RestoreStatus{
-					Phase:               velerov1.RestorePhaseCompleted,
+				veleroapi.RestoreStatus{
+					Phase:               veleroapi.RestorePhaseCompleted,
 					StartTimestamp:      &began,
 					CompletionTimestamp: &ended,
-					Progress:            &velerov1.RestoreProgress{TotalItems: 900, ItemsRestored: 900},
+					Progress:            &veleroapi.RestoreProgress{TotalItems: 900, ItemsRestored: 900},
 				},
 			),
 		)
@@ -92,47 +89,47 @@ func TestRequests(t *testing.T) {
 		b.measure(t, which, "silent", "/silent\r\r", func(int) []client.Object { return nil })
 	})
 	t.Run("busy", func(t *testing.T) {
-		objects.stored(t, b, "stored", velerov1.BackupPhaseCompleted)
+		objects.stored(t, b, "stored", veleroapi.BackupPhaseCompleted)
 		now := metav1.Now()
 		r := restore(
 			"moving",
-			velerov1.RestoreStatus{
-				Phase:          velerov1.RestorePhaseInProgress,
+			veleroapi.RestoreStatus{
+				Phase:          veleroapi.RestorePhaseInProgress,
 				StartTimestamp: &now,
-				Progress:       &velerov1.RestoreProgress{TotalItems: 2000},
+				Progress:       &veleroapi.RestoreProgress{TotalItems: 2000},
 			},
 		)
 		r.Spec.BackupName = "stored"
 		b.create(t, r)
-		backup := &velerov1.Backup{
+		backup := &veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "running"},
-			Spec:       velerov1.BackupSpec{StorageLocation: "default"},
-			Status: velerov1.BackupStatus{
-				Phase:          velerov1.BackupPhaseInProgress,
+			Spec:       veleroapi.BackupSpec{StorageLocation: "default"},
+			Status: veleroapi.BackupStatus{
+				Phase:          veleroapi.BackupPhaseInProgress,
 				StartTimestamp: &now,
-				Progress:       &velerov1.BackupProgress{TotalItems: 2000},
+				Progress:       &veleroapi.BackupProgress{TotalItems: 2000},
 			},
 		}
 		b.create(t, backup)
 		moving := []client.Object{r, backup}
 		for i := range 3 {
-			u := &velerov2alpha1.DataUpload{
+			u := &veleroapi.DataUpload{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: "velero",
 					Name:      fmt.Sprintf("running-%d", i),
 					Labels: map[string]string{
-						velerov1.BackupUIDLabel:  string(backup.UID),
-						velerov1.BackupNameLabel: backup.Name,
+						veleroapi.BackupUIDLabel:  string(backup.UID),
+						veleroapi.BackupNameLabel: backup.Name,
 					},
 				},
-				Spec: velerov2alpha1.DataUploadSpec{
+				Spec: veleroapi.DataUploadSpec{
 					SourcePVC:             "data",
 					SourceNamespace:       "shop",
 					BackupStorageLocation: "default",
 					DataMover:             "velero",
 				},
-				Status: velerov2alpha1.DataUploadStatus{
-					Phase:          velerov2alpha1.DataUploadPhaseInProgress,
+				Status: veleroapi.DataUploadStatus{
+					Phase:          veleroapi.DataUploadPhaseInProgress,
 					Node:           "node-1",
 					StartTimestamp: &now,
 				},
@@ -144,7 +141,7 @@ func TestRequests(t *testing.T) {
 			r.Status.Progress.ItemsRestored = 5 * second
 			backup.Status.Progress.ItemsBackedUp = 5 * second
 			for _, o := range moving[2:] {
-				o.(*velerov2alpha1.DataUpload).Status.Progress = veleroshared.DataMoveOperationProgress{
+				o.(*veleroapi.DataUpload).Status.Progress = veleroapi.DataMoveOperationProgress{
 					TotalBytes: 10 << 30,
 					BytesDone:  int64(second) << 24,
 				}
@@ -167,7 +164,7 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 	c := startConsole(t, cmd, 160, 50)
 	c.sees(t, "live", sees)
 	c.types(t, types)
-	started := proxy.Read()
+	started := proxy.ReadTraffic()
 	var before testbed.Traffic
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -179,7 +176,7 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 			}
 		}
 		if i%60 == 30 {
-			location := &velerov1.BackupStorageLocation{}
+			location := &veleroapi.BackupStorageLocation{}
 			if err := b.client.Get(
 				t.Context(),
 				client.ObjectKey{Namespace: "velero", Name: "default"},
@@ -188,12 +185,12 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 				t.Fatal(err)
 			}
 			now := metav1.Now()
-			location.Status.Phase, location.Status.LastValidationTime = velerov1.BackupStorageLocationPhaseAvailable, &now
+			location.Status.Phase, location.Status.LastValidationTime = veleroapi.BackupStorageLocationPhaseAvailable, &now
 			if err := b.client.Update(t.Context(), location); err != nil {
 				t.Fatal(err)
 			}
 		}
-		switch now := proxy.Read(); {
+		switch now := proxy.ReadTraffic(); {
 		case before.At.IsZero() && now.At.Sub(started.At) >= requestsSettle:
 			before = now
 		case !before.At.IsZero() && now.At.Sub(before.At) >= requestsMeasure:
@@ -208,14 +205,14 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 				started.Requests,
 				float64(started.ToClient)/1e3,
 			)
-			for _, what := range slices.Sorted(maps.Keys(now.Asked)) {
-				if n := now.Asked[what] - before.Asked[what]; n > 0 {
+			for _, what := range slices.Sorted(maps.Keys(now.RequestCounts)) {
+				if n := now.RequestCounts[what] - before.RequestCounts[what]; n > 0 {
 					t.Logf("%6.1f a minute: %s", float64(n)/minutes, what)
 				}
 			}
 			c.types(t, "q")
 			if code := c.exits(t); code != ExitOK {
-				t.Errorf("exit code %d:\n%s", code, c.Output())
+				t.Errorf("exit code %d:\n%s", code, c.OutputText())
 			}
 			return
 		}

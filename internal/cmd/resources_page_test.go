@@ -1,14 +1,14 @@
 package cmd
 
 import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestDashboardReadsBackups opens jobs in the dashboard and looks at what the
@@ -21,11 +21,11 @@ func TestDashboardReadsBackups(t *testing.T) {
 		"RestoreResourceList/resources-ended": `{"v1/ConfigMap": ["there-before/cm-0000(created)", "there-before/cm-0001(failed)"]}`,
 		"RestoreResults/resources-ended":      `{"errors": {"namespaces": {"there-before": ["error restoring configmaps/there-before/cm-0001: configmaps \"cm-0001\" is forbidden: no"]}}}`,
 	}
-	s.stored(t, b, "b-seen", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-seen", veleroapi.BackupPhaseCompleted)
 	targetNamespaces(t, b, "there-before")
 	now := aLaterSecond(t)
-	r := restore("resources-seen", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now})
-	r.Spec = velerov1.RestoreSpec{
+	r := restore("resources-seen", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &now})
+	r.Spec = veleroapi.RestoreSpec{
 		BackupName:         "b-seen",
 		IncludedNamespaces: []string{"shop"},
 		IncludedResources:  []string{"configmaps", "secrets"},
@@ -34,9 +34,9 @@ func TestDashboardReadsBackups(t *testing.T) {
 	b.create(t, r)
 	selected := restore(
 		"resources-selected",
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &now},
 	)
-	selected.Spec = velerov1.RestoreSpec{
+	selected.Spec = veleroapi.RestoreSpec{
 		BackupName:         "b-seen",
 		IncludedNamespaces: []string{"shop"},
 		LabelSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
@@ -45,7 +45,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	b.create(t, selected)
 	ended := restore(
 		"resources-ended",
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &now},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &now},
 	)
 	ended.Spec = r.Spec
 	b.create(t, ended)
@@ -74,7 +74,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 		"taken for 1.18.3",
 	) // the whole frame
 	of := map[string]int{}
-	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +\d+ +(\d+)`).FindAllStringSubmatch(c.Screen(), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +\d+ +(\d+)`).FindAllStringSubmatch(c.ScreenText(), -1) {
 		n, _ := strconv.Atoi(row[2])
 		of[row[1]] += n
 	}
@@ -84,13 +84,13 @@ func TestDashboardReadsBackups(t *testing.T) {
 	}
 	for _, r := range parseEstimate(t, stdout).Resources {
 		if of[r.Resource] != r.Items {
-			t.Errorf("%s: %d on the page, %d by veltui estimate:\n%s", r.Resource, of[r.Resource], r.Items, c.Screen())
+			t.Errorf("%s: %d on the page, %d by veltui estimate:\n%s", r.Resource, of[r.Resource], r.Items, c.ScreenText())
 		}
 	}
 	c.types(t, "\x1b")
 	c.sees(t, "[2 Restores", "/resources-selected")
 	c.types(t, "\x1b") // the filter goes too
-	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.Screen(), "/resources-selected") })
+	eventually(t, "the filter is gone", func() bool { return !strings.Contains(c.ScreenText(), "/resources-selected") })
 	c.types(t, "3/b-seen\r\r4")
 	c.sees(t, "3 items of 2 kinds", "IN THE BACKUP", "lab.example.com/v1/Widget")
 	c.types(t, "\r")
@@ -127,7 +127,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.exits(t)
 
 	const viewer = "resources-viewer"
-	config, err := b.UserWith(t.Context(), viewer, "velero", rbacv1.PolicyRule{
+	config, err := b.AddUserWithRules(t.Context(), viewer, "velero", rbacv1.PolicyRule{
 		APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	if n := s.downloads.Load(); n != 6 {
 		t.Errorf("%d downloads in all", n)
 	}
-	var left velerov1.DownloadRequestList
+	var left veleroapi.DownloadRequestList
 	if err := b.client.List(t.Context(), &left); err != nil || len(left.Items) > 0 {
 		t.Errorf("%d download requests left, %v", len(left.Items), err)
 	}

@@ -17,10 +17,11 @@ import (
 	"github.com/veltui/veltui/internal/restore/dryrun"
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
-// How thorough the preflight is.
+// The modes of the preflight.
 const (
 	preflightAuto   = "auto"
 	preflightDryRun = "dry-run"
@@ -28,18 +29,18 @@ const (
 	preflightNone   = "none"
 )
 
-type createRestore struct {
-	askedRestore
-	writing
-	preflight          string
-	acceptObstacles    bool
-	only               []string
-	onlyFrom, failedOf string
+type createRestoreCommand struct {
+	requestedRestore
+	write                   writeCommand
+	preflightMode           string
+	acceptObstacles         bool
+	onlyArgs                []string
+	onlyFile, failedRestore string
 }
 
-func newRestore(c *cli) *cobra.Command {
-	cmd := group("restore", "Start and delete restores", "veltui restore create --from-backup nightly")
-	f := createRestore{askedRestore: askedRestore{cli: c}, writing: writing{c: c}}
+func newRestoreCommand(c *cli) *cobra.Command {
+	cmd := newCommandGroup("restore", "Start and delete restores", "veltui restore create --from-backup nightly")
+	f := createRestoreCommand{requestedRestore: requestedRestore{cli: c}, write: writeCommand{cli: c}}
 	create := &cobra.Command{
 		Use:   "create [NAME] [-f RESTORE.yaml] [flags of velero restore create]",
 		Short: "Start a restore, after a look at what stands in its way",
@@ -52,7 +53,7 @@ server with dryRun=All: choosing it is your agreement to that. look does not. no
 starts the restore unseen. auto looks, sends nothing, and says what a dry run would
 cost. Where obstacles are found, or something could not be looked at, --yes starts
 nothing unless --accept-obstacles is given, too. With auto the API server was not
-asked about the objects, so --yes needs --preflight dry-run or --preflight look.` + writes + `
+asked about the objects, so --yes needs --preflight dry-run or --preflight look.` + confirmationHelp + `
 
 Exit codes: those of 'veltui finalize', 5 also if Velero has not begun it, 6 also if
 something stands in its way; with --wait those of 'veltui wait'.`,
@@ -71,23 +72,23 @@ something stands in its way; with --wait those of 'veltui wait'.`,
   # In a script: only if nothing stands in the way, with a bar until it has ended
   veltui restore create shop-back --from-backup nightly --preflight dry-run --yes --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.checkSelection(cmd); err != nil {
+			if err := f.checkItemFlags(cmd); err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), args)
+			return f.runCreate(cmd.Context(), args)
 		},
 	}
-	f.askedRestore.addTo(create)
-	f.writing.addTo(
+	f.requestedRestore.addRestoreFlags(create)
+	f.write.addWriteFlags(
 		create,
 		"none; client: print the Restore; or server: look, and have the API server check it; both create nothing",
 		"none",
 		"client",
 		"server",
 	)
-	addChoice(
+	addChoiceFlag(
 		create,
-		&f.preflight,
+		&f.preflightMode,
 		"preflight",
 		"",
 		"How close to look before: auto, dry-run, look, or none",
@@ -99,11 +100,11 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 	create.Flags().
 		BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its "+
 			"way or could not be looked at")
-	f.addWait(create)
-	f.addSelection(create)
+	f.write.addWaitFlag(create)
+	f.addItemFlags(create)
 	cmd.AddCommand(
 		create,
-		newDelete(c, job.Restore, `Delete restores, as 'velero restore delete' does: the Restore, its log and its
+		newDeleteCommand(c, job.Restore, `Delete restores, as 'velero restore delete' does: the Restore, its log and its
 results. What it restored stays. A restore that runs is not deleted: that would not
 stop it.`, `  # Show evidence and plan, then ask
   veltui restore delete crm-old
@@ -114,149 +115,157 @@ stop it.`, `  # Show evidence and plan, then ask
 	return cmd
 }
 
-// named is the restore that was asked for, with its name.
-func (f *createRestore) named(args []string) (restorespec.Draft, error) {
-	d, err := f.draft()
+// buildNamedDraft returns the requested restore, with its name.
+func (f *createRestoreCommand) buildNamedDraft(args []string) (restorespec.Draft, error) {
+	d, err := f.buildDraft()
 	if err != nil {
 		return d, err
 	}
 	restore := &d.Restore
 	source := cmp.Or(restore.Spec.BackupName, restore.Spec.ScheduleName)
 	if source == "" {
-		return d, usagef("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
+		return d, usageErrorf("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
 	}
-	asked := &f.c.flags.Context.Namespace
+	asked := &f.cli.connector.flags.Context.Namespace
 	if *asked = cmp.Or(*asked, restore.Namespace); restore.Namespace != "" && restore.Namespace != *asked {
-		return d, usagef(
+		return d, usageErrorf(
 			"%s is for namespace %s, not %s: leave out -n, or change the file",
 			f.file,
 			restore.Namespace,
 			*asked,
 		)
 	}
-	f.request.Unnamed = len(args) == 0 && restore.Name == ""
-	restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
+	f.write.request.NameGenerated = len(args) == 0 && restore.Name == ""
+	name := restorespec.DefaultName(source, f.cli.process.clock())
+	restore.Name, err = chosenName(args, cmp.Or(restore.Name, name))
 	return d, err
 }
 
-func (f *createRestore) run(ctx context.Context, args []string) error {
-	if err := f.readSelection(ctx); err != nil {
+func (f *createRestoreCommand) runCreate(ctx context.Context, args []string) error {
+	if err := f.resolveItems(ctx); err != nil {
 		return err
 	}
-	d, err := f.named(args)
+	d, err := f.buildNamedDraft(args)
 	if err != nil {
 		return err
 	}
-	c := f.c
-	// A Restore cannot say --allow-partially-failed: the command looks for the backup (pkg/cmd/cli/restore/create.go Run).
-	if allow := f.askedRestore.flags.Draft().AllowPartiallyFailed; allow != nil && *allow &&
+	c := f.cli
+	// A Restore cannot express --allow-partially-failed: the velero command looks for the backup instead
+	// (pkg/cmd/cli/restore/create.go Run).
+	if allow := f.requestedRestore.flags.Draft().AllowPartiallyFailed; allow != nil && *allow &&
 		d.Restore.Spec.ScheduleName != "" {
-		if d.Restore.Spec.BackupName, err = f.newestOf(ctx, d.Restore.Spec); err != nil {
+		if d.Restore.Spec.BackupName, err = f.findNewestBackup(ctx, d.Restore.Spec); err != nil {
 			return err
 		}
 		d.Restore.Spec.ScheduleName = ""
 	}
-	if f.dryRun == "client" {
-		data, err := d.YAML(cmp.Or(c.flags.Context.Namespace, c.env("VELERO_NAMESPACE")))
+	if f.write.dryRun == "client" {
+		data, err := d.YAML(cmp.Or(c.connector.flags.Context.Namespace, c.process.getenv("VELERO_NAMESPACE")))
 		if err == nil {
-			_, err = c.streams.Out.Write(data)
+			_, err = c.stdio.streams.Out.Write(data)
 		}
 		return err
 	}
-	if err := f.mayAskFor(); err != nil {
+	if err := f.write.checkCanConfirm(); err != nil {
 		return err
 	}
-	found, namespace, err := f.look(ctx, d)
+	found, namespace, err := f.checkDraft(ctx, d)
 	if err != nil {
 		return err
 	}
-	f.request.Policy = d.ConfigMap(namespace)
-	if words, unsaid := d.Words(); len(unsaid) == 0 {
-		f.request.Words = words
+	f.write.request.PolicyConfigMap = d.ConfigMap(namespace)
+	if words, unsaid := d.CommandWords(); len(unsaid) == 0 {
+		f.write.request.VeleroCommand = words
 	}
 	if found != nil {
-		if err := f.weigh(&d, found); err != nil {
+		if err := f.handleObstacles(&d, found); err != nil {
 			return err
 		}
 	}
-	err = f.propose(ctx, action.Create, d.Object(namespace), namespace)
+	err = f.write.proposeAndApply(ctx, action.Create, d.RestoreObject(namespace), namespace)
 	if found != nil {
-		err = cmp.Or(carriedOutError(found), err)
+		err = cmp.Or(dryRunStoredError(found), err)
 	}
 	return err
 }
 
-// weigh shows what stands in the way, and lets --yes start nothing for it unless --accept-obstacles does.
-func (f *createRestore) weigh(d *restorespec.Draft, found *preflight.Result) error {
+// handleObstacles shows the obstacles. With --yes it refuses to start the restore because of them, unless
+// --accept-obstacles is given.
+func (f *createRestoreCommand) handleObstacles(d *restorespec.Draft, found *preflight.Result) error {
 	spec := d.Restore.Spec
-	announced, err := d.Announce(found.Fates)
+	announced, err := d.DescribeSelection(found.Fates)
 	if err != nil {
 		return err
 	}
-	f.found = new(document.NewPreflight(spec, found))
-	f.request.Consequences = append(
+	f.write.preflightDocument = new(document.NewPreflight(spec, found))
+	f.write.request.Consequences = append(
 		announced,
-		preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
-	if w := f.c.shown(f.output, f.asks()); w != nil {
-		l := lines{w: w}
-		if l.preflight(spec, found); l.err != nil {
-			return l.err
+		view.PreflightConsequences(found.Items, found.Findings, found.DryRun != nil, len(found.Unchecked) == 0)...)
+	if w := f.cli.stdio.planWriter(f.write.output, f.write.needsConfirmation()); w != nil {
+		l := newLinePrinter(w)
+		if l.addPreflight(spec, found); l.Err() != nil {
+			return l.Err()
 		}
-		l.add("")
+		l.Line("")
 	}
 	var unseen []string
-	for _, n := range found.NotLooked {
-		if n.What != preflight.Admission || f.preflight != preflightLook {
+	for _, n := range found.Unchecked {
+		if n.What != preflight.UncheckedAdmission || f.preflightMode != preflightLook {
 			unseen = append(unseen, n.What)
 		}
 	}
-	f.request.Advice = "--accept-obstacles starts the restore all the same."
-	switch n := found.Count(preflight.Obstacle); {
-	case carriedOutError(found) != nil:
-		f.request.Refusal, f.request.Advice = "a dry run was carried out", found.DryRun.CarriedOut[0].Remedy()
-	case !f.yes || f.acceptObstacles:
+	f.write.request.Advice = "--accept-obstacles starts the restore all the same."
+	switch n := found.CountSeverity(preflight.Obstacle); {
+	case dryRunStoredError(found) != nil:
+		f.write.request.Refusal, f.write.request.Advice = "a dry run was carried out", found.DryRun.StoredObjects[0].Remedy()
+	case !f.write.yes || f.acceptObstacles:
 	case n > 0:
-		f.request.Refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
+		f.write.request.Refusal = human.CountForms(n, "obstacle stands", "obstacles stand") + " in the way"
 	case found.MatchesNothing():
-		f.request.Refusal = "no item matches, so nothing would be restored"
+		f.write.request.Refusal = view.NothingMatches
 	case len(unseen) > 0:
-		f.request.Refusal = "veltui could not look at " + human.List(unseen, 3)
-		if slices.Contains(unseen, preflight.Admission) {
-			f.request.Advice = "--preflight dry-run asks the API server, --preflight look goes without. " + f.request.Advice
+		f.write.request.Refusal = "veltui could not look at " + human.JoinNames(unseen, 3)
+		if slices.Contains(unseen, preflight.UncheckedAdmission) {
+			f.write.request.Advice = "--preflight dry-run asks the API server, --preflight look goes without. " +
+				f.write.request.Advice
 		}
 	}
 	return nil
 }
 
-// look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.
-func (f *createRestore) look(
+// checkDraft runs the preflight that --preflight chooses, nil for none, and returns the namespace of its Velero.
+func (f *createRestoreCommand) checkDraft(
 	ctx context.Context,
 	d restorespec.Draft,
 ) (found *preflight.Result, namespace string, err error) {
-	if f.preflight == preflightNone {
-		namespace, err = f.veleroNamespace(ctx)
+	if f.preflightMode == preflightNone {
+		namespace, err = f.write.findVeleroNamespace(ctx)
 		return nil, namespace, err
 	}
-	p := preflightCommand{askedRestore: f.askedRestore, qps: dryrun.DefaultQPS, dryRun: f.preflight == preflightDryRun}
-	asked, snap, err := p.restore(ctx, nil)
+	p := preflightCommand{
+		requestedRestore: f.requestedRestore,
+		qps:              dryrun.DefaultQPS,
+		dryRun:           f.preflightMode == preflightDryRun,
+	}
+	asked, snap, err := p.readRestoreInput(ctx, nil)
 	if err != nil {
 		return nil, "", err
 	}
-	if found, err = p.find(ctx, asked, snap); err != nil {
+	if found, err = p.checkRestore(ctx, asked, snap); err != nil {
 		return nil, "", err
 	}
-	if f.preflight == preflightAuto && found.Items != nil && !found.MatchesNothing() {
+	if f.preflightMode == preflightAuto && found.Items != nil && !found.MatchesNothing() {
 		resources := map[string]bool{}
-		if err := found.Fates.Each(
+		if err := found.Fates.EachItem(
 			func(i collector.Item) { resources[i.Resource] = resources[i.Resource] || i.Fate == collector.ToRestore },
 		); err != nil {
 			return nil, "", err
 		}
 		maps.DeleteFunc(resources, func(_ string, restored bool) bool { return !restored })
 		fmt.Fprintf(
-			f.c.streams.ErrOut,
+			f.cli.stdio.streams.ErrOut,
 			"The API server was not asked about the objects. %s: --preflight dry-run runs it.\n",
-			cluster.DryRunCost(*found.Items, slices.Collect(maps.Keys(resources))),
+			cluster.DryRunCostText(*found.Items, slices.Collect(maps.Keys(resources))),
 		)
 	}
 	return found, snap.Namespace, nil

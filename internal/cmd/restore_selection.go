@@ -7,44 +7,44 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
-// addSelection adds the flags that say which objects are restored, and no others.
-func (f *createRestore) addSelection(cmd *cobra.Command) {
+// addItemFlags adds the flags that restrict the restore to certain objects.
+func (f *createRestoreCommand) addItemFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(
-		&f.only,
+		&f.onlyArgs,
 		"only",
 		nil,
 		"Restore this object and no others: RESOURCE/NAMESPACE/NAME, or RESOURCE/NAME (repeatable)",
 	)
-	flags.StringVar(&f.onlyFrom, "only-from", "", "File with one such object a line ('-' for standard input)")
-	flags.StringVar(&f.failedOf, "failed-of", "", "Restore what this restore lost, as it would have")
+	flags.StringVar(&f.onlyFile, "only-from", "", "File with one such object a line ('-' for standard input)")
+	flags.StringVar(&f.failedRestore, "failed-of", "", "Restore what this restore lost, as it would have")
 	completeFiles(cmd, "only-from")
-	completeFlag(cmd, "failed-of", f.c.completeJobs(job.Restore))
+	completeFlag(cmd, "failed-of", f.cli.completeJobNames(job.Restore))
 }
 
-func (f *createRestore) checkSelection(cmd *cobra.Command) error {
+func (f *createRestoreCommand) checkItemFlags(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	for _, flag := range []string{"from-backup", "from-schedule", "file"} {
-		if f.failedOf != "" && changed(flag) {
-			return usagef("--failed-of and --%s: give one or the other", flag)
+		if f.failedRestore != "" && changed(flag) {
+			return usageErrorf("--failed-of and --%s: give one or the other", flag)
 		}
 	}
 	return nil
 }
 
-// readSelection reads which objects are to be restored, if not all.
-func (f *createRestore) readSelection(ctx context.Context) error {
-	words := f.only
-	if f.onlyFrom != "" {
-		text, err := f.readFile(f.onlyFrom)
+// resolveItems reads which objects to restore, if not all.
+func (f *createRestoreCommand) resolveItems(ctx context.Context) error {
+	words := f.onlyArgs
+	if f.onlyFile != "" {
+		text, err := f.cli.stdio.readFile(f.onlyFile)
 		if err != nil {
 			return err
 		}
@@ -53,37 +53,42 @@ func (f *createRestore) readSelection(ctx context.Context) error {
 	for _, word := range words {
 		item, err := restorespec.ParseItem(word)
 		if err != nil {
-			return usagef("--only: %v", err)
+			return usageErrorf("--only: %v", err)
 		}
-		f.askedRestore.only = append(f.askedRestore.only, item)
+		f.requestedRestore.onlyItems = append(f.requestedRestore.onlyItems, item)
 	}
-	if f.failedOf == "" {
+	if f.failedRestore == "" {
 		return nil
 	}
-	selected, err := parseSelection([]string{"restore/" + f.failedOf}, false)
+	selected, err := parseSelection([]string{"restore/" + f.failedRestore}, false)
 	if err != nil {
 		return err
 	}
-	snap, restore, err := f.c.readJob(ctx, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
+	query := watch.Query{SkipVerdicts: true, ExtraKinds: []string{watch.Pods}}
+	snap, restore, err := f.cli.readJob(ctx, selected, query)
 	if err != nil {
 		return err
 	}
-	o, ok := restore.Object.(*velerov1.Restore)
-	if !ok || !restore.Terminal() {
-		return fmt.Errorf("restore %s has not ended: what it lost is not known", f.failedOf)
+	o, ok := restore.Object.(*veleroapi.Restore)
+	if !ok || !restore.IsTerminal() {
+		return fmt.Errorf("restore %s has not ended: what it lost is not known", f.failedRestore)
 	}
 	inspected, _, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return err
 	}
-	items, err := inspected.Items(ctx, restore, snap.Server)
+	items, err := inspected.FetchItems(ctx, restore, snap.Server)
 	if err != nil {
 		return err
 	}
-	again := restorespec.Again(o)
-	f.inFile = &again.Restore
-	if f.askedRestore.only = append(f.askedRestore.only, cluster.FailedItems(items)...); len(f.askedRestore.only) == 0 {
-		return exitError{ExitRefused, fmt.Errorf("restore %s lost nothing that is known", f.failedOf)}
+	again := restorespec.NewDraftFrom(o)
+	f.fileRestore = &again.Restore
+	if f.requestedRestore.onlyItems = append(
+		f.requestedRestore.onlyItems,
+		cluster.FailedItems(items)...); len(
+		f.requestedRestore.onlyItems,
+	) == 0 {
+		return exitError{ExitRefused, fmt.Errorf("restore %s lost nothing that is known", f.failedRestore)}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
-	"github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -20,7 +20,7 @@ type resultsFlags struct {
 	all    bool
 }
 
-func newResults(c *cli) *cobra.Command {
+func newResultsCommand(c *cli) *cobra.Command {
 	var f resultsFlags
 	cmd := &cobra.Command{
 		Use:   "results KIND/NAME",
@@ -47,53 +47,57 @@ FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.
   veltui results restore/shop-restore-2 -o json |
     jq -r '.messages[] | select(.text | contains("exceeded quota")) | .resources[].name'`,
 	}
-	addOutput(cmd, &f.output, "text", "json", "yaml")
+	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all resources of each message, not only the first")
-	c.addCAFile(cmd, cmd.Flags())
-	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.results(ctx, selected, f) })
+	c.addStoreCAFlag(cmd, cmd.Flags())
+	return c.requireOneJob(
+		cmd,
+		func(ctx context.Context, selected selection) error { return c.runResults(ctx, selected, f) },
+	)
 }
 
-func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) error {
-	assessed, judged, err := c.judgedJob(ctx, selected)
+func (c *cli) runResults(ctx context.Context, selected selection, f resultsFlags) error {
+	assessed, judged, err := c.readJudgedJob(ctx, selected)
 	if err != nil {
 		return err
 	}
 	j := judged.Job
-	cluster := c.inspected() // read has sent it to the log file
-	r := resultsRead{
+	cluster := c.newCluster() // logs to the file because of the earlier read
+	r := jobResults{
 		judged,
-		cluster.Messages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
-			waiting := c.tellSlow(waitingForStored)
-			waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
+		cluster.FetchMessages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
+			waiting := c.stdio.warnSlow(waitingForStoredText)
+			waiting(fmt.Sprintf("the results of %s %s", j.Kind.Noun(), j.Name))
 			defer waiting("")
-			return cluster.Results(ctx, j)
+			return cluster.FetchResults(ctx, j)
 		}),
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if _, err := c.openSession(); r.LogErr != nil && err != nil {
-		return err // another cluster's credentials are why
+	if _, err := c.connector.openSession(); r.LogErr != nil && err != nil {
+		return err // caused by the credentials of another cluster
 	}
-	switch err := c.print(f.output, r.document(assessed.Volumes(j)), func(l *lines) { r.print(l, f.all) }); {
+	data := r.newDocument(assessed.JudgeVolumes(j))
+	switch err := c.stdio.printOutput(f.output, data, func(l *linePrinter) { r.renderLines(l, f.all) }); {
 	case err != nil:
 		return err
 	case r.Err != nil:
-		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Word(), j.Name, r.Err)
+		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Noun(), j.Name, r.Err)
 	}
-	return exitFor(j, judged.Verdict)
+	return jobExitError(j, judged.Verdict)
 }
 
-type resultsRead struct {
-	assess.Judged
+type jobResults struct {
+	assess.JudgedJob
 	cluster.AllMessages
 }
 
-func (r resultsRead) document(volumes []assess.Volume) document.Results {
+func (r jobResults) newDocument(volumes []assess.JudgedVolume) document.Results {
 	d := document.Results{
 		Header:   document.NewHeader("Results"),
-		Job:      document.NewJob(r.Judged, volumes),
-		Complete: r.Complete,
+		Job:      document.NewJob(r.JudgedJob, volumes),
+		Complete: r.IsComplete,
 		Note:     r.Note,
 		Messages: document.NewMessages(r.Sections),
 	}
@@ -107,54 +111,47 @@ func (r resultsRead) document(volumes []assess.Volume) document.Results {
 	return d
 }
 
-const namesShown = 5 // of the resources of a message, without --all
+const maxResourcesPerMessage = 5 // of a message's resources, without --all
 
-func (r resultsRead) print(l *lines, all bool) {
-	title := fmt.Sprintf("%s %s/%s, phase %s", r.Kind.Word(), r.Namespace, r.Name, dash(r.Phase))
-	errs, warnings := results.Counts(r.Sections)
-	if !r.Complete && len(r.Sections) == 0 {
-		errs, warnings = r.Errors, r.Warnings
+func (r jobResults) renderLines(l *linePrinter, all bool) {
+	shown := view.NewResults(view.ResultsInput{ // without r.Err, with which the command ends
+		Job:         r.Job,
+		Sections:    r.Sections,
+		FromResults: r.IsFromResults,
+		Note:        r.Note,
+	})
+	counts := human.Prefixed(": ", shown.Counts.Text)
+	l.Line("%s %s/%s, phase %s%s", r.Kind.Noun(), r.Namespace, r.Name, orDash(r.Phase), counts)
+	for _, note := range shown.Notes {
+		l.Line("%s", note.Text)
 	}
-	if errs+warnings > 0 {
-		title += fmt.Sprintf(": %s, %s", human.Count(errs, "error"), human.Count(warnings, "warning"))
+	for _, failure := range shown.Failures {
+		l.Line("%s: %s", failure.Label, failure.Text.Text)
 	}
-	l.add("%s", title)
-	l.clause("", r.Note)
-	l.clause("failure reason: ", r.FailureReason)
-	l.list("validation errors:", r.ValidationErrors)
-	most := namesShown
+	most := maxResourcesPerMessage
 	if all {
 		most = -1
 	}
-	printSections(l, r.Sections, most)
+	l.resultGroups(shown.Groups, most)
 	switch {
 	case r.Log == nil:
 	case r.LogErr != nil:
-		l.add("The server's log cannot be read: %s", r.LogErr)
+		l.Line("%s", view.ServerLogUnread(r.LogErr).Text)
 	default:
-		l.add("%s", r.Log.Summary())
-		l.list("Not all of the log could be read:", r.Log.Gaps)
-		printSections(l, r.Log.Sections, most)
+		l.Line("%s", r.Log.Summary())
+		l.List("Not all of the log could be read:", r.Log.Gaps)
+		l.resultGroups(view.NewResultGroups(r.Log.Sections), most)
 	}
 }
 
-func printSections(l *lines, sections []results.Section, most int) {
-	for _, s := range sections {
-		l.add("\n%ss, %s (%d)", s.Severity, s.Title(), s.Count)
-		for _, m := range s.Messages {
-			if m.Count > 1 {
-				l.add("  %dx %s", m.Count, m.Words())
-			} else {
-				l.add("  %s", m.Words())
-			}
-			if len(m.Resources) == 0 {
-				continue
-			}
-			names, left := m.Names(most)
-			if left > 0 {
-				names += fmt.Sprintf(" and %d more", left)
-			}
-			l.add("      %s", names)
+// resultGroups prints groups of messages, each with the names of at most most resources.
+func (l *linePrinter) resultGroups(groups []view.ResultGroup, most int) {
+	for _, g := range groups {
+		l.Line("\n%s", g.Heading())
+		for i := range g.Messages {
+			m := &g.Messages[i]
+			l.Line("  %s%s", view.MessageRepeats(m), m.DisplayText())
+			l.PrefixedLine("      ", view.MessageResources(m, most))
 		}
 	}
 }

@@ -4,15 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"syscall"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -42,18 +41,18 @@ func TestResults(t *testing.T) {
 		"RestoreResults/into-quota": quotaResults(),
 		"RestoreResults/wordless":   `{"errors": {"velero": [""]}}`,
 	}
-	s.stored(t, b, "b-results", velerov1.BackupPhaseCompleted)
-	for name, status := range map[string]velerov1.RestoreStatus{
-		"into-quota":   {Phase: velerov1.RestorePhasePartiallyFailed, Errors: 8, Warnings: 1},
-		"lost-results": {Phase: velerov1.RestorePhaseFailed, FailureReason: "found a restore with status \"InProgress\""},
-		"wordless":     {Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1},
-		"all-well":     {Phase: velerov1.RestorePhaseCompleted},
-		"not-valid":    {Phase: velerov1.RestorePhaseFailedValidation, ValidationErrors: []string{"backup not found"}},
-		"goes-on":      {Phase: velerov1.RestorePhaseInProgress, Progress: &velerov1.RestoreProgress{TotalItems: 9, ItemsRestored: 4}},
-		"is-waiting":   {Phase: velerov1.RestorePhaseWaitingForPluginOperations, Errors: 2},
+	s.stored(t, b, "b-results", veleroapi.BackupPhaseCompleted)
+	for name, status := range map[string]veleroapi.RestoreStatus{
+		"into-quota":   {Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 8, Warnings: 1},
+		"lost-results": {Phase: veleroapi.RestorePhaseFailed, FailureReason: "found a restore with status \"InProgress\""},
+		"wordless":     {Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 1},
+		"all-well":     {Phase: veleroapi.RestorePhaseCompleted},
+		"not-valid":    {Phase: veleroapi.RestorePhaseFailedValidation, ValidationErrors: []string{"backup not found"}},
+		"goes-on":      {Phase: veleroapi.RestorePhaseInProgress, Progress: &veleroapi.RestoreProgress{TotalItems: 9, ItemsRestored: 4}},
+		"is-waiting":   {Phase: veleroapi.RestorePhaseWaitingForPluginOperations, Errors: 2},
 	} {
-		b.create(t, &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-			Spec: velerov1.RestoreSpec{BackupName: "b-results"}, Status: status})
+		b.create(t, &veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+			Spec: veleroapi.RestoreSpec{BackupName: "b-results"}, Status: status})
 	}
 	for _, c := range []struct {
 		args    []string
@@ -67,7 +66,7 @@ func TestResults(t *testing.T) {
 			"warnings, cluster (1)", "ClusterRole/ops", `already exists. \x1b[2JWarning`,
 		}, "worker-5"},
 		{[]string{"restore/into-quota", "--all"}, ExitPartiallyFailed, []string{"worker-4, worker-5, worker-6"}, "more"},
-		{[]string{"restore/lost-results"}, ExitFailed, []string{"Velero stored no results of it.", "failure reason: found a restore"}, "errors,"},
+		{[]string{"restore/lost-results"}, ExitFailed, []string{"Velero stored no results of it.", "Failure reason: found a restore"}, "errors,"},
 		{[]string{"restore/wordless"}, ExitPartiallyFailed, []string{"errors, velero (1)\n  (no message)\n"}, "status counts"},
 		{[]string{"restore/all-well"}, ExitOK, []string{"No errors and no warnings."}, "status counts"},
 		{[]string{"restore/not-valid"}, ExitFailed, []string{"Velero did not start it", "backup not found"}, "stored"},
@@ -119,9 +118,9 @@ func TestResults(t *testing.T) {
 // may be asked for, and that this is said.
 func TestResultsWithoutDownloads(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("unread", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3}))
+	b.create(t, restore("unread", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 3}))
 	see := []string{"get", "list", "watch"}
-	config, err := b.UserWith(
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"results-viewer",
 		"velero",
@@ -134,7 +133,7 @@ func TestResultsWithoutDownloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.create(t, restore("unended", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}))
+	b.create(t, restore("unended", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress}))
 	if stdout, stderr, code := b.run(
 		t,
 		"results",
@@ -165,7 +164,7 @@ func TestResultsWithoutDownloads(t *testing.T) {
 			t.Errorf("%q: exit code %d\n%s%s", c.args, code, stdout, stderr)
 		}
 	}
-	var left velerov1.DownloadRequestList
+	var left veleroapi.DownloadRequestList
 	if err := b.client.List(t.Context(), &left); err != nil || len(left.Items) > 0 {
 		t.Errorf("%d download requests, %v", len(left.Items), err)
 	}
@@ -175,8 +174,8 @@ func TestResultsWithoutDownloads(t *testing.T) {
 // DownloadRequest for a minute, and a person is told what takes so long.
 func TestStoredIsAwaitedAloud(t *testing.T) {
 	b := control(t)
-	(&store{url: "https://127.0.0.1:1"}).stored(t, b, "b", velerov1.BackupPhaseCompleted)
-	b.create(t, restore("unanswered", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3}))
+	(&store{url: "https://127.0.0.1:1"}).stored(t, b, "b", veleroapi.BackupPhaseCompleted)
+	b.create(t, restore("unanswered", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed, Errors: 3}))
 	for command, says := range map[string]string{"results": "send the results of restore unanswered", "logs": "send the log of restore unanswered"} {
 		cmd := b.command(t, command, "-n", "velero", "restore/unanswered")
 		stderr, err := cmd.StderrPipe()

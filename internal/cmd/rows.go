@@ -16,60 +16,60 @@ import (
 	"github.com/veltui/veltui/internal/view/resource"
 )
 
-// answer is what there is in one context of what was asked for.
-type answer struct {
-	context  string // the kubeconfig's, empty where none is in use
+// contextAnswer is the answer of one context.
+type contextAnswer struct {
+	context  string // of the kubeconfig, empty if none is in use
 	assessed *assess.Assessment
-	rows     []row
+	rows     []listRow
 	err      error
 }
 
-func (a answer) malformed() []document.Malformed {
-	return document.NewMalformedResources(a.assessed.Environment.Malformed, a.context)
+func (a contextAnswer) malformedDocuments() []document.Malformed {
+	return document.NewMalformedResources(a.assessed.World.MalformedResources, a.context)
 }
 
-// row is a job or a thing, as a line of the table, a document or a name.
-type row struct {
-	assess.Judged                 // of a job
-	thing         *resource.Thing // nil for a job
-	object        job.Object
-	uid           types.UID
-	ref           jobName
-	began         time.Time
-	assessed      *assess.Assessment
-	context       string
-	deleted       bool // it was there until now
+// listRow is a job or another thing, printed as a row of the table, a document or a name.
+type listRow struct {
+	assess.JudgedJob                 // of a job
+	thing            *resource.Entry // nil for a job
+	object           job.Object
+	uid              types.UID
+	ref              jobRef
+	ageSince         time.Time
+	assessed         *assess.Assessment
+	context          string
+	deleted          bool // it existed until now
 }
 
-func newRow(context string, a *assess.Assessment, j *job.Job) row {
-	return row{
-		Judged:   a.Of(j),
-		object:   j.Object,
-		uid:      j.UID,
-		ref:      nameOf(j),
-		began:    j.Began(),
-		assessed: a,
-		context:  context,
+func newRow(context string, a *assess.Assessment, j *job.Job) listRow {
+	return listRow{
+		JudgedJob: a.AssessJob(j),
+		object:    j.Object,
+		uid:       j.UID,
+		ref:       jobRefOf(j),
+		ageSince:  j.BeganAt(),
+		assessed:  a,
+		context:   context,
 	}
 }
 
-// rows are the selected jobs or things of a cluster.
-func (s selection) rows(context string, a *assess.Assessment) (rows []row) {
-	if s.things == nil {
-		rows = mapSlice(pick(a.Snapshot.Jobs, s), func(j *job.Job) row { return newRow(context, a, j) })
-		return slices.DeleteFunc(rows, func(r row) bool { return s.stuck && !r.Troubled() })
+// buildRows returns the rows of the selected jobs or things in a cluster.
+func (s selection) buildRows(context string, a *assess.Assessment) (rows []listRow) {
+	if s.thingKind == nil {
+		rows = mapSlice(selectJobs(a.Snapshot.Jobs, s), func(j *job.Job) listRow { return newRow(context, a, j) })
+		return slices.DeleteFunc(rows, func(r listRow) bool { return s.stuck && !r.IsTroubled() })
 	}
-	for _, t := range s.things.List(a) {
-		o, ref := t.Object, jobName{cmp.Or(t.Kind, s.things.Kind), t.Object.GetName()}
-		if s.selects(o, ref) {
+	for _, t := range s.thingKind.JudgeEntries(a) {
+		o, ref := t.Object, jobRef{cmp.Or(t.Kind, s.thingKind.Kind), t.Object.GetName()}
+		if s.matchesObject(o, ref) {
 			rows = append(
 				rows,
-				row{
+				listRow{
 					thing:    &t,
 					object:   o,
 					uid:      o.GetUID(),
 					ref:      ref,
-					began:    o.GetCreationTimestamp().Time,
+					ageSince: o.GetCreationTimestamp().Time,
 					assessed: a,
 					context:  context,
 				},
@@ -79,16 +79,18 @@ func (s selection) rows(context string, a *assess.Assessment) (rows []row) {
 	return rows
 }
 
-func refs(rows []row) []jobName { return mapSlice(rows, func(r row) jobName { return r.ref }) }
+func rowRefs(rows []listRow) []jobRef {
+	return mapSlice(rows, func(r listRow) jobRef { return r.ref })
+}
 
-// state differs if something changed without an event: by time, or by what is around it.
-func (r row) state() string {
+// stateKey returns a key that also changes without an event, because of time or of other objects.
+func (r listRow) stateKey() string {
 	if r.thing != nil {
 		return fmt.Sprint(
-			r.thing.Change,
+			r.thing.ChangeKey,
 			r.object.GetResourceVersion(),
 			len(r.thing.Notes),
-			assess.Worst(r.thing.Notes),
+			assess.WorstTone(r.thing.Notes),
 		)
 	}
 	return fmt.Sprint(
@@ -97,90 +99,90 @@ func (r row) state() string {
 		r.Verdict.Action,
 		r.Queue.Position,
 		r.Queue.Reason,
-		r.DeletionAt.IsZero(),
+		r.DeletionRequestedAt.IsZero(),
 	)
 }
 
-// document is what -o json prints of it. Alone, it says its version.
-func (r row) document(alone bool) document.Placed {
+// newDocument returns the document that -o json prints of the row. alone adds the version of the format.
+func (r listRow) newDocument(alone bool) document.Placed {
 	var d document.Placed
 	if r.thing != nil {
 		d = r.thing.Document()
 	} else {
-		d = new(document.NewJob(r.Judged, r.assessed.Volumes(r.Job)))
+		d = new(document.NewJob(r.JudgedJob, r.assessed.JudgeVolumes(r.Job)))
 	}
 	d.Place(r.context, r.deleted, alone)
 	return d
 }
 
-// sortColumns are those of a kind, nil for jobs, with that of the context.
-func sortColumns(k *resource.Kind) []column {
+// sortableColumns returns the columns of a kind, nil for jobs, with the context column.
+func sortableColumns(k *resource.Kind) []listColumn {
 	if k == nil {
 		return jobColumns()
 	}
-	columns := []column{
-		{view.JobColumnNamed("context").Column, func(r row) view.Cell {
+	columns := []listColumn{
+		{view.FindJobColumn("context").Column, func(r listRow) view.Cell {
 			return view.TextCell(view.Dim, sanitize.String(r.context))
 		}},
-		{view.JobColumnNamed("name").Column, func(r row) view.Cell { return view.TextCell(view.Plain, r.ref.name) }},
+		{view.FindJobColumn("name").Column, func(r listRow) view.Cell { return view.TextCell(view.Plain, r.ref.name) }},
 	}
 	for i, c := range k.Columns {
 		if c.ScreenOnly {
 			continue
 		}
-		cell := func(r row) view.Cell { return r.thing.Cells(r.assessed.Environment.Now)[i] }
-		of := column{c, cell}
+		cell := func(r listRow) view.Cell { return r.thing.Cells(r.assessed.World.Now)[i] }
+		of := listColumn{c, cell}
 		switch {
 		case c.Name == "state":
-			of.Least, of.Usual = 5, 11
-			of.cell = func(r row) view.Cell {
+			of.MinWidth, of.TypicalWidth = 5, 11
+			of.cell = func(r listRow) view.Cell {
 				if r.deleted {
 					return view.TextCell(view.Plain, "Deleted")
 				}
 				return cell(r)
 			}
 		case !c.Screen.Right && !c.Wide:
-			of.Least = min(len(c.Name), 6)
+			of.MinWidth = min(len(c.Name), 6)
 		}
 		columns = append(columns, of)
 	}
 	return append(columns, thingColumns...)
 }
 
-// jobColumns are those of jobs, the wide ones last.
-func jobColumns() (columns []column) {
+// jobColumns returns the columns of jobs, the wide ones last.
+func jobColumns() (columns []listColumn) {
 	for _, wide := range []bool{false, true} {
 		for _, c := range view.JobColumns {
 			if !c.ScreenOnly && c.Wide == wide {
-				columns = append(columns, column{c.Column, func(r row) view.Cell { return c.Cell(r.job()) }})
+				columns = append(columns, listColumn{c.Column, func(r listRow) view.Cell { return c.Cell(r.jobRow()) }})
 			}
 		}
 	}
 	return columns
 }
 
-// job is the row of a job as the screen has it, too.
-func (r row) job() view.JobRow {
+// jobRow returns the row of a job as the screen also shows it.
+func (r listRow) jobRow() view.JobRow {
 	return view.JobRow{
-		Judged:  r.Judged,
-		Context: sanitize.String(r.context),
-		Now:     r.assessed.Environment.Now,
-		Deleted: r.deleted,
+		JudgedJob: r.JudgedJob,
+		Context:   sanitize.String(r.context),
+		Now:       r.assessed.World.Now,
+		Deleted:   r.deleted,
 	}
 }
 
-// thingColumns are the last ones of all kinds but jobs.
-var thingColumns = []column{
-	{view.Column{Name: "verdict", Least: 7, Usual: len("alarming")}, func(r row) view.Cell {
-		worst := assess.Worst(r.thing.Notes)
+// thingColumns are the last columns of all kinds other than jobs.
+var thingColumns = []listColumn{
+	{view.Column{Name: "verdict", MinWidth: 7, TypicalWidth: len("alarming")}, func(r listRow) view.Cell {
+		worst := assess.WorstTone(r.thing.Notes)
 		cell := view.TextCell(view.Plain, worst.String())
-		cell.Order = float64(worst)
+		cell.SortKey = float64(worst)
 		return cell
 	}},
-	{view.Column{Name: "age", Rank: 8, Usual: 6}, func(r row) view.Cell {
-		return view.AgeCell(view.Dim, r.began, r.assessed.Environment.Now, "")
+	{view.Column{Name: "age", Priority: 8, TypicalWidth: 6}, func(r listRow) view.Cell {
+		return view.AgeCell(view.Dim, r.ageSince, r.assessed.World.Now, "")
 	}},
-	{view.Column{Name: "note", Least: 12, Usual: 60}, func(r row) view.Cell {
+	{view.Column{Name: "note", MinWidth: 12, TypicalWidth: 60}, func(r listRow) view.Cell {
 		if len(r.thing.Notes) == 0 {
 			return view.Cell{}
 		}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"golang.org/x/sys/unix"
 	"io"
+	"k8s.io/client-go/tools/clientcmd"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,11 +18,8 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"golang.org/x/sys/unix"
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // maxEnd is more than the program takes to end after a signal, on a busy machine.
@@ -228,7 +227,7 @@ users: [{name: x, user: {exec: {apiVersion: client.authentication.k8s.io/v1, int
 // What a shell makes of <(...) and - is a pipe that somebody writes to.
 func TestPipesThatAreMeant(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("piped", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("piped", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	const spec = "apiVersion: velero.io/v1\nkind: Restore\nmetadata: {name: r}\nspec: {backupName: nothing-like-it}\n"
 	for script, want := range map[string]string{
 		`KUBECONFIG=<(cat "$1") "$0" get restores`:                             "piped",
@@ -260,7 +259,7 @@ func TestUnsafeAuditLogRefusesWritesOnly(t *testing.T) {
 			b.quiet(t, inProgress(restored, time.Hour))
 			state := t.TempDir()
 			dir := filepath.Join(state, "veltui", "finalize")
-			if err := errors.Join(os.MkdirAll(dir, 0o700), spoil(dir, filepath.Join(dir, action.LogFile))); err != nil {
+			if err := errors.Join(os.MkdirAll(dir, 0o700), spoil(dir, filepath.Join(dir, action.AuditLogFile))); err != nil {
 				t.Fatal(err)
 			}
 			cmd := b.command(t, "finalize", "restore/"+restored, "--phase", "Failed", "--yes")
@@ -309,7 +308,7 @@ func runs(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) int {
 func TestKilledAttemptIsReported(t *testing.T) {
 	b := control(t)
 	state := t.TempDir()
-	log := filepath.Join(state, "veltui", "finalize", action.LogFile)
+	log := filepath.Join(state, "veltui", "finalize", action.AuditLogFile)
 	run := func(kubeconfig string, args ...string) string {
 		t.Helper()
 		cmd := through(kubeconfig, b.command(t, args...))
@@ -438,7 +437,7 @@ func TestKilledAttemptIsReported(t *testing.T) {
 // The dashboard reports it at its start, and once more on the terminal when it ends.
 func TestDashboardReportsAttempts(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("left", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("left", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	config, err := clientcmd.LoadFromFile(b.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
@@ -458,7 +457,7 @@ func TestDashboardReportsAttempts(t *testing.T) {
 		config.Clusters[config.Contexts[config.CurrentContext].Cluster].Server,
 		machine,
 	)
-	if err := os.WriteFile(filepath.Join(dir, action.LogFile), []byte(entry+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, action.AuditLogFile), []byte(entry+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for times, reported := range []bool{true, false} {
@@ -476,7 +475,7 @@ func TestDashboardReportsAttempts(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 		if _, after, left := strings.Cut(
-			c.Output(),
+			c.OutputText(),
 			"\x1b[?1049l",
 		); !left ||
 			strings.Contains(after, sentence) != reported {

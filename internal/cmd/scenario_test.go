@@ -72,10 +72,10 @@ func checkScenario(t *testing.T, path string) {
 type scenarioCheck struct {
 	*testing.T
 	*headless
-	want scene.Expect
+	want scene.Expectation
 	// state, reason, advice and the number of facts are what explain says.
 	state, reason, advice string
-	advised               action.Name
+	advised               action.Kind
 	facts                 int
 	said                  judgement // by explain
 }
@@ -98,13 +98,13 @@ func (c *scenarioCheck) explain() {
 	text, code := c.document(&e, "explain", c.want.Job, "-o", "json")
 	c.state, c.reason, c.advice, c.facts = e.Verdict.State, e.Verdict.Reason, e.Verdict.Advice, len(e.Verdict.Facts)
 	summary := e.Job.Summary
-	if len(c.want.State) > 0 && !slices.Contains(c.want.State, c.state) || slices.Contains(c.want.Never, c.state) {
-		c.Errorf("explain: state %q, want one of %q: %s", c.state, c.want.State, summary)
+	if len(c.want.AllowedStates) > 0 && !slices.Contains(c.want.AllowedStates, c.state) || slices.Contains(c.want.ForbiddenStates, c.state) {
+		c.Errorf("explain: state %q, want one of %q: %s", c.state, c.want.AllowedStates, summary)
 	}
-	if len(c.want.Reason) > 0 && !slices.Contains(c.want.Reason, c.reason) {
-		c.Errorf("explain: reason %s (%s), want one of %q: %s", c.reason, c.state, c.want.Reason, summary)
+	if len(c.want.AllowedReasons) > 0 && !slices.Contains(c.want.AllowedReasons, c.reason) {
+		c.Errorf("explain: reason %s (%s), want one of %q: %s", c.reason, c.state, c.want.AllowedReasons, summary)
 	}
-	for _, word := range c.want.Says {
+	for _, word := range c.want.RequiredWords {
 		if !strings.Contains(strings.ToLower(text), strings.ToLower(word)) {
 			c.Errorf("explain does not say %q: %s. %s", word, summary, e.Verdict.Advice)
 		}
@@ -113,7 +113,7 @@ func (c *scenarioCheck) explain() {
 		c.checkPlan("explain", *e.Finalize)
 	}
 	c.checkRemedies("explain", e.Remedies)
-	c.advised = action.Name(e.Verdict.Action)
+	c.advised = action.Kind(e.Verdict.Action)
 	c.said = judgementOf(e.Job)
 	trouble := c.state == "stuck" || c.state == "orphaned"
 	if phase := e.Job.Phase; trouble != (code == ExitRefused) || !trouble && c.state != "" && code != ExitOK {
@@ -124,15 +124,15 @@ func (c *scenarioCheck) explain() {
 // page is what the dashboard says of the job while its screen is open: the same
 // as explain.
 func (c *scenarioCheck) page() {
-	kind, name := c.want.Target()
+	kind, name := c.want.KindAndName()
 	selected, err := parseSelection([]string{kind + "/" + name}, false)
 	if err != nil {
 		c.Fatal(err)
 	}
 	own := withFlags(c.T, "--kubeconfig", c.kubeconfig)
 	home := c.TempDir()
-	own.clock, own.streams = time.Now, genericiooptions.NewTestIOStreamsDiscard()
-	own.env = func(name string) string {
+	own.process.clock, own.stdio.streams = time.Now, genericiooptions.NewTestIOStreamsDiscard()
+	own.process.getenv = func(name string) string {
 		if strings.HasPrefix(name, "XDG_") {
 			return home
 		}
@@ -140,16 +140,16 @@ func (c *scenarioCheck) page() {
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
-	conn, err := own.connect()
+	conn, err := own.connector.openConnection()
 	if err != nil {
 		c.Fatal(err)
 	}
-	w, err := own.watch(
+	w, err := own.connector.startWatch(
 		ctx,
 		conn,
 		slog.New(slog.DiscardHandler),
 		func(*watch.Options) {},
-	) // firstSnapshot sets the log of the whole process
+	) // openLogger sets the log of the whole process
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -158,29 +158,29 @@ func (c *scenarioCheck) page() {
 		if snap, err = w.Next(ctx); err != nil {
 			c.Fatal(err)
 		}
-		if ready, err = selected.ready(snap); err != nil {
+		if ready, err = selected.checkReady(snap); err != nil {
 			c.Fatal(err)
 		}
 	}
 	var known assess.Estimates
-	var lookout assess.Lookout
-	assessed := known.Assess(snap, time.Now())
-	j := pick(assessed.Snapshot.Jobs, selected)[0]
-	cluster := own.inspected()
+	var lookout assess.LookScheduler
+	assessed := known.AssessSnapshot(snap, time.Now())
+	j := selectJobs(assessed.Snapshot.Jobs, selected)[0]
+	cluster := own.newCluster()
 	for { // as the dashboard does
-		due := lookout.DueInFocus(assessed, j, time.Now())
+		due := lookout.NextInFocus(assessed, j, time.Now())
 		if due == nil {
 			break
 		}
-		found, err := cluster.LookCloser(ctx, assessed, due)
+		found, err := cluster.TakeCloserLook(ctx, assessed, due)
 		if err != nil {
 			c.Errorf("looking closer at %s: %v", due.Name, err)
 		}
-		lookout.Done(time.Now())
-		known.Looked(due.UID, found.Look)
-		assessed = known.Assess(snap, time.Now())
+		lookout.FinishLook(time.Now())
+		known.RecordCloserLook(due.UID, found.CloserLook)
+		assessed = known.AssessSnapshot(snap, time.Now())
 	}
-	judged := assessed.Of(j)
+	judged := assessed.AssessJob(j)
 	if string(judged.Verdict.State()) != c.state || string(judged.Verdict.Reason) != c.reason ||
 		judged.Verdict.Advice != c.advice {
 		c.Errorf(
@@ -209,7 +209,7 @@ func (c *scenarioCheck) get() {
 	if code != ExitOK {
 		c.Errorf("get: exit code %d", code)
 	}
-	kind, name := c.want.Target()
+	kind, name := c.want.KindAndName()
 	for _, item := range list.Items {
 		if !strings.EqualFold(item.Kind, kind) || item.Name != name {
 			continue
@@ -220,7 +220,7 @@ func (c *scenarioCheck) get() {
 		}
 		trouble := state == "stuck" || state == "orphaned"
 		switch {
-		case slices.Contains(c.want.Never, state):
+		case slices.Contains(c.want.ForbiddenStates, state):
 			c.Errorf("get: state %s (%s), which is wrong: %s", state, reason, item.Summary)
 		case trouble && state != c.state: // a closer look may change the reason
 			c.Errorf("get: %s (%s), but explain: %s (%s)", state, reason, c.state, c.reason)
@@ -242,7 +242,7 @@ func (c *scenarioCheck) finalize() {
 	c.checkRemedies("finalize", f.Remedies)
 	c.checkAdvice(f)
 	want := ExitOK
-	if f.Plan.Action == action.Refuse {
+	if f.Plan.Action == action.EffectRefuse {
 		want = ExitRefused
 	}
 	if code != want {
@@ -254,7 +254,7 @@ func (c *scenarioCheck) finalize() {
 // not answer its own advice with a refusal. Finalizing is advised for the case that
 // the results are stored; where they are not, another action must be possible.
 func (c *scenarioCheck) checkAdvice(f document.Finalization) {
-	backed := c.advised == "" || c.advised == action.Finalize && f.Plan.Action != action.Refuse ||
+	backed := c.advised == "" || c.advised == action.Finalize && f.Plan.Action != action.EffectRefuse ||
 		strings.Contains(f.Plan.Refusal, "cannot tell") // it says what it could not look at
 	for _, r := range f.Remedies {
 		backed = backed ||
@@ -274,7 +274,7 @@ func (c *scenarioCheck) checkAdvice(f document.Finalization) {
 // checkPlan holds what finalizing would do against what it may do.
 func (c *scenarioCheck) checkPlan(who string, p document.Plan) {
 	c.Helper()
-	if p.Action == action.Refuse {
+	if p.Action == action.EffectRefuse {
 		return
 	}
 	switch {

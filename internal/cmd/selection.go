@@ -15,30 +15,30 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// kinds are those that get and describe know. Other commands know jobs, which have no list of their own.
+// The kinds that get and describe know. Other commands only know jobs, which have no list of their own.
 var (
-	backupKind  = &resource.Kind{Kind: job.Backup, Words: []string{"backups", "backup", "bak"}, Resource: watch.Backups}
+	backupKind  = &resource.Kind{Kind: job.Backup, Aliases: []string{"backups", "backup", "bak"}, Resource: watch.Backups}
 	restoreKind = &resource.Kind{
 		Kind:     job.Restore,
-		Words:    []string{"restores", "restore", "rst"},
+		Aliases:  []string{"restores", "restore", "rst"},
 		Resource: watch.Restores,
 	}
-	jobKinds = []*resource.Kind{backupKind, restoreKind}
-	kinds    = slices.Concat(jobKinds, resource.Kinds)
+	jobKinds   = []*resource.Kind{backupKind, restoreKind}
+	knownKinds = slices.Concat(jobKinds, resource.Kinds)
 )
 
-// kindNamed finds a kind by any of its words, nil if there is none.
-func kindNamed(word string) *resource.Kind {
+// findKind returns the kind with an alias, nil if there is none.
+func findKind(word string) *resource.Kind {
 	word = strings.TrimSuffix(strings.ToLower(word), ".velero.io")
-	if i := slices.IndexFunc(kinds, func(k *resource.Kind) bool { return slices.Contains(k.Words, word) }); i >= 0 {
-		return kinds[i]
+	if i := slices.IndexFunc(knownKinds, func(k *resource.Kind) bool { return slices.Contains(k.Aliases, word) }); i >= 0 {
+		return knownKinds[i]
 	}
 	return nil
 }
 
-// What people ask kubectl for, and what is no name of a job.
+// Kinds that users ask kubectl for, which are not names of jobs.
 var (
-	otherVeleroKinds = []string{
+	unsupportedVeleroKinds = []string{
 		"datauploads",
 		"dataupload",
 		"datadownloads",
@@ -51,7 +51,7 @@ var (
 		"downloadrequest",
 		"serverstatusrequests",
 	}
-	otherKinds = []string{
+	nonVeleroKinds = []string{
 		"pods",
 		"pod",
 		"po",
@@ -91,31 +91,31 @@ var (
 )
 
 type selection struct {
-	things *resource.Kind  // nil for jobs
-	kind   job.Kind        // empty for both
-	names  []jobName       // empty for all
-	labels labels.Selector // of --selector, nil without
-	stuck  bool            // --stuck, which is known of a job only once it is judged
+	thingKind *resource.Kind  // nil for jobs
+	kind      job.Kind        // empty for both
+	names     []jobRef        // empty for all
+	labels    labels.Selector // of --selector, nil without it
+	stuck     bool            // --stuck, which is known only for judged jobs
 }
 
-type jobName struct {
+type jobRef struct {
 	kind job.Kind
 	name string
 }
 
-func nameOf(j *job.Job) jobName { return jobName{j.Kind, j.Name} }
+func jobRefOf(j *job.Job) jobRef { return jobRef{j.Kind, j.Name} }
 
-func (n jobName) String() string { return n.kind.Word() + "/" + n.name }
+func (n jobRef) String() string { return n.kind.Noun() + "/" + n.name }
 
-// parseSelection reads KIND [NAME...] or KIND/NAME... of backups and restores; with others, also of one of
-// the other kinds.
+// parseSelection parses KIND [NAME...] or KIND/NAME... of backups and restores; with others, also of one of the other
+// kinds.
 func parseSelection(args []string, others bool) (s selection, err error) {
 	if len(args) == 0 {
 		return s, nil
 	}
 	first, _, inEach := strings.Cut(args[0], "/")
-	if k := kindNamed(first); others && slices.Contains(resource.Kinds, k) {
-		s.things = k
+	if k := findKind(first); others && slices.Contains(resource.Kinds, k) {
+		s.thingKind = k
 	}
 	var kinds []job.Kind
 	if !inEach {
@@ -131,9 +131,9 @@ func parseSelection(args []string, others bool) (s selection, err error) {
 		word, name, found := strings.Cut(arg, "/")
 		switch {
 		case found && !inEach:
-			return s, usagef("%q: give the kind %s once, either first or in every KIND/NAME", arg, first)
+			return s, usageErrorf("%q: give the kind %s once, either first or in every KIND/NAME", arg, first)
 		case !found && inEach:
-			return s, usagef("%q: expected KIND/NAME, such as %s/%s", arg, first, arg)
+			return s, usageErrorf("%q: expected KIND/NAME, such as %s/%s", arg, first, arg)
 		case !found:
 			name = arg
 		default:
@@ -144,18 +144,18 @@ func parseSelection(args []string, others bool) (s selection, err error) {
 			kinds = []job.Kind{kind}
 		}
 		if name == "" {
-			return s, usagef("%q has no name", arg)
+			return s, usageErrorf("%q has no name", arg)
 		}
 		for _, kind := range kinds {
-			s.names = append(s.names, jobName{kind, name})
+			s.names = append(s.names, jobRef{kind, name})
 		}
 	}
 	return s, nil
 }
 
-// forJob has a command take exactly one KIND/NAME or KIND NAME, of the kinds that it completes; of others than jobs if
-// those are among them.
-func (c *cli) forJob(
+// requireOneJob makes a command take exactly one KIND/NAME or KIND NAME, of the kinds that it completes, which may
+// include kinds other than jobs.
+func (c *cli) requireOneJob(
 	cmd *cobra.Command, run func(context.Context, selection) error, of ...*resource.Kind,
 ) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -164,14 +164,14 @@ func (c *cli) forJob(
 		case err != nil:
 			return err
 		case len(selected.names) != 1:
-			return usagef("expected one KIND/NAME, such as restore/crm-old")
+			return usageErrorf("expected one KIND/NAME, such as restore/crm-old")
 		}
 		return run(cmd.Context(), selected)
 	}
 	if len(of) == 0 {
 		of = jobKinds
 	}
-	cmd.ValidArgsFunction = c.completeNames(false, of...)
+	cmd.ValidArgsFunction = c.completeKindAndName(false, of...)
 	return cmd
 }
 
@@ -181,94 +181,94 @@ func (s selection) parseKinds(text string) (kinds []job.Kind, err error) {
 		if err != nil {
 			return nil, err
 		}
-		kinds = appendNew(kinds, kind)
+		kinds = appendUnique(kinds, kind)
 	}
 	return kinds, nil
 }
 
-// parseKind reads the kind of a name, which is empty for a kind that stands alone.
+// parseKind parses the kind of a name; the name is empty for a kind that stands alone.
 func (s selection) parseKind(word, name string) (job.Kind, error) {
-	k := kindNamed(word)
+	k := findKind(word)
 	switch word := strings.ToLower(word); {
-	case s.things != nil && k != s.things:
-		return "", usagef("%q: beside %s, give no other kind", word+"/"+name, s.things.Words[0])
-	case k != nil && (k == s.things || slices.Contains(jobKinds, k)):
+	case s.thingKind != nil && k != s.thingKind:
+		return "", usageErrorf("%q: beside %s, give no other kind", word+"/"+name, s.thingKind.Aliases[0])
+	case k != nil && (k == s.thingKind || slices.Contains(jobKinds, k)):
 		return k.Kind, nil
 	case word == "all" && name == "":
-		return "", usagef("unknown kind \"all\": leave out the kind to print backups and restores")
-	case name == "" && (k != nil || slices.Contains(otherVeleroKinds, strings.TrimSuffix(word, ".velero.io"))):
-		return "", usagef(
+		return "", usageErrorf("unknown kind \"all\": leave out the kind to print backups and restores")
+	case name == "" && (k != nil || slices.Contains(unsupportedVeleroKinds, strings.TrimSuffix(word, ".velero.io"))):
+		return "", usageErrorf(
 			"unknown kind %q: expected backups or restores; get and describe also know schedules, storage, repositories "+
 				"and deletions",
 			word,
 		)
-	case name == "" && slices.Contains(otherKinds, word):
-		return "", usagef("unknown kind %q: expected backups or restores", word)
+	case name == "" && slices.Contains(nonVeleroKinds, word):
+		return "", usageErrorf("unknown kind %q: expected backups or restores", word)
 	}
-	near := config.Nearest(word, slices.Concat(backupKind.Words, restoreKind.Words))
+	near := config.NearestName(word, slices.Concat(backupKind.Aliases, restoreKind.Aliases))
 	switch {
 	case near == "":
-		return "", usagef("unknown kind %q: expected KIND/NAME, such as backup/NAME or restore/NAME", word)
+		return "", usageErrorf("unknown kind %q: expected KIND/NAME, such as backup/NAME or restore/NAME", word)
 	case name != "":
 		near += "/" + name
 	}
-	return "", usagef("unknown kind %q: veltui knows backups and restores; did you mean %s?", word, near)
+	return "", usageErrorf("unknown kind %q: veltui knows backups and restores; did you mean %s?", word, near)
 }
 
-func (s selection) matches(j *job.Job) bool {
-	return s.things == nil && (s.kind == "" || j.Kind == s.kind) && s.selects(j.Object, nameOf(j))
+func (s selection) matchesJob(j *job.Job) bool {
+	return s.thingKind == nil && (s.kind == "" || j.Kind == s.kind) && s.matchesObject(j.Object, jobRefOf(j))
 }
 
-func (s selection) selects(object job.Object, ref jobName) bool {
-	return watch.Selects(s.labels, object) && (len(s.names) == 0 || slices.Contains(s.names, ref))
+func (s selection) matchesObject(object job.Object, ref jobRef) bool {
+	return watch.MatchesSelector(s.labels, object) && (len(s.names) == 0 || slices.Contains(s.names, ref))
 }
 
-func (s selection) query() watch.Query {
-	if s.things != nil { // they are few, and are judged beside each other
+func (s selection) buildQuery() watch.Query {
+	if s.thingKind != nil { // there are few of them, and they are judged together
 		return watch.Query{
-			Kinds: []string{s.things.Resource},
-			Also:  slices.Concat(s.things.Lists, s.things.Needs),
-			Then:  s.things.Then,
+			Kinds:      []string{s.thingKind.Resource},
+			ExtraKinds: slices.Concat(s.thingKind.ExtraKinds, s.thingKind.NeededKinds),
+			KindsByJob: s.thingKind.KindsByJob,
 		}
 	}
 	q := watch.Query{Selector: s.labels}
 	for _, n := range s.names {
-		q.Names = appendNew(q.Names, watch.JobName{Resource: resourceOf(n.kind), Name: n.name})
+		q.JobNames = appendUnique(q.JobNames, watch.JobName{Resource: kindResource(n.kind), Name: n.name})
 	}
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		if len(s.names) == 0 && (s.kind == "" || s.kind == kind) {
-			q.Kinds = append(q.Kinds, resourceOf(kind))
+			q.Kinds = append(q.Kinds, kindResource(kind))
 		}
 	}
 	return q
 }
 
-// with are the kinds that a watch does not have anyway.
-func (s selection) with() []string {
-	if s.things == nil {
+// optionalKinds returns the kinds that a watch does not always include.
+func (s selection) optionalKinds() []string {
+	if s.thingKind == nil {
 		return nil
 	}
-	return append(slices.Clip(s.things.Lists), s.things.Resource)
+	return append(slices.Clip(s.thingKind.ExtraKinds), s.thingKind.Resource)
 }
 
-func (s selection) only() []watch.JobName {
-	q := s.query()
+func (s selection) watchedJobs() []watch.JobName {
+	q := s.buildQuery()
 	for _, kind := range q.Kinds {
-		q.Names = append(q.Names, watch.JobName{Resource: kind})
+		q.JobNames = append(q.JobNames, watch.JobName{Resource: kind})
 	}
-	return q.Names
+	return q.JobNames
 }
 
-// resourceOf is the resource of a kind as [watch.Source] names it.
-func resourceOf(kind job.Kind) string {
-	return kinds[slices.IndexFunc(kinds, func(k *resource.Kind) bool { return k.Kind == kind })].Resource
+// kindResource returns the resource of a kind as [watch.Source] names it.
+func kindResource(kind job.Kind) string {
+	return knownKinds[slices.IndexFunc(knownKinds, func(k *resource.Kind) bool { return k.Kind == kind })].Resource
 }
 
-func (s selection) what() string {
+func (s selection) kindText() string {
 	what := "backups or restores"
 	switch {
-	case s.things != nil:
-		what = s.things.Words[0]
+	case s.thingKind != nil:
+		what = s.thingKind.Aliases[0]
 	case s.kind != "":
 		what = s.kind.Resource()
 	}
@@ -278,11 +278,11 @@ func (s selection) what() string {
 	return what
 }
 
-func (s selection) missing(found []jobName, namespace string) error {
+func (s selection) checkFound(found []jobRef, namespace string) error {
 	var lost []string
 	for _, n := range s.names {
 		if !slices.Contains(found, n) {
-			lost = append(lost, fmt.Sprintf("%s %q", resourceOf(n.kind), n.name))
+			lost = append(lost, fmt.Sprintf("%s %q", kindResource(n.kind), n.name))
 		}
 	}
 	if len(lost) == 0 {
@@ -291,20 +291,20 @@ func (s selection) missing(found []jobName, namespace string) error {
 	return fmt.Errorf("not found in namespace %s: %s", namespace, strings.Join(lost, ", "))
 }
 
-// ready reports whether a snapshot holds all that verdicts need, and an error if it never will.
-func (s selection) ready(snap *watch.Snapshot) (bool, error) {
+// checkReady reports whether a snapshot has all that verdicts need. It returns an error if it never will.
+func (s selection) checkReady(snap *watch.Snapshot) (bool, error) {
 	switch h := snap.Health; {
 	case h.State == watch.Unauthorized:
 		return false, fmt.Errorf("the API server rejects your credentials: %s", h.Err)
 	case h.Misdirected:
 		return false, fmt.Errorf("there is no such API server: %s", h.Err)
 	}
-	q := s.query()
+	q := s.buildQuery()
 	for _, source := range snap.Sources {
 		if source.State == watch.SourceSyncing {
 			return false, nil
 		}
-		if err := unreadable(source, snap.Namespace, q.Asks(source.Resource)); err != nil {
+		if err := unreadableSourceError(source, snap.Namespace, q.IncludesKind(source.Resource)); err != nil {
 			return false, err
 		}
 	}

@@ -17,8 +17,8 @@ func TestParseSelection(t *testing.T) {
 	}{
 		{nil, selection{}, false},
 		{[]string{"backups"}, selection{kind: job.Backup}, false},
-		{[]string{"rst", "a", "b"}, selection{kind: job.Restore, names: []jobName{{job.Restore, "a"}, {job.Restore, "b"}}}, false},
-		{[]string{"restore/a", "bak/b"}, selection{names: []jobName{{job.Restore, "a"}, {job.Backup, "b"}}}, false},
+		{[]string{"rst", "a", "b"}, selection{kind: job.Restore, names: []jobRef{{job.Restore, "a"}, {job.Restore, "b"}}}, false},
+		{[]string{"restore/a", "bak/b"}, selection{names: []jobRef{{job.Restore, "a"}, {job.Backup, "b"}}}, false},
 		{[]string{"Restores.velero.io"}, selection{kind: job.Restore}, false},
 		{[]string{"pods"}, selection{}, true},
 		{[]string{"restores", "backup/a"}, selection{}, true},

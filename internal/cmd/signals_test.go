@@ -33,7 +33,7 @@ func modesOn(raw string) map[string]bool {
 // them, the normal screen, a cursor, and no mouse, paste or focus reports.
 func (c *console) checkSane(t *testing.T, before unix.Termios) {
 	t.Helper()
-	raw := c.Output()
+	raw := c.OutputText()
 	on := modesOn(raw)
 	if !on["25"] {
 		t.Error("the cursor stays hidden")
@@ -116,7 +116,7 @@ func TestSignalsLeaveASaneTerminal(t *testing.T) {
 				t.Errorf("exit code %d, want %d", code, s.code)
 			}
 			c.checkSane(t, before)
-			raw := c.Output()
+			raw := c.OutputText()
 			dump := strings.Index(raw, "goroutine ")
 			if (dump >= 0) != s.dump || s.dump && dump < strings.LastIndex(raw, "\x1b[?1049l") {
 				t.Errorf("stacks at byte %d, the screen is left at %d", dump, strings.LastIndex(raw, "\x1b[?1049l"))
@@ -161,7 +161,7 @@ func TestSignalsInMidRetryOnATerminal(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			c.checkSane(t, before)
-			raw := strings.ReplaceAll(c.Output(), "\r\n", "\n")
+			raw := strings.ReplaceAll(c.OutputText(), "\r\n", "\n")
 			told := strings.Index(raw, "unknown whether it was applied")
 			if dump := strings.Index(raw, "goroutine "); told < 0 || s.signal != syscall.SIGINT && dump < told {
 				t.Errorf("told at byte %d, stacks at %d of\n%.3000s", told, dump, raw)

@@ -17,23 +17,23 @@ import (
 	"github.com/veltui/veltui/internal/view/resource"
 )
 
-// sortBy is --sort-by: a column, or a JSONPath into our JSON of a job or into Velero's resource.
-type sortBy struct {
-	text   string
-	column *column
-	things *resource.Kind // nil for jobs
-	path   *jsonpath.JSONPath
+// sortOrder is the value of --sort-by: a column, or a JSONPath into our JSON of a job or into Velero's resource.
+type sortOrder struct {
+	text      string
+	column    *listColumn
+	thingKind *resource.Kind // nil for jobs
+	path      *jsonpath.JSONPath
 }
 
-var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
+var sortPathPattern = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
 func columnNames(k *resource.Kind) []string {
-	return mapSlice(sortColumns(k), func(c column) string { return c.Name })
+	return mapSlice(sortableColumns(k), func(c listColumn) string { return c.Name })
 }
 
-// parseSortBy reads --sort-by; nil if it was not given. A name without dots and brackets is
-// meant as a column: no single top field of a resource has an order.
-func parseSortBy(text string, k *resource.Kind) (*sortBy, error) {
+// parseSortBy parses --sort-by; it returns nil if the flag was not given. A name without dots and brackets is meant
+// as a column: no top-level field of a resource has an order.
+func parseSortBy(text string, k *resource.Kind) (*sortOrder, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -41,47 +41,47 @@ func parseSortBy(text string, k *resource.Kind) (*sortBy, error) {
 		strings.TrimSuffix(strings.TrimPrefix(text, "-"), ":desc"),
 		":asc",
 	); column != text {
-		return nil, usagef(
+		return nil, usageErrorf(
 			"--sort-by %s: veltui sorts in ascending order; for the reverse: veltui get --sort-by %s --no-headers | tac",
 			text,
 			column,
 		)
 	}
-	for _, c := range sortColumns(k) {
+	for _, c := range sortableColumns(k) {
 		if strings.EqualFold(c.Name, text) {
-			return &sortBy{text: text, column: &c, things: k}, nil
+			return &sortOrder{text: text, column: &c, thingKind: k}, nil
 		}
 	}
-	if match := sortPath.FindStringSubmatch(text); match != nil {
-		s := &sortBy{text: text, things: k, path: jsonpath.New("sort-by").AllowMissingKeys(true)}
+	if match := sortPathPattern.FindStringSubmatch(text); match != nil {
+		s := &sortOrder{text: text, thingKind: k, path: jsonpath.New("sort-by").AllowMissingKeys(true)}
 		if err := s.path.Parse("{." + cmp.Or(match[1], match[2]) + "}"); err == nil {
 			return s, nil
 		}
 	}
-	return nil, usagef(
+	return nil, usageErrorf(
 		"--sort-by %s: expected a column (%s) or a JSONPath such as .startedAt or .metadata.creationTimestamp",
 		text,
 		strings.Join(columnNames(k), ", "),
 	)
 }
 
-func (s *sortBy) needs() parts {
+func (s *sortOrder) neededData() dataNeeds {
 	if s == nil {
-		return parts{}
+		return dataNeeds{}
 	}
-	return parts{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true, whole: true}
+	return dataNeeds{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true, waitForAll: true}
 }
 
-// sorted brings the rows of all contexts into one order, those without a value first as with kubectl.
-func (s *sortBy) sorted(rows []row) ([]row, error) {
+// sortRows sorts the rows of all contexts together, those without a value first, like kubectl.
+func (s *sortOrder) sortRows(rows []listRow) ([]listRow, error) {
 	if s == nil {
 		return rows, nil
 	}
 	type valued struct {
-		row
+		listRow
 		value any
 	}
-	values, err := s.values(rows)
+	values, err := s.sortValues(rows)
 	if err != nil {
 		return nil, err
 	}
@@ -90,23 +90,23 @@ func (s *sortBy) sorted(rows []row) ([]row, error) {
 		sorted[i] = valued{r, values[i]}
 	}
 	slices.SortStableFunc(sorted, func(a, b valued) int { return compareValues(a.value, b.value) })
-	return mapSlice(sorted, func(v valued) row { return v.row }), nil
+	return mapSlice(sorted, func(v valued) listRow { return v.listRow }), nil
 }
 
-// values are what each row is sorted by.
-func (s *sortBy) values(rows []row) ([]any, error) {
+// sortValues returns the value by which each row is sorted.
+func (s *sortOrder) sortValues(rows []listRow) ([]any, error) {
 	if s.column != nil {
-		return mapSlice(rows, func(r row) any { return s.column.cell(r).Order }), nil
+		return mapSlice(rows, func(r listRow) any { return s.column.cell(r).SortKey }), nil
 	}
 	values := make([]any, len(rows))
-	for _, document := range []func(row) (map[string]any, error){ownDocument, veleroDocument} {
+	for _, document := range []func(listRow) (map[string]any, error){veltuiDocument, veleroDocument} {
 		found := false
 		for i, r := range rows {
 			doc, err := document(r)
 			if err != nil {
 				return nil, err
 			}
-			if values[i], err = s.find(doc); err != nil {
+			if values[i], err = s.evaluatePath(doc); err != nil {
 				return nil, err
 			}
 			found = found || values[i] != nil
@@ -119,19 +119,19 @@ func (s *sortBy) values(rows []row) ([]any, error) {
 		return values, nil
 	}
 	what := "job"
-	if s.things != nil {
-		what = s.things.Kind.Word()
+	if s.thingKind != nil {
+		what = s.thingKind.Kind.Noun()
 	}
 	return nil, fmt.Errorf(
 		"--sort-by %s: no %s has such a field, and there is no such column%s",
 		s.text,
 		what,
-		config.Suggestion(s.text, columnNames(s.things)),
+		config.SuggestionText(s.text, columnNames(s.thingKind)),
 	)
 }
 
-func ownDocument(r row) (map[string]any, error) {
-	data, err := document.Encode(r.document(false), "")
+func veltuiDocument(r listRow) (map[string]any, error) {
+	data, err := document.Encode(r.newDocument(false), "")
 	if err != nil {
 		return nil, err
 	}
@@ -139,17 +139,17 @@ func ownDocument(r row) (map[string]any, error) {
 	return doc, utiljson.Unmarshal(data, &doc)
 }
 
-func veleroDocument(r row) (map[string]any, error) {
+func veleroDocument(r listRow) (map[string]any, error) {
 	if r.object == nil {
 		return nil, nil
 	}
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(r.object)
 }
 
-func (s *sortBy) find(doc map[string]any) (any, error) {
+func (s *sortOrder) evaluatePath(doc map[string]any) (any, error) {
 	results, err := s.path.FindResults(doc)
 	if err != nil {
-		return nil, usagef("--sort-by %s: %w", s.text, err)
+		return nil, usageErrorf("--sort-by %s: %w", s.text, err)
 	}
 	if len(results) == 0 || len(results[0]) == 0 || !results[0][0].IsValid() {
 		return nil, nil
@@ -165,7 +165,7 @@ func (s *sortBy) find(doc map[string]any) (any, error) {
 		}
 		return 0.0, nil
 	}
-	return nil, usagef("--sort-by %s: this has no order; name one of its fields", s.text)
+	return nil, usageErrorf("--sort-by %s: this has no order; name one of its fields", s.text)
 }
 
 func compareValues(a, b any) int {

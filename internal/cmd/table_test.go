@@ -10,11 +10,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view/text"
 	"github.com/veltui/veltui/ui/draw"
 )
 
 // randomCells are the cells of one row of the table of get, each with single spaces at most.
-func randomCells(r *rand.Rand, columns []column) []string {
+func randomCells(r *rand.Rand, columns []listColumn) []string {
 	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
 	cells := make([]string, len(columns))
 	for i, c := range columns {
@@ -50,20 +51,20 @@ func randomCells(r *rand.Rand, columns []column) []string {
 		}
 	}
 	if r.IntN(2) == 0 {
-		cells[slices.IndexFunc(columns, func(c column) bool { return c.Title() == "ERRORS" })] = ""
+		cells[slices.IndexFunc(columns, func(c listColumn) bool { return c.Title() == "ERRORS" })] = ""
 	}
 	return cells
 }
 
 // columnStarts are the cells at which the columns of a line begin: behind a gap.
 func columnStarts(line string) (starts []int) {
-	blanks := narrowGap
+	blanks := 2
 	for i, r := range line {
 		if r == ' ' {
 			blanks++
 			continue
 		}
-		if blanks >= narrowGap {
+		if blanks >= 2 {
 			starts = append(starts, ansi.StringWidth(line[:i]))
 		}
 		blanks = 0
@@ -82,47 +83,47 @@ func TestTableIsAligned(t *testing.T) {
 			var out strings.Builder
 			several, wide := r.IntN(3) == 0, r.IntN(4) == 0
 			p := &tablePrinter{
-				table: table{
-					w:         &out,
-					width:     width,
-					glyphs:    &draw.Unicode,
-					noHeaders: r.IntN(4) == 0,
-					grows:     r.IntN(3) == 0,
+				Table: text.Table{
+					Writer:    &out,
+					Width:     width,
+					Ellipsis:  draw.UnicodeGlyphs.Ellipsis,
+					NoHeaders: r.IntN(4) == 0,
+					Grows:     r.IntN(3) == 0,
 				},
 				wide: wide,
 			}
-			columns := p.columns(several)
+			columns := p.chosenColumns(several)
 			var rows [][]string
 			least := 0 // what the columns that stay need at least
 			for range 1 + r.IntN(12) {
 				rows = append(rows, randomCells(r, columns))
 			}
 			for i, c := range columns {
-				if c.Rank > 0 {
+				if c.Priority > 0 {
 					continue
 				}
 				need := 0
 				for _, cells := range rows {
 					need = max(need, ansi.StringWidth(cells[i]), 1)
 				}
-				if !p.noHeaders {
+				if !p.NoHeaders {
 					need = max(need, len(c.Title()))
 				}
-				if p.grows {
-					need = max(need, c.Usual, len(c.Title()))
+				if p.Grows {
+					need = max(need, c.TypicalWidth, len(c.Title()))
 				}
-				if c.Least > 0 {
-					need = min(need, c.Least)
+				if c.MinWidth > 0 {
+					need = min(need, c.MinWidth)
 				}
-				least += need + narrowGap
+				least += need + 2
 			}
-			least -= narrowGap
-			if err := p.print(layouts(columns), rows); err != nil {
+			least -= 2
+			if err := p.Print(viewColumns(columns), rows); err != nil {
 				t.Fatal(err)
 			}
-			if p.grows && width > 0 { // what comes later keeps to the columns
+			if p.Grows && width > 0 { // what comes later keeps to the columns
 				for range 5 {
-					if err := p.print(layouts(columns), [][]string{randomCells(r, columns)}); err != nil {
+					if err := p.Print(viewColumns(columns), [][]string{randomCells(r, columns)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -196,14 +197,14 @@ func TestTableDropsColumns(t *testing.T) {
 	} {
 		var out strings.Builder
 		p := &tablePrinter{
-			table:  table{w: &out, width: c.width, glyphs: &draw.Unicode, grows: c.grows},
-			sorted: c.sorted,
+			Table:      text.Table{Writer: &out, Width: c.width, Ellipsis: draw.UnicodeGlyphs.Ellipsis, Grows: c.grows},
+			sortColumn: c.sorted,
 		}
 		rows := make([][]string, len(c.rows))
 		for i := range rows {
 			rows[i] = slices.Clone(c.rows[i])
 		}
-		if err := p.print(layouts(p.columns(false)), rows); err != nil {
+		if err := p.Print(viewColumns(p.chosenColumns(false)), rows); err != nil {
 			t.Fatal(err)
 		}
 		title, _, _ := strings.Cut(out.String(), "\n")
@@ -223,18 +224,18 @@ func TestTableDropsColumns(t *testing.T) {
 // TestTableOfChangesOnATerminal keeps rows under the titles that were printed.
 func TestTableOfChangesOnATerminal(t *testing.T) {
 	var out strings.Builder
-	p := &tablePrinter{table: table{w: &out, width: 100, glyphs: &draw.Unicode, grows: true}}
+	p := &tablePrinter{Table: text.Table{Writer: &out, Width: 100, Ellipsis: draw.UnicodeGlyphs.Ellipsis, Grows: true}}
 	jobs := []*job.Job{
 		aged("shop", 5, 0),
 		aged("everything-to-dr-20261123072919", 6, 12),
 		aged(strings.Repeat("long-", 20)+"name", 7, 2),
 	}
 	a := assessed(jobs...)
-	if err := p.list(rowsOf("", a, jobs[0]), nil, false); err != nil {
+	if err := p.printRows(rowsOf("", a, jobs[0]), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range jobs[1:] {
-		if err := p.list(rowsOf("", a, j), nil, false); err != nil {
+		if err := p.printRows(rowsOf("", a, j), nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}

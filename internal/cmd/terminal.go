@@ -21,15 +21,15 @@ import (
 )
 
 type stdio struct {
-	*process
-	// streams clean all that is written to them; the files are for what draws.
+	process *processEnv
+	// streams sanitize all that is written to them; the files are for drawing.
 	streams               genericiooptions.IOStreams
 	stdin, stdout, stderr *os.File
-	screen                *screen
+	screen                *terminalScreen
 }
 
-func newStdio(p *process, stdin, stdout, stderr *os.File) stdio {
-	return stdio{
+func newStdio(p *processEnv, stdin, stdout, stderr *os.File) *stdio {
+	return &stdio{
 		process: p,
 		stdin:   stdin,
 		stdout:  stdout,
@@ -37,49 +37,66 @@ func newStdio(p *process, stdin, stdout, stderr *os.File) stdio {
 		screen:  newScreen(stdin, stdout, os.Getenv("TERM")),
 		streams: genericiooptions.IOStreams{
 			In:     stdin,
-			Out:    stream{sanitize.NewWriter(stdout)},
-			ErrOut: stream{sanitize.NewWriter(stderr)},
+			Out:    outputStream{sanitize.NewWriter(stdout)},
+			ErrOut: outputStream{sanitize.NewWriter(stderr)},
 		},
 	}
 }
 
-// stream marks its errors as those of printing.
-type stream struct{ io.Writer }
+// withoutMessages returns a stdio that discards what is printed to standard error. The rest is shared.
+func (c *stdio) withoutMessages() *stdio {
+	streams := c.streams
+	streams.ErrOut = io.Discard
+	return &stdio{
+		process: c.process,
+		streams: streams,
+		stdin:   c.stdin,
+		stdout:  c.stdout,
+		stderr:  c.stderr,
+		screen:  c.screen,
+	}
+}
 
-func (s stream) Write(p []byte) (int, error) {
+// outputStream marks its errors as printing errors.
+type outputStream struct{ io.Writer }
+
+func (s outputStream) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	if err != nil {
-		err = printError{err}
+		err = outputError{err}
 	}
 	return n, err
 }
 
-type terminal struct {
-	name   string // TERM
-	remote bool   // over ssh
-	utf8   bool
-	color  bool
-	window bool // it has a title, a progress indicator and a clipboard
-	dumb   bool // it cannot be drawn on
+type terminalTraits struct {
+	name      string // TERM
+	remote    bool   // over ssh
+	utf8      bool
+	color     bool
+	hasWindow bool // has a title, a progress indicator and a clipboard
+	dumb      bool // cannot be drawn on
 }
 
-func (c *stdio) terminal() terminal {
-	t := terminal{name: c.env("TERM"), remote: c.env("SSH_TTY")+c.env("SSH_CONNECTION") != ""}
-	kind := uiterminal.KindOf(t.name)
-	t.dumb, t.window = kind == uiterminal.Dumb, kind.Window()
-	t.color = c.env("NO_COLOR") == "" && kind.Colors()
-	locale := strings.ToLower(cmp.Or(c.env("LC_ALL"), c.env("LC_CTYPE"), c.env("LANG")))
-	t.utf8 = (strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")) && kind.UTF8()
+func (c *stdio) detectTerminal() terminalTraits {
+	t := terminalTraits{
+		name:   c.process.getenv("TERM"),
+		remote: c.process.getenv("SSH_TTY")+c.process.getenv("SSH_CONNECTION") != "",
+	}
+	kind := uiterminal.DetectKind(t.name)
+	t.dumb, t.hasWindow = kind == uiterminal.Dumb, kind.HasWindow()
+	t.color = c.process.getenv("NO_COLOR") == "" && kind.HasColors()
+	locale := strings.ToLower(cmp.Or(c.process.getenv("LC_ALL"), c.process.getenv("LC_CTYPE"), c.process.getenv("LANG")))
+	t.utf8 = (strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")) && kind.HasUTF8()
 	return t
 }
 
 func isTerminal(f *os.File) bool { return printers.IsTerminal(f) }
 
-const stderrTimeout = 300 * time.Millisecond // for what was written last
+const stderrTimeout = 300 * time.Millisecond // for the last output
 
-// filterStderr cleans what credential plugins and libraries write to [os.Stderr], as our own
-// messages are. A plugin can still ask: only standard input is the terminal for it.
-func (c *stdio) filterStderr() (undo func()) {
+// sanitizeStderr sanitizes what credential plugins and libraries write to [os.Stderr], like our own messages. A plugin
+// can still ask questions, because only its standard input must be the terminal.
+func (c *stdio) sanitizeStderr() (undo func()) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return func() {}
@@ -97,100 +114,101 @@ func (c *stdio) filterStderr() (undo func()) {
 		_ = w.Close()
 		select {
 		case <-copied:
-		case <-time.After(stderrTimeout): // a child of a child may live on
+		case <-time.After(stderrTimeout): // a grandchild process may still hold the pipe
 		}
 	}
 }
 
-// screen is the terminal of the dashboard. Once it is taken away, nothing is drawn.
-type screen struct {
-	*os.File // standard output
-	in       *os.File
-	name     string // TERM
-	before   *term.State
+// terminalScreen is the terminal of the dashboard. Once it is closed, nothing is drawn.
+type terminalScreen struct {
+	*os.File   // standard output
+	in         *os.File
+	name       string // TERM
+	savedState *term.State
 
-	drawn         atomic.Bool // something was drawn
+	hasDrawn      atomic.Bool // something was drawn
 	closed        atomic.Bool
-	abandoned     atomic.Bool // the dashboard could not leave the screen: the terminal takes no bytes
-	writing       sync.Mutex
-	keyboard      bool // keys were last asked for in more detail
+	abandoned     atomic.Bool // the dashboard could not leave the screen, because the terminal takes no bytes
+	writeMutex    sync.Mutex
+	extendedKeys  bool // extended keys were last turned on
 	restoreStderr atomic.Pointer[func()]
 }
 
-func newScreen(in, out *os.File, name string) *screen {
-	s := &screen{File: out, in: in, name: name}
+func newScreen(in, out *os.File, name string) *terminalScreen {
+	s := &terminalScreen{File: out, in: in, name: name}
 	if state, err := term.GetState(int(in.Fd())); err == nil {
-		s.before = state
+		s.savedState = state
 	}
 	return s
 }
 
-func (s *screen) Write(p []byte) (int, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+func (s *terminalScreen) Write(p []byte) (int, error) {
+	s.writeMutex.Lock()
+	defer s.writeMutex.Unlock()
 	if s.closed.Load() {
 		return 0, os.ErrClosed
 	}
-	s.drawn.Store(true)
+	s.hasDrawn.Store(true)
 	asked := bytes.LastIndex(p, []byte(ansi.SetModifyOtherKeys2))
 	if given := bytes.LastIndex(p, []byte(ansi.ResetModifyOtherKeys)); asked != given {
-		s.keyboard = asked > given
+		s.extendedKeys = asked > given
 	}
 	return s.File.Write(p)
 }
 
-func (s *screen) Abandoned() { s.abandoned.Store(true) }
+func (s *terminalScreen) Abandoned() { s.abandoned.Store(true) }
 
-// release ends a screen that was left. Bubble Tea forgets the keyboard where its end follows a stop.
-func (s *screen) release() {
+// releaseScreen resets a screen that Bubble Tea has left. Bubble Tea does not reset the keyboard if its end follows a
+// stop.
+func (s *terminalScreen) releaseScreen() {
 	if s.abandoned.Load() {
-		return // restore leaves it
+		return // restoreTerminal leaves it
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if s.keyboard && !s.closed.Load() {
+	s.writeMutex.Lock()
+	defer s.writeMutex.Unlock()
+	if s.extendedKeys && !s.closed.Load() {
 		_, _ = io.WriteString(s.File, ansi.ResetModifyOtherKeys+ansi.PopKittyKeyboard(1))
 	}
-	s.drawn.Store(false)
+	s.hasDrawn.Store(false)
 }
 
-// drawTimeout is the patience with a blocked terminal; one of 1 kB a second gets what it needs.
-const drawTimeout = 1500 * time.Millisecond
+// blockedTerminalTimeout is how long to wait for a blocked terminal; at 1 kB per second the time is long enough.
+const blockedTerminalTimeout = 1500 * time.Millisecond
 
-func (s *screen) restore() {
+func (s *terminalScreen) restoreTerminal() {
 	s.closed.Store(true)
-	if s.drawn.Load() {
-		s.leave()
+	if s.hasDrawn.Load() {
+		s.disableRendererModes()
 	}
-	if s.before != nil {
-		_ = term.Restore(int(s.in.Fd()), s.before)
+	if s.savedState != nil {
+		_ = term.Restore(int(s.in.Fd()), s.savedState)
 	}
 	if restoreStderr := s.restoreStderr.Swap(nil); restoreStderr != nil {
 		(*restoreStderr)()
 	}
 }
 
-// leave undoes what Bubble Tea's renderer may have turned on.
-func (s *screen) leave() {
+// disableRendererModes turns off everything that Bubble Tea's renderer may have turned on.
+func (s *terminalScreen) disableRendererModes() {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		s.writing.Lock() // nothing is cut in two
-		defer s.writing.Unlock()
+		s.writeMutex.Lock() // do not cut another write
+		defer s.writeMutex.Unlock()
 		sequence := ansi.ResetModeSynchronizedOutput + ansi.ResetModifyOtherKeys + ansi.PopKittyKeyboard(1) +
 			ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
 			ansi.ResetModeFocusEvent + ansi.ResetModeBracketedPaste + ansi.ResetModeUnicodeCore + ansi.ResetStyle +
 			ansi.ResetModeAltScreenSaveCursor + ansi.ShowCursor
 		if s.abandoned.Load() {
-			discardOutput(s.File)
-			sequence = "\x18" + sequence // ends one that was cut in two
+			discardTerminalOutput(s.File)
+			sequence = "\x18" + sequence // ends a sequence that was cut
 		}
 		sequence += ansi.SetWindowTitle("") + ansi.ResetProgressBar
-		sequence = string(uiterminal.KindOf(s.name).Translate([]byte(sequence)))
+		sequence = string(uiterminal.DetectKind(s.name).FilterSequences([]byte(sequence)))
 		_, _ = io.WriteString(s.File, sequence)
 	}()
 	select {
 	case <-left:
-	case <-time.After(drawTimeout):
+	case <-time.After(blockedTerminalTimeout):
 	}
 }

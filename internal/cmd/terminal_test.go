@@ -29,9 +29,9 @@ func TestTerminalByItsEnvironment(t *testing.T) {
 		{env{"TERM": "unknown"}, false, false, false, true},
 	} {
 		c := newCLI(nil, nil, nil)
-		c.env = func(name string) string { return test.env[name] }
-		got := c.terminal()
-		if got.utf8 != test.utf8 || got.color != test.color || got.window != test.window || got.dumb != test.dumb {
+		c.process.getenv = func(name string) string { return test.env[name] }
+		got := c.stdio.detectTerminal()
+		if got.utf8 != test.utf8 || got.color != test.color || got.hasWindow != test.window || got.dumb != test.dumb {
 			t.Errorf("%v: %+v", test.env, got)
 		}
 	}

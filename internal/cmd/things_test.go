@@ -3,15 +3,14 @@ package cmd
 import (
 	"bufio"
 	"encoding/json"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/internal/view/document"
 )
@@ -26,38 +25,38 @@ func createThings(t *testing.T, b *bed) {
 	t.Helper()
 	b.create(
 		t,
-		&velerov1.Schedule{
+		&veleroapi.Schedule{
 			ObjectMeta: inVelero("thin"),
-			Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
-			Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+			Spec:       veleroapi.ScheduleSpec{Schedule: "0 2 * * *"},
+			Status:     veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled},
 		},
 	)
-	b.create(t, &velerov1.Schedule{
+	b.create(t, &veleroapi.Schedule{
 		ObjectMeta: inVelero("wrong"),
-		Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * SO"},
-		Status: velerov1.ScheduleStatus{
-			Phase:            velerov1.SchedulePhaseFailedValidation,
+		Spec:       veleroapi.ScheduleSpec{Schedule: "0 2 * * SO"},
+		Status: veleroapi.ScheduleStatus{
+			Phase:            veleroapi.SchedulePhaseFailedValidation,
 			ValidationErrors: []string{hostile},
 		},
 	})
 	for i, items := range []int{400, 900, 900, 900} {
 		began := metav1.NewTime(time.Now().Add(-time.Duration(i*24+1) * time.Hour))
-		backup := &velerov1.Backup{
+		backup := &veleroapi.Backup{
 			ObjectMeta: inVelero("thin-" + string(rune('d'-i))),
-			Spec:       velerov1.BackupSpec{VolumeSnapshotLocations: []string{"disks"}},
-			Status: velerov1.BackupStatus{
-				Phase:               velerov1.BackupPhaseCompleted,
+			Spec:       veleroapi.BackupSpec{VolumeSnapshotLocations: []string{"disks"}},
+			Status: veleroapi.BackupStatus{
+				Phase:               veleroapi.BackupPhaseCompleted,
 				StartTimestamp:      &began,
 				CompletionTimestamp: &metav1.Time{Time: began.Add(time.Minute)},
-				Progress:            &velerov1.BackupProgress{TotalItems: items, ItemsBackedUp: items},
+				Progress:            &veleroapi.BackupProgress{TotalItems: items, ItemsBackedUp: items},
 			},
 		}
-		backup.Labels = map[string]string{velerov1.ScheduleNameLabel: "thin"}
+		backup.Labels = map[string]string{veleroapi.ScheduleNameLabel: "thin"}
 		b.create(t, backup)
 	}
 	b.create(
 		t,
-		&velerov1.VolumeSnapshotLocation{ObjectMeta: inVelero("disks"), Spec: velerov1.VolumeSnapshotLocationSpec{
+		&veleroapi.VolumeSnapshotLocation{ObjectMeta: inVelero("disks"), Spec: veleroapi.VolumeSnapshotLocationSpec{
 			Provider: "aws-disks",
 			Config:   map[string]string{"region": "eu-1"},
 			Credential: &corev1.SecretKeySelector{
@@ -68,23 +67,23 @@ func createThings(t *testing.T, b *bed) {
 	)
 	b.create(
 		t,
-		&velerov1.BackupRepository{
+		&veleroapi.BackupRepository{
 			ObjectMeta: inVelero("shop-default-kopia"),
-			Spec: velerov1.BackupRepositorySpec{
+			Spec: veleroapi.BackupRepositorySpec{
 				VolumeNamespace:       "shop",
 				BackupStorageLocation: "default",
 				RepositoryType:        "kopia",
 			},
-			Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseReady},
+			Status: veleroapi.BackupRepositoryStatus{Phase: veleroapi.BackupRepositoryPhaseReady},
 		},
 	)
 	b.create(
 		t,
-		&velerov1.DeleteBackupRequest{
+		&veleroapi.DeleteBackupRequest{
 			ObjectMeta: inVelero("thin-a-x"),
-			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "thin-a"},
-			Status: velerov1.DeleteBackupRequestStatus{
-				Phase:  velerov1.DeleteBackupRequestPhaseProcessed,
+			Spec:       veleroapi.DeleteBackupRequestSpec{BackupName: "thin-a"},
+			Status: veleroapi.DeleteBackupRequestStatus{
+				Phase:  veleroapi.DeleteBackupRequestPhaseProcessed,
 				Errors: []string{"no luck"},
 			},
 		},
@@ -183,10 +182,10 @@ func TestDescribedThingIsTheOneOfGet(t *testing.T) {
 
 func TestGetWatchesThings(t *testing.T) {
 	b := control(t)
-	s := &velerov1.Schedule{
+	s := &veleroapi.Schedule{
 		ObjectMeta: inVelero("watched"),
-		Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
-		Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+		Spec:       veleroapi.ScheduleSpec{Schedule: "0 2 * * *"},
+		Status:     veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled},
 	}
 	b.create(t, s)
 	cmd := b.command(t, "get", "schedule/watched", "-w", "-o", "json")

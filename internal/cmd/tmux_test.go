@@ -87,7 +87,7 @@ func TestTmuxDetachAndAttach(t *testing.T) {
 				!strings.Contains(lines[len(lines)-1], "? help") {
 				return false
 			}
-			shown := strings.Split(strings.TrimRight(again.Screen(), "\n"), "\n")
+			shown := strings.Split(strings.TrimRight(again.ScreenText(), "\n"), "\n")
 			for i, line := range lines {
 				if i >= len(shown) || strings.TrimRight(shown[i], " ") != strings.TrimRight(line, " ") {
 					return false
@@ -108,7 +108,7 @@ func TestNotificationsInTmux(t *testing.T) {
 	s := startInTmux(t, "set -g allow-passthrough on\n", "--notify", "osc9", "--speed", "60")
 	c := s.attach(t, 80, 24)
 	c.sees(t, "live")
-	eventually(t, "a job's end is told", func() bool { return strings.Contains(c.Output(), "\x1b]9;veltui: ") })
+	eventually(t, "a job's end is told", func() bool { return strings.Contains(c.OutputText(), "\x1b]9;veltui: ") })
 	s.tell(t, "kill-server")
 	c.exits(t)
 	eventually(t, "no process is left", func() bool { return gone(s.pid) })

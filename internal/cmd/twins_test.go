@@ -3,20 +3,19 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // twins are two clusters, the second of which was made from a copy of the first one's
@@ -81,7 +80,7 @@ func (w *twins) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &bed{ControlPlane: plane, binary: w.a.binary}
-	if b.client, err = client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()}); err != nil {
+	if b.client, err = client.New(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
 	b.client = client.WithFieldOwner(b.client, velero.ServerManager) // only what Velero writes is work
@@ -97,7 +96,7 @@ func (w *twins) admit(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: look},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 	}
-	if _, err := w.a.UserWith(t.Context(), twinViewer, "velero", here...); err != nil {
+	if _, err := w.a.AddUserWithRules(t.Context(), twinViewer, "velero", here...); err != nil {
 		t.Fatal(err)
 	}
 	everywhere := metav1.ObjectMeta{Name: twinViewer}
@@ -115,7 +114,7 @@ func (w *twins) admit(t *testing.T) {
 }
 
 // restore returns one that no other test has, the same in both clusters.
-func (w *twins) restore(t *testing.T) *velerov1.Restore {
+func (w *twins) restore(t *testing.T) *veleroapi.Restore {
 	t.Helper()
 	select {
 	case name := <-w.names:
@@ -137,9 +136,9 @@ func (w *twins) restore(t *testing.T) *velerov1.Restore {
 	}
 }
 
-func (b *bed) restoreNamed(t *testing.T, name string) *velerov1.Restore {
+func (b *bed) restoreNamed(t *testing.T, name string) *veleroapi.Restore {
 	t.Helper()
-	var r velerov1.Restore
+	var r veleroapi.Restore
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: name}, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +162,7 @@ func (w *twins) otherUID(t *testing.T) types.UID {
 }
 
 // untouched fails the test if anything was written to a cluster since the copy.
-func (b *bed) untouched(t *testing.T, r *velerov1.Restore) {
+func (b *bed) untouched(t *testing.T, r *veleroapi.Restore) {
 	t.Helper()
 	if now := b.restoreNamed(t, r.Name); now.ResourceVersion != r.ResourceVersion {
 		t.Errorf("restore %s was changed: phase %s, annotations %v", r.Name, now.Status.Phase, now.Annotations)

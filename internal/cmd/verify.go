@@ -4,27 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/internal/assess"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/text"
 	"github.com/veltui/veltui/watch"
 )
 
 type verifyCommand struct {
-	*cli
+	cli          *cli
 	output       string
 	all, compare bool
 }
 
-func newVerify(c *cli) *cobra.Command {
+func newVerifyCommand(c *cli) *cobra.Command {
 	f := verifyCommand{cli: c}
 	cmd := &cobra.Command{
 		Use:   "verify restore/NAME",
@@ -64,40 +63,37 @@ content, 1 if veltui did not look at everything or compare it, or data may still
   # In a script, once the restore has ended
   veltui verify restore/shop-restore-2 > verify.txt || mail -s 'restore incomplete' on-call < verify.txt`,
 	}
-	addOutput(cmd, &f.output, "text", "json", "yaml")
+	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().
 		BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
 	cmd.Flags().
 		BoolVar(&f.compare, "compare", false, "Compare the content of what came back with the backup, and name the "+
 			"fields that differ")
-	c.addCAFile(cmd, cmd.Flags())
-	return c.forJob(cmd, f.run, restoreKind)
+	c.addStoreCAFlag(cmd, cmd.Flags())
+	return c.requireOneJob(cmd, f.runVerify, restoreKind)
 }
 
-func (f *verifyCommand) run(ctx context.Context, selected selection) error {
+func (f *verifyCommand) runVerify(ctx context.Context, selected selection) error {
 	if selected.names[0].kind != job.Restore {
-		return usagef("%s: only a restore can be verified: give restore/NAME", selected.names[0])
+		return usageErrorf("%s: only a restore can be verified: give restore/NAME", selected.names[0])
 	}
-	assessed, judged, err := f.judgedJob(ctx, selected, watch.Pods)
+	assessed, judged, err := f.cli.readJudgedJob(ctx, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
-	conn, err := f.connect()
+	conn, err := f.cli.connector.openConnection()
 	if err != nil {
 		return err
 	}
-	cluster := f.inspected()
-	cluster.Indexes = f.openIndexes(conn)
-	say, done := f.startSteps("reading what was to come back")
+	cluster := f.cli.newCluster()
+	cluster.Indexes = f.cli.files.openIndexCache(conn)
+	say, done := f.cli.stdio.startStepMeter(view.VerificationProgressText(nil))
 	var far func(string)
 	if f.compare {
-		far = func(text string) { say("comparing contents: " + text) }
+		far = func(progress string) { say(view.ComparisonProgressText(progress)) }
 	}
-	result, verifyErr := cluster.Verify(ctx, judged.Job, assessed, func(p live.Progress) {
-		say(lookedFor(p))
-		if p.Done == p.Total {
-			say("looking at claims and volumes")
-		}
+	result, verifyErr := cluster.VerifyRestore(ctx, judged.Job, assessed, func(p live.Progress) {
+		say(view.VerificationProgressText(&p))
 	}, far)
 	done()
 	switch {
@@ -106,189 +102,81 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 	case errors.Is(verifyErr, verify.ErrNotStarted):
 		return exitError{
 			ExitRefused,
-			fmt.Errorf("restore %s, phase %s: %w", judged.Name, dash(judged.Phase), verifyErr),
+			fmt.Errorf("restore %s, phase %s: %w", judged.Name, orDash(judged.Phase), verifyErr),
 		}
-	case verifyErr != nil && result.Count == nil:
+	case verifyErr != nil && result.CountByState == nil:
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	}
-	r := verified{Judged: judged, Result: result}
-	whole := document.NewVerification(judged, assessed.Volumes(judged.Job), &result)
-	switch err := f.print(f.output, whole, func(l *lines) { r.print(l, f.all) }); {
+	whole := document.NewVerification(judged, assessed.JudgeVolumes(judged.Job), &result)
+	err = f.cli.stdio.printOutput(f.output, whole, func(l *linePrinter) { l.addVerification(judged, &result, f.all) })
+	switch {
 	case err != nil:
 		return err
 	case verifyErr != nil:
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
-	case result.Lost()+result.Changed() > 0:
+	case result.CountLost()+result.CountChanged() > 0:
 		return exitError{ExitRefused, nil}
-	case !result.Settled():
+	case !result.IsSettled():
 		return exitError{ExitError, nil}
 	}
 	return nil
 }
 
-type verified struct {
-	assess.Judged
-	verify.Result
-}
+// The limits without --all: of items per group and state, and of unchecked things.
+const (
+	maxNamedItems     = 5
+	maxNamedUnchecked = 20
+)
 
-const namedItems = 5 // of a kind and state, without --all
+const allFlagHint = " (--all)"
 
-func (r verified) print(l *lines, all bool) {
-	l.add("restore %s/%s, phase %s: %s", r.Namespace, r.Name, dash(r.Phase), r.Summary())
-	if r.SoFar {
-		l.add("It has not ended: this is how it is so far.")
+// addVerification prints what came back of a restore; all includes items that came back by other means.
+func (l *linePrinter) addVerification(j assess.JudgedJob, r *verify.Result, all bool) {
+	v := view.NewVerification(r)
+	l.Line("restore %s/%s, phase %s: %s", j.Namespace, j.Name, orDash(j.Phase), v.Summary.Text)
+	if r.InProgress {
+		l.Line("It has not ended: this is how it is so far.")
 	}
-	r.volumes(l, all)
-	for _, k := range r.Kinds {
-		r.findings(l, k, all)
+	most := maxNamedItems
+	if all {
+		most = -1
 	}
-	r.changes(l, all)
-	r.counts(l)
-	l.clause("\n", r.VolumeWords())
-	var unseen []string
-	for _, not := range r.NotSeen {
-		unseen = append(unseen, not.Resource+human.Clause(" in ", not.Namespace)+": "+not.Why)
+	inVolumes := func(o view.VerifiedOutcome) bool { return all || o < view.OutcomeExpected }
+	l.ListByState(v.Volumes.Name, namedItemsOf(v.Volumes, "", inVolumes), most, allFlagHint)
+	inResource := func(o view.VerifiedOutcome) bool {
+		return o == view.OutcomeLost || all && (o == view.OutcomeUncertain || o == view.OutcomeOther)
 	}
-	if n := len(unseen) - maxUnseen; n > 0 && !all {
-		unseen = append(unseen[:maxUnseen], fmt.Sprintf("and %d more (--all)", n))
-	}
-	l.list("unchecked:", unseen)
-	l.list("notes:", r.Notes)
-}
-
-const maxUnseen = 20
-
-// stateList is a titled list by states; only the first of each are named, unless all are wanted.
-type stateList struct {
-	*lines
-	title string
-	all   bool
-	named map[string]int
-}
-
-func (s *stateList) add(state, text, more string) {
-	if s.named == nil {
-		s.named = map[string]int{}
-		s.lines.add("\n%s", s.title)
-	}
-	switch s.named[state]++; {
-	case s.all || s.named[state] <= namedItems:
-		s.lines.add("  %-16s %s", state, text)
-	case s.named[state] == namedItems+1:
-		s.lines.add("  %-16s %s", state, more)
-	}
-}
-
-// volumes prints the volumes that need a look, and unbound claims; with all also the others.
-func (r verified) volumes(l *lines, all bool) {
-	list := stateList{lines: l, title: "volumes", all: all}
-	add := func(state, text string) { list.add(state, text, "and more (--all)") }
-	quiet := []verify.DataState{verify.DataFailed, verify.DataRestored, verify.DataExisted, verify.DataKept}
-	for _, v := range r.Result.Volumes {
-		if !all && slices.Contains(quiet, v.State) {
-			continue
-		}
-		add(v.State.Words(), v.String()+human.Clause(": ", v.Why))
-	}
-	for _, d := range r.Result.Data {
-		add("data not moved", d.Target+": "+d.Words())
-	}
-	for _, c := range r.Claims {
-		add("not bound", fmt.Sprintf("%s/%s is %s: %s", c.Namespace, c.Name, dash(c.Phase), c.Why))
-	}
-}
-
-// findings prints the items that did not come back; with all also those that differ.
-func (r verified) findings(l *lines, k verify.Kind, all bool) {
-	list := stateList{lines: l, title: k.Name, all: all}
-	quiet := []verify.State{verify.Restored, verify.LeftOut, verify.Existed}
-	for _, i := range k.Items {
-		switch {
-		case i.Content.Lost():
-			list.add(
-				i.Content.Words(),
-				itemWords(i),
-				fmt.Sprintf("and %d more (--all)", k.Content[i.Content]-namedItems),
-			)
-		case i.State.Lost() || all && !slices.Contains(quiet, i.State):
-			list.add(i.State.Words(), itemWords(i), fmt.Sprintf("and %d more (--all)", k.Count[i.State]-namedItems))
+	var changed []text.TextWithState
+	var rows [][]view.Cell
+	for _, g := range v.Resources {
+		l.ListByState(g.Name, namedItemsOf(g, "", inResource), most, allFlagHint)
+		isChanged := func(o view.VerifiedOutcome) bool { return o == view.OutcomeChanged }
+		changed = append(changed, namedItemsOf(g, g.Name+" ", isChanged)...)
+		if g.WantedCount > 0 {
+			rows = append(rows, g.Cells)
 		}
 	}
+	l.ListByState("other content", changed, most, allFlagHint)
+	l.Table(view.VerificationColumns, rows)
+	l.PrefixedLine("", v.LeftOutText)
+	l.PrefixedLine("\n", v.BoundText)
+	if n := len(v.Unchecked) - maxNamedUnchecked; n > 0 && !all {
+		v.Unchecked = append(v.Unchecked[:maxNamedUnchecked], fmt.Sprintf("and %d more%s", n, allFlagHint))
+	}
+	l.List("Unchecked:", v.Unchecked)
+	l.List("Notes:", v.Notes)
 }
 
-// changes prints what is there with another content than the restore made, and what was not compared.
-func (r verified) changes(l *lines, all bool) {
-	list := stateList{lines: l, title: "other content", all: all}
-	for _, k := range r.Kinds {
-		for _, i := range k.Items {
-			if slices.Contains(verify.Contents, i.Content) && !i.Content.Lost() {
-				list.add(
-					i.Content.Words(),
-					k.Name+" "+itemWords(i),
-					fmt.Sprintf("and %d more (--all)", r.Content[i.Content]-namedItems),
-				)
-			}
+// namedItemsOf returns the items of a group whose outcome must be named, each after a lead.
+func namedItemsOf(
+	g view.VerifiedGroup,
+	lead string,
+	named func(view.VerifiedOutcome) bool,
+) (items []text.TextWithState) {
+	for _, i := range g.Items {
+		if named(i.Outcome) {
+			items = append(items, text.TextWithState{State: i.State.Text, Text: lead + i.Name + i.OriginAndReason()})
 		}
 	}
+	return items
 }
-
-func itemWords(i verify.Item) string {
-	return human.Namespaced(
-		i.Namespace,
-		i.Name,
-	) + human.Parens(
-		human.Clause("from ", i.From),
-	) + human.Clause(
-		": ",
-		i.Reason(),
-	)
-}
-
-func (r verified) counts(l *lines) {
-	width := len("RESOURCE")
-	for _, k := range r.Kinds {
-		if k.Wanted() > 0 {
-			width = max(width, min(len(k.Name), maxResource))
-		}
-	}
-	if r.Wanted() > 0 {
-		l.add("\n%-*s  %8s  %7s  %7s  %s", width, "RESOURCE", "EXPECTED", "PRESENT", "MISSING", "OF THESE")
-	}
-	for _, k := range r.Kinds {
-		wanted := k.Wanted()
-		if wanted == 0 {
-			continue
-		}
-		var of []string
-		for _, state := range verify.States {
-			if n := k.Count[state]; n > 0 && state != verify.Restored && state != verify.LeftOut {
-				of = append(of, fmt.Sprintf("%d %s", n, state.Words()))
-			}
-		}
-		for _, c := range verify.Contents {
-			if n := k.Content[c]; n > 0 {
-				of = append(of, fmt.Sprintf("%d %s", n, c.Words()))
-			}
-		}
-		l.add(
-			"%s",
-			strings.TrimRight(
-				fmt.Sprintf(
-					"%-*s  %8d  %7d  %7d  %s",
-					width,
-					human.Shorten(k.Name, maxResource),
-					wanted,
-					k.There(),
-					k.Lost(),
-					strings.Join(of, ", "),
-				),
-				" ",
-			),
-		)
-	}
-	if n := r.Count[verify.LeftOut]; n > 0 {
-		l.add("The restore's filters left out %s of the backup.", human.Count(n, "item"))
-	}
-}
-
-const maxResource = 50

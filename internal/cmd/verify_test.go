@@ -3,22 +3,19 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	"github.com/vmware-tanzu/velero/pkg/label"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -92,15 +89,15 @@ func (b *bed) verifyCluster(t *testing.T, s *store, name string) {
 	)
 	r := restore(
 		name,
-		velerov1.RestoreStatus{
-			Phase:               velerov1.RestorePhasePartiallyFailed,
+		veleroapi.RestoreStatus{
+			Phase:               veleroapi.RestorePhasePartiallyFailed,
 			Errors:              1,
 			Warnings:            1,
 			StartTimestamp:      &began,
 			CompletionTimestamp: &ended,
 		},
 	)
-	r.Spec = velerov1.RestoreSpec{
+	r.Spec = veleroapi.RestoreSpec{
 		BackupName:         "b-verify",
 		IncludedNamespaces: []string{"ops"},
 		IncludedResources:  []string{"secrets", "services"},
@@ -137,7 +134,7 @@ func lostItems(d document.Verification) (names []string) {
 func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-verify", veleroapi.BackupPhaseCompleted)
 	b.verifyCluster(t, s, "verify-ended")
 
 	d, code := b.verified(t, "verify-ended")
@@ -158,8 +155,8 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	}
 	out, stderr, _ := b.run(t, "verify", "-n", "velero", "restore/verify-ended")
 	for _, says := range []string{"restore velero/verify-ended, phase PartiallyFailed: 4 of 15 items did not come back",
-		"failed           verify-ops/sec-0003 (from ops): is forbidden: exceeded quota: compute",
-		"existed, differs verify-ops/sec-0004 (from ops): already exists", "gone             verify-ops/svc-2"} {
+		"failed           verify-ops/sec-0003 from ops: is forbidden: exceeded quota: compute",
+		"existed, differs verify-ops/sec-0004 from ops: already exists", "gone             verify-ops/svc-2"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("it does not say %q:\n%s%s", says, out, stderr)
 		}
@@ -167,10 +164,10 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 
 	// Without the right to list Secrets, they are named, and the rest works.
 	velero := rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"*"}}
-	if _, err := b.UserWith(t.Context(), "verify-few", "velero", velero); err != nil {
+	if _, err := b.AddUserWithRules(t.Context(), "verify-few", "velero", velero); err != nil {
 		t.Fatal(err)
 	}
-	config, err := b.UserWith(
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"verify-few",
 		verifySpace,
@@ -195,7 +192,7 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	}
 
 	// Without DownloadRequests veltui cannot tell what should have come back.
-	config, err = b.UserWith(
+	config, err = b.AddUserWithRules(
 		t.Context(),
 		"verify-viewer",
 		"velero",
@@ -227,9 +224,9 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	now := metav1.Now()
 	running := restore(
 		"verify-running",
-		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now},
+		veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &now},
 	)
-	running.Spec = velerov1.RestoreSpec{
+	running.Spec = veleroapi.RestoreSpec{
 		BackupName:         "b-verify",
 		IncludedNamespaces: []string{"ops"},
 		IncludedResources:  []string{"secrets"},
@@ -238,7 +235,7 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	if d, _ = b.verified(t, "verify-running"); !d.SoFar || d.Wanted < 10 {
 		t.Errorf("%+v", d)
 	}
-	b.create(t, restore("verify-invalid", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation}))
+	b.create(t, restore("verify-invalid", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailedValidation}))
 	if _, stderr, code := b.run(
 		t,
 		"verify",
@@ -281,7 +278,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: space,
 				Name:      claim,
-				Labels:    map[string]string{"velero.io/restore-name": label.GetValidName(name)},
+				Labels:    map[string]string{"velero.io/restore-name": veleroapi.ValidLabel(name)},
 			},
 			Spec: corev1.PersistentVolumeClaimSpec{
 				VolumeName:  "pvc-" + claim,
@@ -304,7 +301,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 		"RestoreResourceList/" + name: `{"v1/PersistentVolumeClaim": [` + strings.Join(listed, ",") + `]}`,
 		"RestoreResults/" + name:      `{}`,
 	}
-	s.stored(t, b, "b-volumes", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-volumes", veleroapi.BackupPhaseCompleted)
 	began, ended := metav1.NewTime(
 		time.Now().Add(-time.Minute).Truncate(time.Second),
 	), metav1.NewTime(
@@ -312,33 +309,33 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	)
 	r := restore(
 		name,
-		velerov1.RestoreStatus{
-			Phase:               velerov1.RestorePhasePartiallyFailed,
+		veleroapi.RestoreStatus{
+			Phase:               veleroapi.RestorePhasePartiallyFailed,
 			Errors:              1,
 			StartTimestamp:      &began,
 			CompletionTimestamp: &ended,
 		},
 	)
-	r.Spec = velerov1.RestoreSpec{BackupName: "b-volumes", NamespaceMapping: map[string]string{"old": space}}
+	r.Spec = veleroapi.RestoreSpec{BackupName: "b-volumes", NamespaceMapping: map[string]string{"old": space}}
 	b.create(t, r)
-	for volume, status := range map[string]velerov1.PodVolumeRestoreStatus{
-		"copied": {Phase: velerov1.PodVolumeRestorePhaseCompleted},
-		"failed": {Phase: velerov1.PodVolumeRestorePhaseFailed, Message: "no space left on device"},
+	for volume, status := range map[string]veleroapi.PodVolumeRestoreStatus{
+		"copied": {Phase: veleroapi.PodVolumeRestorePhaseCompleted},
+		"failed": {Phase: veleroapi.PodVolumeRestorePhaseFailed, Message: "no space left on device"},
 	} {
-		v := &velerov1.PodVolumeRestore{
+		v := &veleroapi.PodVolumeRestore{
 			ObjectMeta: ofRestore("verify-"+volume, r.UID),
-			Spec:       velerov1.PodVolumeRestoreSpec{Volume: volume, UploaderType: "kopia"},
+			Spec:       veleroapi.PodVolumeRestoreSpec{Volume: volume, UploaderType: "kopia"},
 			Status:     status,
 		}
 		v.Spec.Pod.Namespace, v.Spec.Pod.Name = space, "db-0"
 		b.create(t, v)
 	}
-	b.create(t, &velerov2alpha1.DataDownload{
+	b.create(t, &veleroapi.DataDownload{
 		ObjectMeta: ofRestore("verify-moved", r.UID),
-		Spec: velerov2alpha1.DataDownloadSpec{
-			TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "moved", Namespace: space},
+		Spec: veleroapi.DataDownloadSpec{
+			TargetVolume: veleroapi.TargetVolumeSpec{PVC: "moved", Namespace: space},
 		},
-		Status: velerov2alpha1.DataDownloadStatus{Phase: velerov2alpha1.DataDownloadPhaseCompleted},
+		Status: veleroapi.DataDownloadStatus{Phase: veleroapi.DataDownloadPhaseCompleted},
 	})
 
 	states := func(d document.Verification) (all []string) {
@@ -371,7 +368,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	out, stderr, _ := b.run(t, "verify", "-n", "velero", "restore/"+name)
 	for _, says := range []string{"all of 4 items came back; the data of 2 volumes did not come back",
 		"without data     " + space + "/forgotten: the backup skipped it: volumeSnapshot: not satisfy the criteria",
-		"data not moved   " + space + "/db-0:failed: verify-failed is Failed", "no space left on device",
+		"not moved        " + space + "/db-0:failed: verify-failed is Failed", "no space left on device",
 		"4 claims bound; volume data: 2 of 4 restored (1 copied into a pod, 1 moved from storage), 1 without data, 1 failed"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("it does not say %q:\n%s%s", says, out, stderr)
@@ -380,7 +377,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 
 	// Who may not list PodVolumeRestores does not learn that anything is lost, nor that
 	// all came back.
-	_, err := b.UserWith(
+	_, err := b.AddUserWithRules(
 		t.Context(),
 		"verify-blind",
 		space,
@@ -389,7 +386,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := b.UserWith(
+	config, err := b.AddUserWithRules(
 		t.Context(),
 		"verify-blind",
 		"velero",
@@ -441,10 +438,10 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 func TestVerifyBesideAnAPIThatIsDown(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-verify", veleroapi.BackupPhaseCompleted)
 	b.verifyCluster(t, s, "verify-beside")
 	b.apiDown(t, "down.example.com")
-	var r velerov1.Restore
+	var r veleroapi.Restore
 	if err := b.client.Get(
 		t.Context(),
 		types.NamespacedName{Namespace: "velero", Name: "verify-beside"},
@@ -477,12 +474,12 @@ func TestVerifySaysWhatTheBackupLacks(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
 	s.tarballs = map[string][]byte{}
-	b.create(t, &velerov1.BackupStorageLocation{
+	b.create(t, &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "pf"},
-		Spec: velerov1.BackupStorageLocationSpec{
+		Spec: veleroapi.BackupStorageLocationSpec{
 			Provider:    "aws",
 			Config:      map[string]string{"s3Url": s.url},
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "b"}},
 		},
 	})
 	unfinished(t, b, s, "b-verify")
@@ -498,9 +495,9 @@ func TestVerifySaysWhatTheBackupLacks(t *testing.T) {
 func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-verify", veleroapi.BackupPhaseCompleted)
 	b.verifyCluster(t, s, "wait-verified")
-	var r velerov1.Restore
+	var r veleroapi.Restore
 	if err := b.client.Get(
 		t.Context(),
 		types.NamespacedName{Namespace: "velero", Name: "wait-verified"},
@@ -508,15 +505,15 @@ func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	b.set(t, &r, velerov1.RestorePhaseInProgress, 5)
+	b.set(t, &r, veleroapi.RestorePhaseInProgress, 5)
 	other := inProgress("wait-unverified", time.Minute)
 	b.create(t, other)
 	w := waits(t, b.command(t, "wait", "-n", "velero", "restore/wait-verified", "restore/wait-unverified"))
 	eventually(t, "it sees both", func() bool { return holdsAll(w.errs.String(), "wait-verified", "wait-unverified") })
-	b.set(t, &r, velerov1.RestorePhasePartiallyFailed, 15)
+	b.set(t, &r, veleroapi.RestorePhasePartiallyFailed, 15)
 	const found = "restore/wait-verified: verified: 4 of 15 items did not come back"
 	eventually(t, "the first is verified", func() bool {
-		var o velerov1.Restore // what changes makes veltui look
+		var o veleroapi.Restore // what changes makes veltui look
 		if err := b.client.Get(
 			t.Context(),
 			types.NamespacedName{Namespace: "velero", Name: "wait-unverified"},
@@ -524,7 +521,7 @@ func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		b.set(t, &o, velerov1.RestorePhaseInProgress, (o.Status.Progress.ItemsRestored+1)%40)
+		b.set(t, &o, veleroapi.RestorePhaseInProgress, (o.Status.Progress.ItemsRestored+1)%40)
 		return strings.Contains(w.errs.String(), found)
 	})
 	if err := b.client.Delete(t.Context(), other); err != nil {
@@ -540,7 +537,7 @@ func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
 func TestVerifySelectedObjects(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "b-verify", veleroapi.BackupPhaseCompleted)
 	s.files = map[string]string{}
 	const space = "verify-selected"
 	targetNamespaces(t, b, space)
@@ -560,14 +557,14 @@ func TestVerifySelectedObjects(t *testing.T) {
 		time.Now().Truncate(time.Second),
 	)
 	for name, told := range map[string]bool{"selected": true, "untold": false} {
-		status := velerov1.RestoreStatus{
-			Phase:               velerov1.RestorePhaseCompleted,
+		status := veleroapi.RestoreStatus{
+			Phase:               veleroapi.RestorePhaseCompleted,
 			StartTimestamp:      &began,
 			CompletionTimestamp: &ended,
 		}
 		d := restorespec.Draft{Restore: *restore(name, status)}
-		d.Restore.Spec = velerov1.RestoreSpec{BackupName: "b-verify", NamespaceMapping: map[string]string{"ops": space}}
-		if err := d.Select(
+		d.Restore.Spec = veleroapi.RestoreSpec{BackupName: "b-verify", NamespaceMapping: map[string]string{"ops": space}}
+		if err := d.SelectItems(
 			[]restorespec.Item{
 				{Resource: "secrets", Namespace: "ops", Name: "sec-0000"},
 				{Resource: "secrets", Namespace: "ops", Name: "sec-0005"},
@@ -575,7 +572,7 @@ func TestVerifySelectedObjects(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		r := restorespec.Restore(&d, "velero")
+		r := restorespec.NewRestore(&d, "velero")
 		if r.Status = status; !told {
 			r.Annotations = nil
 		}

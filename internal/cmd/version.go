@@ -13,27 +13,27 @@ import (
 	"github.com/veltui/veltui/internal/view/document"
 )
 
-// The linker sets these in builds of the Makefile and in releases; it can set only what has no
-// other value. date is the commit's, so that builds are reproducible.
+// The linker sets these variables in builds of the Makefile and in releases; it can only set variables without an
+// initial value. date is the commit's date, so that builds are reproducible.
 var release, commit, date string
 
-var version = cmp.Or(release, built().version())
+var version = cmp.Or(release, readBuildInfo().moduleVersion())
 
 type buildInfo struct{ *debug.BuildInfo }
 
-func built() buildInfo {
+func readBuildInfo() buildInfo {
 	info, _ := debug.ReadBuildInfo()
 	return buildInfo{cmp.Or(info, &debug.BuildInfo{})}
 }
 
-func (b buildInfo) version() string {
+func (b buildInfo) moduleVersion() string {
 	if b.Main.Version == "" || b.Main.Version == "(devel)" {
 		return "dev"
 	}
 	return b.Main.Version
 }
 
-func (b buildInfo) setting(key string) string {
+func (b buildInfo) findSetting(key string) string {
 	for _, s := range b.Settings {
 		if s.Key == key {
 			return s.Value
@@ -42,7 +42,7 @@ func (b buildInfo) setting(key string) string {
 	return ""
 }
 
-func (b buildInfo) module(path string) string {
+func (b buildInfo) dependencyVersion(path string) string {
 	for _, m := range b.Deps {
 		if m.Path == path {
 			return cmp.Or(m.Replace, m).Version
@@ -51,25 +51,25 @@ func (b buildInfo) module(path string) string {
 	return "unknown"
 }
 
-// document prefers what the linker was told to what the toolchain found.
-func (b buildInfo) document(version, commit, date string) document.Version {
+// newDocument prefers the linker's values to the toolchain's.
+func (b buildInfo) newDocument(version, commit, date string) document.Version {
 	d := document.Version{
 		Header:  document.NewHeader("Version"),
 		Version: version,
 		Commit:  commit,
 		Date:    date,
-		VeleroAPI: b.module(
+		VeleroAPI: b.dependencyVersion(
 			"github.com/vmware-tanzu/velero",
 		),
 		GoVersion: runtime.Version(),
 		Platform:  runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if d.Commit == "" {
-		d.Commit, d.Date, d.Modified = b.setting(
+		d.Commit, d.Date, d.Modified = b.findSetting(
 			"vcs.revision",
-		), b.setting(
+		), b.findSetting(
 			"vcs.time",
-		), b.setting(
+		), b.findSetting(
 			"vcs.modified",
 		) == "true"
 	}
@@ -77,7 +77,7 @@ func (b buildInfo) document(version, commit, date string) document.Version {
 }
 
 func versionText(d document.Version) string {
-	commit := cmp.Or(d.Commit, "unknown") + human.Clause(" of ", d.Date)
+	commit := cmp.Or(d.Commit, "unknown") + human.Prefixed(" of ", d.Date)
 	if d.Modified {
 		commit += ", with changes"
 	}
@@ -91,7 +91,7 @@ func versionText(d document.Version) string {
 	)
 }
 
-func newVersion(c *cli) *cobra.Command {
+func newVersionCommand(c *cli) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -105,17 +105,17 @@ Built with "go install", veltui knows its version but not its commit.`,
   veltui version -o json`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			d := built().document(version, commit, date)
-			return c.print(output, d, func(l *lines) { _, l.err = io.WriteString(l.w, versionText(d)) })
+			d := readBuildInfo().newDocument(version, commit, date)
+			return c.stdio.printOutput(output, d, func(l *linePrinter) { _, _ = io.WriteString(l, versionText(d)) })
 		},
 	}
-	addOutput(cmd, &output, "text", "json", "yaml")
+	addOutputFlag(cmd, &output, "text", "json", "yaml")
 	return cmd
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no arguments, got %q\nSee '%[1]s --help'.", cmd.CommandPath(), args[0])
+		return usageErrorf("%s takes no arguments, got %q\nSee '%[1]s --help'.", cmd.CommandPath(), args[0])
 	}
 	return nil
 }

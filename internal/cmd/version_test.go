@@ -38,7 +38,7 @@ func TestVersionIsHonest(t *testing.T) {
 		}
 		b := buildInfo{&c.info}
 		want := c.says + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
-		if got := versionText(b.document(b.version(), c.commit, date)); got != want {
+		if got := versionText(b.newDocument(b.moduleVersion(), c.commit, date)); got != want {
 			t.Errorf("%s says\n%swant\n%s", c.name, got, want)
 		}
 	}

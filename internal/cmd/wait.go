@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/watch"
@@ -29,7 +30,7 @@ type waitFlags struct {
 	output, notify           string
 }
 
-func newWait(c *cli) *cobra.Command {
+func newWaitCommand(c *cli) *cobra.Command {
 	var f waitFlags
 	cmd := &cobra.Command{
 		Use:   "wait KIND/NAME [KIND/NAME...]",
@@ -85,188 +86,190 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 				return err
 			}
 			if len(selected.names) == 0 {
-				return usagef("expected KIND/NAME, such as restore/crm-old")
+				return usageErrorf("expected KIND/NAME, such as restore/crm-old")
 			}
-			conditions, err := f.check()
+			conditions, err := f.checkUsage()
 			if err != nil {
 				return err
 			}
-			return c.newWaiter(selected, conditions, f).await(cmd.Context())
+			return c.newWaiter(selected, conditions, f).waitAndReport(cmd.Context())
 		},
 	}
 	cmd.Flags().
 		StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+
-			strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
+			strings.Join(conditionChoices(), ", ")+"; repeat it for whichever comes first")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait at most, such as 2h; 0 has no limit")
 	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
 	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
 	cmd.Flags().
 		BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, and so do not verify a "+
 			"restore that has ended")
-	addOutput(cmd, &f.output, "text", "json", "yaml")
+	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().
 		StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is "+
-			"stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
-	completeFlag(cmd, "for", fixed(conditionWords()))
-	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
-	cmd.ValidArgsFunction = c.completeNames(true, jobKinds...)
+			"stuck: "+strings.Join(uiterminal.NotificationMethodNames(), ", ")+" (see docs/terminals.md)")
+	completeFlag(cmd, "for", completeFixed(conditionChoices()))
+	completeFlag(cmd, "notify", completeFixed(uiterminal.NotificationMethodNames()))
+	cmd.ValidArgsFunction = c.completeKindAndName(true, jobKinds...)
 	return cmd
 }
 
-// await waits, and says how all has ended.
-func (w *waiter) await(ctx context.Context) error {
-	err := w.run(ctx)
-	w.screen.close()
+// waitAndReport waits, and prints the results.
+func (w *waiter) waitAndReport(ctx context.Context) error {
+	err := w.followTargets(ctx)
+	w.screen.closeScreen()
 	if err != nil {
 		return err
 	}
-	w.awaitVerified()
-	return w.conclude()
+	w.awaitVerifications()
+	return w.printResult()
 }
 
-func (f waitFlags) check() ([]condition, error) {
-	if known := uiterminal.Notifications(); !slices.Contains(known, f.notify) {
-		return nil, usagef("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
+func (f waitFlags) checkUsage() ([]waitCondition, error) {
+	if known := uiterminal.NotificationMethodNames(); !slices.Contains(known, f.notify) {
+		return nil, usageErrorf("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
 	}
 	if f.timeout < 0 {
-		return nil, usagef("--timeout %s: must not be negative; 0 has no limit", f.timeout)
+		return nil, usageErrorf("--timeout %s: must not be negative; 0 has no limit", f.timeout)
 	}
 	return parseConditions(f.conditions)
 }
 
-// verifyTime is how long verifying one restore may take, which nobody asked for.
-const verifyTime = time.Minute
+// verifyTimeout limits the verification of one restore, which the user did not ask for.
+const verifyTimeout = time.Minute
 
-// verify verifies the restores that ended meanwhile, one after the other, while veltui waits for others, and says what
-// it found.
-func (w *waiter) verify(ctx context.Context) {
+// verifyEndedRestores verifies restores that ended during the wait, one after the other, while veltui waits for others,
+// and prints the results.
+func (w *waiter) verifyEndedRestores(ctx context.Context) {
 	for _, t := range w.targets {
-		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" &&
-			t.last.Terminal() &&
-			t.last.Phase != velero.PhaseFailedValidation
-		switch found := t.verified.Load(); {
-		case found != nil && !t.told:
-			t.told = true
-			w.screen.say(t.String() + ": " + *found)
-		case ended && !t.verifying && t.kind == job.Restore && w.cluster.Unavailable(cluster.Comparison) == "":
+		ended := t.wasRunning && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" &&
+			t.lastJudged.IsTerminal() &&
+			t.lastJudged.Phase != velero.PhaseFailedValidation
+		switch found := t.verification.Load(); {
+		case found != nil && !t.reported:
+			t.reported = true
+			w.screen.printLine(t.String() + ": " + *found)
+		case ended && !t.verifying && t.kind == job.Restore &&
+			w.cluster.UnavailableReason(cluster.CapabilityComparison) == "":
 			t.verifying = true
 			w.verifying.Go(func() {
-				w.oneByOne.Lock()
-				defer w.oneByOne.Unlock()
-				t.verified.Store(new(w.verifyJob(ctx, t.jobName)))
+				w.verifyMutex.Lock()
+				defer w.verifyMutex.Unlock()
+				t.verification.Store(new(w.verifyRestore(ctx, t.jobRef)))
 			})
 		}
 	}
 }
 
-// awaitVerified waits until all is verified, and says so.
-func (w *waiter) awaitVerified() {
-	_, done := w.cli.startSteps("verifying what came back")
+// awaitVerifications waits until all verifications are done, and shows that it waits.
+func (w *waiter) awaitVerifications() {
+	_, done := w.cli.stdio.startStepMeter("verifying what came back")
 	w.verifying.Wait()
 	done()
 }
 
-// verifyJob says what came back, or why that is not known.
-func (w *waiter) verifyJob(ctx context.Context, name jobName) string {
-	ctx, cancel := context.WithTimeoutCause(ctx, verifyTime, fmt.Errorf("it took more than %s", verifyTime))
+// verifyRestore returns what came back, or why that is unknown.
+func (w *waiter) verifyRestore(ctx context.Context, name jobRef) string {
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("it took more than %s", verifyTimeout))
 	defer cancel()
-	conn, err := w.cli.connect()
+	conn, err := w.cli.connector.openConnection()
 	if err != nil {
 		return "not verified: " + err.Error()
 	}
-	assessed, judged, err := w.cli.judgedJob(ctx, selection{names: []jobName{name}}, watch.Pods)
+	assessed, judged, err := w.cli.readJudgedJob(ctx, selection{names: []jobRef{name}}, watch.Pods)
 	if err != nil {
 		return "not verified: " + err.Error()
 	}
-	cluster := w.cli.inspected() // the waiter's own is in use
-	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.openIndexes(conn)
-	result, err := cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+	cluster := w.cli.newCluster() // the waiter's own cluster is in use
+	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.files.openIndexCache(conn)
+	result, err := cluster.VerifyRestore(ctx, judged.Job, assessed, nil, nil)
 	if err != nil {
 		return "not verified: " + err.Error()
 	}
-	return "verified: " + result.Summary()
+	return "verified: " + view.VerificationSummary(&result).Text
 }
 
-func (w *waiter) conclude() error {
+func (w *waiter) printResult() error {
 	result := document.WaitResult{
 		Header: document.NewHeader("WaitResult"),
 		Items:  make([]document.WaitItem, 0, len(w.targets)),
 	}
 	worst := 0
 	for _, t := range w.targets {
-		worst = max(worst, t.code)
+		worst = max(worst, t.exitCode)
 		item := document.WaitItem{
 			Kind:      string(t.kind),
 			Name:      t.name,
 			Result:    string(t.result),
 			Condition: t.condition,
-			ExitCode:  t.code,
+			ExitCode:  t.exitCode,
 		}
-		if found := t.verified.Load(); found != nil {
+		if found := t.verification.Load(); found != nil {
 			item.Verified = *found
 		}
-		if t.last.Job != nil {
-			item.Job = new(document.NewJob(t.last, t.volumes))
+		if t.lastJudged.Job != nil {
+			item.Job = new(document.NewJob(t.lastJudged, t.volumes))
 		}
 		result.Items = append(result.Items, item)
 	}
-	if w.deliver != nil {
-		w.deliver(result)
-		return exitWith(worst)
+	if w.onResult != nil {
+		w.onResult(result)
+		return newExitError(worst)
 	}
-	err := w.cli.print(w.flags.output, result, func(l *lines) {
+	err := w.cli.stdio.printOutput(w.flags.output, result, func(l *linePrinter) {
 		for _, t := range w.targets {
-			if ending := t.ending(w.now(), w.conditions); t.code == ExitError {
-				fmt.Fprintln(w.cli.streams.ErrOut, "error: "+sanitize.String(ending))
+			if ending := t.resultText(w.currentTime(), w.conditions); t.exitCode == ExitError {
+				fmt.Fprintln(w.cli.stdio.streams.ErrOut, "error: "+sanitize.String(ending))
 			} else {
-				l.add("%s", ending)
+				l.Line("%s", ending)
 			}
-			if found := t.verified.Load(); found != nil {
-				l.clause(t.String()+": ", *found)
+			if found := t.verification.Load(); found != nil {
+				l.PrefixedLine(t.String()+": ", *found)
 			}
 		}
 	})
-	return cmp.Or(err, exitWith(worst))
+	return cmp.Or(err, newExitError(worst))
 }
 
-func (t *awaited) ending(now time.Time, conditions []condition) string {
+func (t *waitTarget) resultText(now time.Time, conditions []waitCondition) string {
 	switch t.result {
 	case resultMissing:
 		return fmt.Sprintf("%s: not found in namespace %s", t.String(), t.namespace)
 	case resultDeleted:
 		return t.String() + ": was deleted while veltui waited"
 	case resultTimeout:
-		return fmt.Sprintf("%s: timed out: %s", t.String(), t.state(now))
+		return fmt.Sprintf("%s: timed out: %s", t.String(), t.stateText(now))
 	case resultEnded:
-		wanted := mapSlice(conditions, condition.String)
-		return fmt.Sprintf("%s: ended without --for %s: %s", t.String(), strings.Join(wanted, " or "), t.state(now))
+		wanted := mapSlice(conditions, waitCondition.String)
+		return fmt.Sprintf("%s: ended without --for %s: %s", t.String(), strings.Join(wanted, " or "), t.stateText(now))
 	case resultMet:
 		switch {
-		case t.last.Job == nil || t.condition == "delete":
+		case t.lastJudged.Job == nil || t.condition == "delete":
 			return t.String() + ": does not exist"
 		case t.condition == "create":
 			return t.String() + ": exists"
 		}
 	}
-	return t.String() + ": " + t.state(now)
+	return t.String() + ": " + t.stateText(now)
 }
 
-type condition struct{ word, value string }
+type waitCondition struct{ name, value string }
 
-func (c condition) String() string {
+func (c waitCondition) String() string {
 	if c.value == "" {
-		return c.word
+		return c.name
 	}
-	return c.word + "=" + c.value
+	return c.name + "=" + c.value
 }
 
-var waitedPhases = []string{
+var conditionPhases = []string{
 	velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart, velero.PhaseFailedValidation, velero.PhaseInProgress,
-	velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly,
+	velero.PhaseWaitingForPluginOperations, velero.PhaseWaitingForPluginOperationsPartiallyFailed,
+	velero.PhaseFinalizing, velero.PhaseFinalizingPartiallyFailed,
 	velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed, velero.PhaseDeleting,
 }
 
-var waitedStages = []job.Stage{
+var conditionStages = []job.Stage{
 	job.StageQueued,
 	job.StageItems,
 	job.StageVolumes,
@@ -276,70 +279,70 @@ var waitedStages = []job.Stage{
 	job.StageDeleting,
 }
 
-// conditionWords are the values of --for; those that end in = need another word.
-func conditionWords() []string {
+// conditionChoices returns the values of --for; those that end in "=" need another word.
+func conditionChoices() []string {
 	words := []string{"completed", "ended", "stuck", "create", "delete"}
-	for _, phase := range waitedPhases {
+	for _, phase := range conditionPhases {
 		words = append(words, "phase="+phase)
 	}
-	for _, stage := range waitedStages {
+	for _, stage := range conditionStages {
 		words = append(words, "stage="+string(stage))
 	}
 	return words
 }
 
-// parseConditions reads --for, also in kubectl's spellings.
-func parseConditions(texts []string) ([]condition, error) {
-	var all []condition
+// parseConditions parses --for, also in kubectl's spellings.
+func parseConditions(texts []string) ([]waitCondition, error) {
+	var all []waitCondition
 	for _, text := range texts {
 		text = strings.TrimPrefix(strings.Replace(text, "jsonpath={.status.phase}=", "phase=", 1), "condition=")
 		word, value, _ := strings.Cut(text, "=")
-		c := condition{strings.ToLower(word), value}
-		if c.word == "complete" {
-			c.word = "completed"
+		c := waitCondition{strings.ToLower(word), value}
+		if c.name == "complete" {
+			c.name = "completed"
 		}
-		if !slices.ContainsFunc(conditionWords(), func(w string) bool { return strings.EqualFold(w, c.String()) }) {
-			return nil, usagef(
+		if !slices.ContainsFunc(conditionChoices(), func(w string) bool { return strings.EqualFold(w, c.String()) }) {
+			return nil, usageErrorf(
 				"--for %s: must be completed, ended, stuck, create, delete, phase=PHASE or stage=STAGE%s",
 				text,
-				config.Suggestion(text, conditionWords()),
+				config.SuggestionText(text, conditionChoices()),
 			)
 		}
 		all = append(all, c)
 	}
 	switch {
-	case len(all) > 1 && slices.Contains(all, condition{word: "create"}):
-		return nil, usagef(
+	case len(all) > 1 && slices.Contains(all, waitCondition{name: "create"}):
+		return nil, usageErrorf(
 			"--for create with others ends as soon as the job exists: leave it out and give --wait-for-creation",
 		)
 	case len(all) == 0:
-		return nil, usagef("--for needs a value, such as completed")
+		return nil, usageErrorf("--for needs a value, such as completed")
 	}
 	return all, nil
 }
 
-// met returns the exit code of a condition that holds for a job that exists.
-func (c condition) met(j assess.Judged) (code int, ok bool) {
-	switch c.word {
+// exitCodeIfMet returns the exit code of a condition that an existing job meets.
+func (c waitCondition) exitCodeIfMet(j assess.JudgedJob) (code int, ok bool) {
+	switch c.name {
 	case "create":
 		return ExitOK, true
 	case "completed":
-		return endCode(j), j.Terminal()
+		return phaseExitCode(j), j.IsTerminal()
 	case "ended":
-		return ExitOK, j.Terminal()
+		return ExitOK, j.IsTerminal()
 	case "phase":
 		return ExitOK, strings.EqualFold(j.Phase, c.value)
 	case "stage":
 		return ExitOK, strings.EqualFold(string(j.Stage), c.value)
 	case "stuck":
-		return ExitRefused, j.Troubled()
+		return ExitRefused, j.IsTroubled()
 	}
 	return 0, false
 }
 
-func endCode(j assess.Judged) int {
+func phaseExitCode(j assess.JudgedJob) int {
 	if j.Phase == velero.PhaseCompleted {
 		return ExitOK
 	}
-	return cmp.Or(endCodes[j.Phase], ExitFailed)
+	return cmp.Or(phaseExitCodes[j.Phase], ExitFailed)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/narrate"
@@ -21,99 +20,99 @@ import (
 )
 
 const (
-	waitFrame, waitFrameRemote = 250 * time.Millisecond, time.Second // between two drawings, here and over ssh
-	waitBar                    = 30
+	waitFrameInterval, remoteFrameInterval = 250 * time.Millisecond, time.Second // between two drawings, here and over ssh
+	maxWaitBarWidth                        = 30
 )
 
-// waitScreen shows the progress on standard error: bars on a terminal, else a line a change.
+// waitScreen shows the progress on standard error: bars on a terminal, or else one line for each change.
 type waitScreen struct {
-	cli       *cli
-	drawn     bool // bars are drawn
-	theme     *draw.Theme
-	glyphs    *draw.Glyphs
-	beside    uiterminal.Beside
-	notify    uiterminal.Notification
-	pace      time.Duration
-	live      liveLines
-	last      string // drawn, at a time
-	told      string // what was sent beside the screen
-	at        time.Time
-	began     atomic.Bool
-	continued atomic.Bool // a stop happened: what is drawn belongs to the shell
+	stdio           *stdio
+	drawsBars       bool // bars are drawn
+	theme           *draw.Theme
+	glyphs          *draw.Glyphs
+	windowSequences uiterminal.WindowSequences
+	notification    uiterminal.NotificationMethod
+	frameInterval   time.Duration
+	live            liveLines
+	lastFrame       string // the last text drawn, at lastDrawnAt
+	lastTitle       string // the last title and progress indicator sent
+	lastDrawnAt     time.Time
+	titleSet        atomic.Bool
+	resumed         atomic.Bool // true after a stop: the drawn lines now belong to the shell's output
 }
 
-func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
-	t := c.terminal()
+func (c *stdio) newWaitScreen(f waitFlags) *waitScreen {
+	t := c.detectTerminal()
 	on := isTerminal(c.stderr)
 	s := &waitScreen{
-		cli:    c,
-		drawn:  on && !t.dumb && t.name != "",
-		theme:  &draw.Theme{},
-		glyphs: &draw.ASCII,
-		pace:   waitFrame,
-		live:   liveLines{columns: columnsOf(c.stderr)},
+		stdio:         c,
+		drawsBars:     on && !t.dumb && t.name != "",
+		theme:         &draw.Theme{},
+		glyphs:        &draw.ASCIIGlyphs,
+		frameInterval: waitFrameInterval,
+		live:          liveLines{columns: terminalColumns(c.stderr)},
 	}
 	if t.utf8 {
-		s.glyphs = &draw.Unicode
+		s.glyphs = &draw.UnicodeGlyphs
 	}
 	if t.color {
-		// Sixteen colours are the terminal's own, and so fit its background.
+		// The sixteen colours are the terminal's own, and so fit its background.
 		if theme, err := draw.LoadTheme("dark"); err == nil {
-			s.theme = theme.Basic()
+			s.theme = theme.ForSixteenColors()
 		}
 	}
 	if t.remote {
-		s.pace = waitFrameRemote
+		s.frameInterval = remoteFrameInterval
 	}
 	if on {
-		kind := uiterminal.KindOf(t.name)
-		s.notify, s.beside = uiterminal.Notification(
+		kind := uiterminal.DetectKind(t.name)
+		s.notification, s.windowSequences = uiterminal.NotificationMethod(
 			f.notify,
-		), uiterminal.Beside{
-			Kind:    kind,
-			Through: uiterminal.MultiplexerOf(c.env),
+		), uiterminal.WindowSequences{
+			Kind:        kind,
+			Multiplexer: uiterminal.DetectMultiplexer(c.process.getenv),
 		}
 	}
 	return s
 }
 
-func (s *waitScreen) say(line string) {
+func (s *waitScreen) printLine(line string) {
 	line = sanitize.String(line)
-	if s.drawn {
-		s.write(s.erased() + line + "\r\n")
-		s.last = ""
+	if s.drawsBars {
+		s.writeRaw(s.eraseSequence() + line + "\r\n")
+		s.lastFrame = ""
 		return
 	}
-	if !isTerminal(s.cli.stderr) {
-		line = s.cli.clock().Format(time.DateTime) + " " + line
+	if !isTerminal(s.stdio.stderr) {
+		line = s.stdio.process.clock().Format(time.DateTime) + " " + line
 	}
-	fmt.Fprintln(s.cli.streams.ErrOut, line)
+	fmt.Fprintln(s.stdio.streams.ErrOut, line)
 }
 
-func (s *waitScreen) health(h watch.Health) {
+func (s *waitScreen) reportHealth(h watch.Health) {
 	if h.State == watch.Live {
-		s.say("Connected again.")
+		s.printLine("Connected again.")
 		return
 	}
-	s.say("Connection lost: " + strings.TrimRight(h.Err, ".") + ". veltui keeps trying, and goes on to wait.")
+	s.printLine("Connection lost: " + strings.TrimRight(h.Err, ".") + ". veltui keeps trying, and goes on to wait.")
 }
 
-func (s *waitScreen) call(text string) {
-	s.write(s.notify.Sequence(text, s.beside.Kind, s.beside.Through))
+func (s *waitScreen) notifyUser(text string) {
+	s.writeRaw(s.notification.EscapeSequence(text, s.windowSequences.Kind, s.windowSequences.Multiplexer))
 }
 
-func (s *waitScreen) show(targets []*awaited, a *assess.Assessment) {
-	if !s.drawn {
+func (s *waitScreen) renderTargets(targets []*waitTarget, a *assess.Assessment) {
+	if !s.drawsBars {
 		for _, t := range targets {
-			s.tell(t, a)
+			s.reportTarget(t, a)
 		}
 		return
 	}
-	if now := time.Now(); now.Sub(s.at) < s.pace {
+	if now := time.Now(); now.Sub(s.lastDrawnAt) < s.frameInterval {
 		return
 	}
-	columns, rows := terminalSize(s.cli.stderr)
-	c := draw.Canvas{Width: columns - 1, Theme: s.theme, Glyphs: s.glyphs, Now: a.Environment.Now}
+	columns, rows := terminalSize(s.stdio.stderr)
+	c := draw.Canvas{Width: columns - 1, Theme: s.theme, Glyphs: s.glyphs, Now: a.World.Now}
 	longest := 0
 	for _, t := range targets {
 		longest = max(longest, len(t.name))
@@ -122,49 +121,49 @@ func (s *waitScreen) show(targets []*awaited, a *assess.Assessment) {
 	var drawn []string
 	for i, t := range targets {
 		if len(drawn)+2 >= rows && i < len(targets)-1 {
-			drawn = append(drawn, c.Cut(fmt.Sprintf(" and %d more", len(targets)-i), c.Width))
+			drawn = append(drawn, c.Truncate(fmt.Sprintf(" and %d more", len(targets)-i), c.Width))
 			break
 		}
 		drawn = append(drawn, waitLines(c, t, a, longest)...)
 	}
-	s.draw(drawn, columns)
-	s.showBeside(targets)
+	s.renderBars(drawn, columns)
+	s.updateTitle(targets)
 }
 
-func (s *waitScreen) draw(drawn []string, columns int) {
+func (s *waitScreen) renderBars(drawn []string, columns int) {
 	text := strings.Join(drawn, "\n") + fmt.Sprint(columns)
-	if text == s.last && !s.continued.Load() {
+	if text == s.lastFrame && !s.resumed.Load() {
 		return
 	}
 	s.forgetAfterStop()
-	s.write(s.live.replaced(drawn))
-	s.last, s.at = text, time.Now()
+	s.writeRaw(s.live.replaceSequence(drawn))
+	s.lastFrame, s.lastDrawnAt = text, time.Now()
 }
 
-// forgetAfterStop leaves to the shell what stood there before a stop.
+// forgetAfterStop gives up the lines drawn before a stop.
 func (s *waitScreen) forgetAfterStop() {
-	if s.continued.Swap(false) {
-		s.live.widths, s.last, s.told = nil, "", ""
+	if s.resumed.Swap(false) {
+		s.live.widths, s.lastFrame, s.lastTitle = nil, "", ""
 	}
 }
 
-func (s *waitScreen) erased() string {
+func (s *waitScreen) eraseSequence() string {
 	s.forgetAfterStop()
-	return s.live.erased()
+	return s.live.eraseSequence()
 }
 
-// showBeside sets the title and the progress indicator, of the job that is least far.
-func (s *waitScreen) showBeside(targets []*awaited) {
+// updateTitle sets the title, and the progress indicator to the job with the least progress.
+func (s *waitScreen) updateTitle(targets []*waitTarget) {
 	title, percent, failing, running := "", -1, false, 0
 	for _, t := range targets {
-		if t.last.Job == nil || t.last.Terminal() {
+		if t.lastJudged.Job == nil || t.lastJudged.IsTerminal() {
 			continue
 		}
 		running++
-		if p := int(t.last.Fraction * 100); t.last.FractionKnown && (percent < 0 || p < percent) {
+		if p := int(t.lastJudged.Fraction * 100); t.lastJudged.FractionKnown && (percent < 0 || p < percent) {
 			percent = min(p, 99)
 		}
-		failing = failing || t.last.Troubled()
+		failing = failing || t.lastJudged.IsTroubled()
 		if title == "" {
 			title = "veltui: " + t.String()
 		}
@@ -175,49 +174,49 @@ func (s *waitScreen) showBeside(targets []*awaited) {
 	if percent >= 0 {
 		title += fmt.Sprintf(" %d%%", percent)
 	}
-	text := s.beside.Show(title, percent, failing)
-	if text == s.told || title == "" {
+	text := s.windowSequences.ShowProgress(title, percent, failing)
+	if text == s.lastTitle || title == "" {
 		return
 	}
-	if s.told = text; s.began.CompareAndSwap(false, true) {
-		text = s.beside.Begin() + text
+	if s.lastTitle = text; s.titleSet.CompareAndSwap(false, true) {
+		text = s.windowSequences.SaveTitle() + text
 	}
-	s.write(text)
+	s.writeRaw(text)
 }
 
-func (s *waitScreen) close() {
-	if !s.drawn {
+func (s *waitScreen) closeScreen() {
+	if !s.drawsBars {
 		return
 	}
-	s.write(s.erased() + s.endBeside())
+	s.writeRaw(s.eraseSequence() + s.endTitle())
 }
 
-func (s *waitScreen) endBeside() string {
-	if !s.began.Swap(false) {
+func (s *waitScreen) endTitle() string {
+	if !s.titleSet.Swap(false) {
 		return ""
 	}
-	return s.beside.End()
+	return s.windowSequences.RestoreTitle()
 }
 
-// watchStops gives the title back while the program is stopped.
+// watchStops restores the title while the program is stopped.
 func (s *waitScreen) watchStops(ctx context.Context) {
-	if s.drawn {
-		uiterminal.WatchStops(ctx, func() { s.write(s.endBeside() + "\r\n") }, func() { s.continued.Store(true) })
+	if s.drawsBars {
+		uiterminal.WatchStops(ctx, func() { s.writeRaw(s.endTitle() + "\r\n") }, func() { s.resumed.Store(true) })
 	}
 }
 
-func (s *waitScreen) write(text string) {
+func (s *waitScreen) writeRaw(text string) {
 	if text != "" {
-		_, _ = s.cli.stderr.WriteString(text)
+		_, _ = s.stdio.stderr.WriteString(text)
 	}
 }
 
-func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
-	j := t.last
+func (s *waitScreen) reportTarget(t *waitTarget, a *assess.Assessment) {
+	j := t.lastJudged
 	if j.Job == nil {
-		if t.said == "" && t.result == resultPending {
-			t.said = "missing"
-			s.say(fmt.Sprintf("Waiting: %s %s does not exist.", t.kind.Word(), t.name))
+		if t.lastLine == "" && t.result == resultPending {
+			t.lastLine = "missing"
+			s.printLine(fmt.Sprintf("Waiting: %s %s does not exist.", t.kind.Noun(), t.name))
 		}
 		return
 	}
@@ -230,47 +229,48 @@ func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
 		state, reason = "", ""
 	}
 	said := fmt.Sprint(j.UID, j.Phase, j.Stage, state, reason, tenth)
-	if said == t.said {
+	if said == t.lastLine {
 		return
 	}
-	t.said = said
-	s.say(narrate.Job(j, a.Environment.Now, ""))
+	t.lastLine = said
+	s.printLine(narrate.Job(j, a.World.Now, ""))
 }
 
-func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []string {
+func waitLines(c draw.Canvas, t *waitTarget, a *assess.Assessment, room int) []string {
 	name := " " + c.Theme.Dim.Render(view.KindLetter(t.kind)) + " "
-	named := c.Fit(c.Theme.Strong.Render(c.CutMiddle(t.name, room)), room)
-	j := t.last
+	named := c.FitLeft(c.Theme.Strong.Render(c.TruncateMiddle(t.name, room)), room)
+	j := t.lastJudged
 	switch {
 	case j.Job == nil:
-		return []string{c.Cut(name+named+"  "+c.Theme.Waiting.Render("does not exist"), c.Width)}
-	case j.Terminal():
-		sign, style := c.Ending(j.Phase)
-		return []string{c.Cut(name+named+"  "+style.Render(sign+" "+t.state(a.Environment.Now)), c.Width)}
+		return []string{c.Truncate(name+named+"  "+c.Theme.Waiting.Render("does not exist"), c.Width)}
+	case j.IsTerminal():
+		sign, style := c.EndPhaseGlyph(j.Phase)
+		return []string{c.Truncate(name+named+"  "+style.Render(sign+" "+t.stateText(a.World.Now)), c.Width)}
 	}
 	words := []string{c.Theme.Running.Render(string(j.Stage))}
 	if stage := view.StageAge(j.Job, c.Now); stage != "" {
 		words[0] += " " + stage
 	}
-	words = append(words, c.ProgressWords(j)...)
+	words = append(words, c.ProgressTexts(j)...)
 	text := strings.Join(words, "  ")
 	bar := ""
-	if width := min(waitBar, c.Width-ansi.StringWidth(name+named+text)-10); width >= 6 {
-		bar = c.NoBar(width) + "      "
+	if width := min(maxWaitBarWidth, c.Width-ansi.StringWidth(name+named+text)-10); width >= 6 {
+		bar = c.RenderEmptyBar(width) + "      "
 		if j.FractionKnown {
-			bar = c.Bar(j.Fraction, width) + " " + c.FitRight(human.Percent(j.Fraction), 4) + " "
+			bar = c.RenderBar(j.Fraction, width) + " " + c.FitRight(view.JobPercent(j).Text, 4) + " "
 		}
 	}
-	drawn := []string{c.Cut(name+named+"  "+bar+" "+text, c.Width)}
+	drawn := []string{c.Truncate(name+named+"  "+bar+" "+text, c.Width)}
 	switch {
-	case a.Stale():
+	case a.IsStale():
 		drawn = append(
 			drawn,
-			c.Cut("   "+c.Theme.Waiting.Render("the API server does not answer; this is how it was"), c.Width),
+			c.Truncate("   "+c.Theme.Waiting.Render("the API server does not answer; this is how it was"), c.Width),
 		)
-	case j.State != "" && j.State != diagnosis.Progressing:
-		style := c.Theme.Tone(view.StateTone(j.State))
-		drawn = append(drawn, c.Cut("   "+style.Render(string(j.State)+": "+j.Verdict.Text), c.Width))
+	default:
+		if trouble := view.JobTrouble(j); trouble.Text != "" {
+			drawn = append(drawn, c.Truncate("   "+c.Theme.ToneStyle(trouble.Tone).Render(trouble.Text), c.Width))
+		}
 	}
 	return drawn
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os/exec"
 	"slices"
 	"strings"
@@ -9,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -49,10 +48,10 @@ func (w *waiting) code(t *testing.T) int {
 	}
 }
 
-func (b *bed) set(t *testing.T, r *velerov1.Restore, phase velerov1.RestorePhase, done int) {
+func (b *bed) set(t *testing.T, r *veleroapi.Restore, phase veleroapi.RestorePhase, done int) {
 	t.Helper()
 	r.Status.Phase = phase
-	r.Status.Progress = &velerov1.RestoreProgress{ItemsRestored: done, TotalItems: 40}
+	r.Status.Progress = &veleroapi.RestoreProgress{ItemsRestored: done, TotalItems: 40}
 	if err := b.client.Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -62,16 +61,16 @@ func (b *bed) set(t *testing.T, r *velerov1.Restore, phase velerov1.RestorePhase
 func TestWaitForWhatIsSo(t *testing.T) {
 	b := control(t)
 	now := metav1.Now()
-	for name, phase := range map[string]velerov1.RestorePhase{"wait-good": velerov1.RestorePhaseCompleted, "wait-partly": velerov1.RestorePhasePartiallyFailed,
-		"wait-failed": velerov1.RestorePhaseFailed, "wait-invalid": velerov1.RestorePhaseFailedValidation} {
-		b.create(t, restore(name, velerov1.RestoreStatus{Phase: phase, StartTimestamp: &now, Errors: 2}))
+	for name, phase := range map[string]veleroapi.RestorePhase{"wait-good": veleroapi.RestorePhaseCompleted, "wait-partly": veleroapi.RestorePhasePartiallyFailed,
+		"wait-failed": veleroapi.RestorePhaseFailed, "wait-invalid": veleroapi.RestorePhaseFailedValidation} {
+		b.create(t, restore(name, veleroapi.RestoreStatus{Phase: phase, StartTimestamp: &now, Errors: 2}))
 	}
 	b.create(
 		t,
 		restore(
 			"wait-refused",
-			velerov1.RestoreStatus{
-				Phase:            velerov1.RestorePhaseFailedValidation,
+			veleroapi.RestoreStatus{
+				Phase:            veleroapi.RestorePhaseFailedValidation,
 				ValidationErrors: []string{"backup not found"},
 			},
 		),
@@ -131,9 +130,9 @@ func TestWaitFollows(t *testing.T) {
 			func(w *waiting) bool { return !strings.Contains(w.errs.String(), "estore wait-follow") },
 		)
 	})
-	b.set(t, r, velerov1.RestorePhaseInProgress, 20)
-	b.set(t, r, velerov1.RestorePhaseFinalizing, 40) // for no time at all
-	b.set(t, r, velerov1.RestorePhaseCompleted, 40)
+	b.set(t, r, veleroapi.RestorePhaseInProgress, 20)
+	b.set(t, r, veleroapi.RestorePhaseFinalizing, 40) // for no time at all
+	b.set(t, r, veleroapi.RestorePhaseCompleted, 40)
 	if code := finalizing.code(t); code != ExitOK {
 		t.Errorf("--for phase=finalizing ends with exit code %d: %s", code, finalizing.out)
 	}
@@ -149,7 +148,7 @@ func TestWaitFollows(t *testing.T) {
 		result.Kind != "WaitResult" {
 		t.Errorf("%v: %s", err, completed.out)
 	}
-	b.create(t, restore("wait-later", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed}))
+	b.create(t, restore("wait-later", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed}))
 	if code := both.code(
 		t,
 	); code != ExitPartiallyFailed ||
@@ -182,7 +181,7 @@ func TestWaitFollows(t *testing.T) {
 	if code := deleted.code(t); code != ExitOK {
 		t.Errorf("exit code %d: %s", code, deleted.errs)
 	}
-	b.create(t, restore("wait-again", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
+	b.create(t, restore("wait-again", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}))
 	if code := remade.code(t); code != ExitOK || !strings.Contains(remade.errs.String(), "was deleted") {
 		t.Errorf("exit code %d: %s", code, remade.errs)
 	}
@@ -219,13 +218,13 @@ func TestWaitAsksLittle(t *testing.T) {
 		through(proxy.Kubeconfig(), b.command(t, "wait", "-n", "velero", "restore/wait-little", "--no-artifacts")),
 	)
 	eventually(t, "it is seen", func() bool { return strings.Contains(w.errs.String(), "estore wait-little") })
-	b.set(t, r, velerov1.RestorePhaseInProgress, 20)
+	b.set(t, r, veleroapi.RestorePhaseInProgress, 20)
 	eventually(t, "it moves", func() bool { return strings.Contains(w.errs.String(), "50 percent") })
-	b.set(t, r, velerov1.RestorePhaseCompleted, 40)
+	b.set(t, r, veleroapi.RestorePhaseCompleted, 40)
 	if code := w.code(t); code != ExitOK {
 		t.Fatalf("exit code %d: %s", code, w.errs)
 	}
-	for asked := range proxy.Read().Asked {
+	for asked := range proxy.ReadTraffic().RequestCounts {
 		if strings.Contains(asked, "pods") || strings.HasSuffix(asked, "/backups") ||
 			strings.Contains(asked, "uploads") ||
 			strings.Contains(asked, "schedules") {
@@ -255,15 +254,15 @@ func TestWaitOnATerminal(t *testing.T) {
 		"bell",
 	)
 	c.sees(t, "wait-drawn", "wait-none", "does not exist")
-	b.set(t, r, velerov1.RestorePhaseInProgress, 10)
+	b.set(t, r, veleroapi.RestorePhaseInProgress, 10)
 	c.sees(t, "25%", "10/40", "Items")
 	eventually(t, "title and progress say 25%", func() bool {
-		raw := c.Output()
+		raw := c.OutputText()
 		return strings.Contains(raw, "\x1b]9;4;1;25") && strings.Contains(raw, "veltui: restore/wait-drawn 25%")
 	})
-	b.set(t, r, velerov1.RestorePhasePartiallyFailed, 40)
+	b.set(t, r, veleroapi.RestorePhasePartiallyFailed, 40)
 	c.sees(t, "PartiallyFailed")
-	if raw := c.Output(); strings.Count(raw, "\a") < 1 || strings.Contains(raw, "\x1b[?1049h") ||
+	if raw := c.OutputText(); strings.Count(raw, "\a") < 1 || strings.Contains(raw, "\x1b[?1049h") ||
 		strings.Contains(raw, "\x1b[?25l") {
 		t.Errorf("no bell, or the screen is taken: %q", raw)
 	}
@@ -273,11 +272,11 @@ func TestWaitOnATerminal(t *testing.T) {
 	if code := c.exits(t); code != ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	raw := c.Output()
-	if strings.TrimSpace(c.Screen()) != "" ||
+	raw := c.OutputText()
+	if strings.TrimSpace(c.ScreenText()) != "" ||
 		strings.LastIndex(raw, "\x1b]9;4;0") < strings.LastIndex(raw, "\x1b]9;4;1") ||
 		!strings.HasSuffix(raw, "\x1b[23;2t") {
-		t.Errorf("something is left: %q\n%s", raw[max(0, len(raw)-200):], c.Screen())
+		t.Errorf("something is left: %q\n%s", raw[max(0, len(raw)-200):], c.ScreenText())
 	}
 }
 
@@ -285,7 +284,7 @@ func TestWaitOnATerminal(t *testing.T) {
 // time left veltui goes on, and says so.
 func TestWaitForAnAPIServerThatIsAway(t *testing.T) {
 	b := control(t)
-	b.create(t, restore("wait-away", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed}))
+	b.create(t, restore("wait-away", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhasePartiallyFailed}))
 	for _, output := range []string{"text", "json"} {
 		out, errs, code := b.run(
 			t,
@@ -355,7 +354,7 @@ func TestWaitOutlivesTheAPIServer(t *testing.T) {
 	if err := b.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.set(t, r, velerov1.RestorePhasePartiallyFailed, 40)
+	b.set(t, r, veleroapi.RestorePhasePartiallyFailed, 40)
 	if code := w.code(t); code != ExitPartiallyFailed || !strings.Contains(w.errs.String(), "Connected again") {
 		t.Errorf("exit code %d: %s", code, w.errs)
 	}

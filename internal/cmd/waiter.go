@@ -19,138 +19,117 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
 
-const waitWindow = 250 * time.Millisecond // a wait has few changes, and ends with one
+const waitBatchWindow = 250 * time.Millisecond // few changes are expected, and one ends the wait
 
-type waited string
+type waitResult string
 
 const (
-	resultPending waited = "pending"
-	resultMet     waited = "met"
-	resultEnded   waited = "ended"
-	resultMissing waited = "missing"
-	resultDeleted waited = "deleted"
-	resultStuck   waited = "stuck"
-	resultTimeout waited = "timeout"
+	resultPending waitResult = "pending"
+	resultMet     waitResult = "met"
+	resultEnded   waitResult = "ended"
+	resultMissing waitResult = "missing"
+	resultDeleted waitResult = "deleted"
+	resultStuck   waitResult = "stuck"
+	resultTimeout waitResult = "timeout"
 )
 
-type awaited struct {
-	jobName
-	namespace string
-	uid       types.UID
-	last      assess.Judged
-	volumes   []assess.Volume
-	seen      []*job.Job
+type waitTarget struct {
+	jobRef
+	namespace     string
+	uid           types.UID
+	lastJudged    assess.JudgedJob
+	volumes       []assess.JudgedVolume
+	recentChanges []*job.Job
 
-	full    assess.Judged // in the last full look, which reads all that `veltui explain` reads
-	unclear bool          // the last full look failed, which was said
+	lastFullLook assess.JudgedJob // at the last full look, which reads all that `veltui explain` reads
+	lookFailed   bool             // the last full look failed, which was printed
 
-	running         bool                   // it was seen before it ended
-	verifying, told bool                   // it has ended and is verified, and what that found was said
-	verified        atomic.Pointer[string] // what it was, or why that is not known
+	wasRunning          bool                   // true if the job was seen before its end
+	verifying, reported bool                   // the ended job is being verified, and the result was printed
+	verification        atomic.Pointer[string] // the result, or why it is unknown
 
-	result    waited
-	condition string
-	code      int
-	unknown   string // why nothing was read of the job, empty once something was
-	said      string // last, in lines
-	called    string // what a person was called for
+	result        waitResult
+	condition     string
+	exitCode      int
+	unknownReason string // why nothing was read about the job, empty once something was
+	lastLine      string // the last line printed
+	lastNotified  string // what a person was last notified of
 }
 
-func (t *awaited) settle(result waited, condition string, code int) {
-	t.result, t.condition, t.code = result, condition, code
+func (t *waitTarget) setResult(result waitResult, condition string, code int) {
+	t.result, t.condition, t.exitCode = result, condition, code
 }
 
-func (t *awaited) state(now time.Time) string {
+func (t *waitTarget) stateText(now time.Time) string {
 	switch {
-	case t.unknown != "":
-		return "veltui could not look whether it exists: " + t.unknown
-	case t.last.Job == nil:
+	case t.unknownReason != "":
+		return "veltui could not look whether it exists: " + t.unknownReason
+	case t.lastJudged.Job == nil:
 		return "it does not exist"
-	case t.last.Terminal():
-		text := t.last.Phase
-		if began, ended := t.last.Began(), t.last.Completed; !began.IsZero() && ended.After(began) {
-			text += " after " + human.Duration(ended.Sub(began))
-		}
-		if t.last.Errors > 0 {
-			text += ", " + human.Count(t.last.Errors, "error")
-		}
-		if t.last.Warnings > 0 {
-			text += ", " + human.Count(t.last.Warnings, "warning")
-		}
-		return text + human.Clause(": ", cmp.Or(t.last.FailureReason, strings.Join(t.last.ValidationErrors, "; ")))
 	}
-	text := "phase " + cmp.Or(t.last.Phase, velero.PhaseNew)
-	if began := t.last.Began(); !began.IsZero() {
-		text += " for " + human.Age(began, now)
-	}
-	if !t.last.DeletionAt.IsZero() {
-		text += ", deletion requested " + human.Age(t.last.DeletionAt, now) + " ago"
-	}
-	if t.last.State != "" && t.last.State != diagnosis.Progressing {
-		text += ", " + string(t.last.State) + ": " + t.last.Verdict.Text
-	}
-	return text
+	return view.JobSentence(t.lastJudged, now)
 }
 
-var errTimeUp = errors.New("the time is up")
+var errWaitTimeout = errors.New("the time is up")
 
-// waiter waits for jobs of one cluster. Only its run touches the fields.
+// waiter waits for jobs of one cluster. Only the goroutine of followTargets uses the fields.
 type waiter struct {
 	cli        *cli
 	flags      waitFlags
-	conditions []condition
-	targets    []*awaited
+	conditions []waitCondition
+	targets    []*waitTarget
 	selected   selection
 
-	cluster  *cluster.Cluster
-	monitor  *cluster.Monitor // of full looks
-	screen   *waitScreen
-	deliver  func(document.WaitResult) // takes what is printed else; nil to print it
-	assessed *assess.Assessment
-	looked   chan fullLook
-	stale    bool
+	cluster   *cluster.Cluster
+	monitor   *cluster.Assessor // for full looks
+	screen    *waitScreen
+	onResult  func(document.WaitResult) // receives the result; nil prints it
+	assessed  *assess.Assessment
+	fullLooks chan fullLook
+	stale     bool
 
-	verifying sync.WaitGroup
-	oneByOne  sync.Mutex
+	verifying   sync.WaitGroup
+	verifyMutex sync.Mutex
 }
 
 type fullLook struct {
 	job    *job.Job
-	judged assess.Judged
+	judged assess.JudgedJob
 	err    error
 }
 
-func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags) *waiter {
+func (c *cli) newWaiter(selected selection, conditions []waitCondition, f waitFlags) *waiter {
 	w := &waiter{
 		cli:        c,
 		flags:      f,
 		conditions: conditions,
 		selected:   selected,
-		looked:     make(chan fullLook, 1),
-		screen:     c.newWaitScreen(f),
+		fullLooks:  make(chan fullLook, 1),
+		screen:     c.stdio.newWaitScreen(f),
 	}
-	w.cluster = c.inspected()
+	w.cluster = c.newCluster()
 	w.cluster.Log, w.cluster.NoArtifacts = slog.New(slog.DiscardHandler), f.noArtifacts
-	for _, n := range appendNew(nil, selected.names...) {
-		w.targets = append(w.targets, &awaited{jobName: n, result: resultPending})
+	for _, n := range appendUnique(nil, selected.names...) {
+		w.targets = append(w.targets, &waitTarget{jobRef: n, result: resultPending})
 	}
 	return w
 }
 
-// run waits until all targets are settled or the time is up; with a timeout also for a silent cluster.
-func (w *waiter) run(ctx context.Context) error {
-	whole := ctx // verifying may go on
+// followTargets waits until all targets are settled or the time is up; with a timeout it also waits for a silent
+// cluster.
+func (w *waiter) followTargets(ctx context.Context) error {
+	whole := ctx // verifying may continue after the wait
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.screen.watchStops(ctx)
 	if w.flags.timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errTimeUp)
+		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errWaitTimeout)
 		defer stop()
 	}
 	monitor, err := w.cli.newMonitor(nil)
@@ -158,32 +137,32 @@ func (w *waiter) run(ctx context.Context) error {
 		return err
 	}
 	if w.flags.noArtifacts {
-		monitor.LeaveArtifacts()
+		monitor.SkipArtifacts()
 	}
 	w.monitor = monitor
-	o, err := w.cli.following(ctx, w.selected, human.Short, func(o *watch.Options) {
-		o.Only, o.Window = w.selected.query().Names, waitWindow
+	o, err := w.cli.newFollowOptions(ctx, w.selected, human.ShortStyle, func(o *watch.Options) {
+		o.OnlyJobs, o.BatchWindow = w.selected.buildQuery().JobNames, waitBatchWindow
 	})
 	if err != nil {
 		return err
 	}
-	o.Look, o.Wanted, o.InFocus = w.look, w.needsLook, true
+	o.TakeCloserLook, o.IsWanted, o.InFocus = w.sendFullLook, w.needsFullLook, true
 	warned := false
 	for a, err := range cluster.Follow(ctx, o) {
 		var silent *cluster.SilentError
 		switch {
-		case errors.Is(err, errTimeUp):
+		case errors.Is(err, errWaitTimeout):
 			errors.As(err, &silent)
-			w.timeUp(silent)
+			w.settlePending(silent)
 			return nil
 		case err != nil && ctx.Err() != nil:
 			return err
 		case errors.As(err, &silent) && w.flags.timeout > 0:
 			if !warned {
 				warned = true
-				w.screen.say(
+				w.screen.printLine(
 					"No connection yet: " + strings.TrimRight(
-						silent.Cause(),
+						silent.SilenceCause(),
 						".",
 					) + ". veltui keeps trying, and goes on to wait.",
 				)
@@ -192,86 +171,87 @@ func (w *waiter) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		case warned && w.assessed == nil:
-			w.screen.say("Connected.")
+			w.screen.printLine("Connected.")
 		}
-		w.take(a)
-		w.verify(whole)
-		w.show()
-		if len(w.pending()) == 0 ||
-			slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck }) {
+		w.handleAssessment(a)
+		w.verifyEndedRestores(whole)
+		w.renderAndNotify()
+		if len(w.pendingTargets()) == 0 ||
+			slices.ContainsFunc(w.targets, func(t *waitTarget) bool { return t.result == resultStuck }) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// timeUp settles what is pending. silent is why nothing was read, nil if something was.
-func (w *waiter) timeUp(silent *cluster.SilentError) {
-	for _, t := range w.pending() {
-		t.settle(resultTimeout, "", ExitTimeout)
+// settlePending gives the pending targets their result when the time is up. silent is why nothing was read, nil if
+// something was.
+func (w *waiter) settlePending(silent *cluster.SilentError) {
+	for _, t := range w.pendingTargets() {
+		t.setResult(resultTimeout, "", ExitTimeout)
 		if silent != nil {
-			t.unknown = silent.Cause()
+			t.unknownReason = silent.SilenceCause()
 		}
 	}
 	if w.assessed != nil {
-		w.show()
+		w.renderAndNotify()
 	}
 }
 
-func (w *waiter) now() time.Time {
+func (w *waiter) currentTime() time.Time {
 	if w.assessed == nil {
-		return w.cli.clock()
+		return w.cli.process.clock()
 	}
-	return w.assessed.Environment.Now
+	return w.assessed.World.Now
 }
 
-func (w *waiter) pending() []*awaited {
-	return slices.DeleteFunc(slices.Clone(w.targets), func(t *awaited) bool { return t.result != resultPending })
+func (w *waiter) pendingTargets() []*waitTarget {
+	return slices.DeleteFunc(slices.Clone(w.targets), func(t *waitTarget) bool { return t.result != resultPending })
 }
 
-func (w *waiter) take(a *assess.Assessment) {
+func (w *waiter) handleAssessment(a *assess.Assessment) {
 	first := w.assessed == nil
 	w.assessed = a
 	for _, change := range a.Snapshot.Changes {
-		for _, t := range w.pending() {
-			if nameOf(change.Job) == t.jobName && !change.Deleted {
-				t.seen = append(t.seen, change.Job)
+		for _, t := range w.pendingTargets() {
+			if jobRefOf(change.Job) == t.jobRef && !change.Deleted {
+				t.recentChanges = append(t.recentChanges, change.Job)
 			}
 		}
 	}
 	select {
-	case l := <-w.looked:
-		w.takeLook(l)
+	case l := <-w.fullLooks:
+		w.handleFullLook(l)
 	default:
 	}
-	if stale := a.Stale(); stale != w.stale {
+	if stale := a.IsStale(); stale != w.stale {
 		w.stale = stale
-		w.screen.health(a.Snapshot.Health)
+		w.screen.reportHealth(a.Snapshot.Health)
 	}
-	for _, t := range w.pending() {
+	for _, t := range w.pendingTargets() {
 		w.judgeTarget(t)
-		t.seen = nil
+		t.recentChanges = nil
 	}
 	for _, t := range w.targets {
-		if first && t.last.Job != nil && t.last.Terminal() {
-			t.called = t.last.Phase // it had ended before the wait began
+		if first && t.lastJudged.Job != nil && t.lastJudged.IsTerminal() {
+			t.lastNotified = t.lastJudged.Phase // the job had ended before the wait began
 		}
 	}
 }
 
-func (w *waiter) judgeTarget(t *awaited) {
+func (w *waiter) judgeTarget(t *waitTarget) {
 	snap := w.assessed.Snapshot
 	t.namespace = snap.Namespace
-	i := slices.IndexFunc(snap.Jobs, func(j *job.Job) bool { return nameOf(j) == t.jobName })
-	// Some phases last for less than the time between two snapshots.
-	for _, j := range t.seen {
+	i := slices.IndexFunc(snap.Jobs, func(j *job.Job) bool { return jobRefOf(j) == t.jobRef })
+	// Some phases are shorter than the time between two snapshots.
+	for _, j := range t.recentChanges {
 		for _, c := range w.conditions {
-			if _, ok := c.met(
-				assess.Judged{Job: j},
+			if _, ok := c.exitCodeIfMet(
+				assess.JudgedJob{Job: j},
 			); ok &&
-				slices.Contains([]string{"phase", "stage", "create"}, c.word) {
-				t.uid, t.last = j.UID, w.effective(t, j)
-				t.settle(resultMet, c.String(), ExitOK)
+				slices.Contains([]string{"phase", "stage", "create"}, c.name) {
+				t.uid, t.lastJudged = j.UID, w.effectiveJob(t, j)
+				t.setResult(resultMet, c.String(), ExitOK)
 				return
 			}
 		}
@@ -282,145 +262,147 @@ func (w *waiter) judgeTarget(t *awaited) {
 	}
 	j := snap.Jobs[i]
 	if t.uid != "" && t.uid != j.UID {
-		t.full = assess.Judged{}
-		w.screen.say(string(t.kind) + " " + t.name + " was deleted and made again; veltui waits for the new one.")
+		t.lastFullLook = assess.JudgedJob{}
+		w.screen.printLine(string(t.kind) + " " + t.name + " was deleted and made again; veltui waits for the new one.")
 	}
-	t.uid, t.last, t.volumes = j.UID, w.effective(t, j), w.assessed.Volumes(j)
-	t.running = t.running || !j.Terminal()
+	t.uid, t.lastJudged, t.volumes = j.UID, w.effectiveJob(t, j), w.assessed.JudgeVolumes(j)
+	t.wasRunning = t.wasRunning || !j.IsTerminal()
 	if w.stale {
 		return
 	}
 	for _, c := range w.conditions {
-		if code, ok := c.met(t.last); ok {
-			t.settle(resultMet, c.String(), code)
+		if code, ok := c.exitCodeIfMet(t.lastJudged); ok {
+			t.setResult(resultMet, c.String(), code)
 			return
 		}
 	}
 	switch {
-	case w.flags.failOnStuck && t.last.Troubled():
-		t.settle(resultStuck, "", ExitRefused)
-	case j.Terminal() && !w.waitsForDelete():
-		t.settle(resultEnded, "", cmp.Or(endCode(t.last), ExitError))
+	case w.flags.failOnStuck && t.lastJudged.IsTroubled():
+		t.setResult(resultStuck, "", ExitRefused)
+	case j.IsTerminal() && !w.waitsForDelete():
+		t.setResult(resultEnded, "", cmp.Or(phaseExitCode(t.lastJudged), ExitError))
 	}
 }
 
 func (w *waiter) waitsForDelete() bool {
-	return slices.ContainsFunc(w.conditions, func(c condition) bool { return c.word == "delete" })
+	return slices.ContainsFunc(w.conditions, func(c waitCondition) bool { return c.name == "delete" })
 }
 
-func (w *waiter) judgeMissing(t *awaited) {
+func (w *waiter) judgeMissing(t *waitTarget) {
 	existed := t.uid != ""
 	switch {
 	case w.stale:
 	case w.waitsForDelete():
-		t.settle(resultMet, "delete", ExitOK)
-	case w.flags.forCreation || w.conditions[0].word == "create":
+		t.setResult(resultMet, "delete", ExitOK)
+	case w.flags.forCreation || w.conditions[0].name == "create":
 		if existed {
-			t.uid, t.last, t.volumes = "", assess.Judged{}, nil
-			w.screen.say(string(t.kind) + " " + t.name + " was deleted; veltui waits until it is made again.")
+			t.uid, t.lastJudged, t.volumes = "", assess.JudgedJob{}, nil
+			w.screen.printLine(string(t.kind) + " " + t.name + " was deleted; veltui waits until it is made again.")
 		}
 	case existed:
-		t.settle(resultDeleted, "", ExitError)
+		t.setResult(resultDeleted, "", ExitError)
 	default:
-		t.settle(resultMissing, "", ExitError)
+		t.setResult(resultMissing, "", ExitError)
 	}
 }
 
-// effective is a job as the watch has it, with the verdict of the last full look if it does not move.
-func (w *waiter) effective(t *awaited, j *job.Job) assess.Judged {
-	judged := w.assessed.Of(j)
-	if w.assessed.Stale() || judged.State == "" || judged.State == diagnosis.Progressing {
+// effectiveJob returns a job as the watch reports it, with the verdict of the last full look if the job does not
+// progress.
+func (w *waiter) effectiveJob(t *waitTarget, j *job.Job) assess.JudgedJob {
+	judged := w.assessed.AssessJob(j)
+	if w.assessed.IsStale() || judged.State == "" || judged.State == diagnosis.Progressing {
 		return judged
 	}
-	full := t.full
-	if full.Job == nil || full.UID != j.UID || full.Phase != j.Phase || full.Changed.Before(j.Changed) {
-		// What is missing for a verdict has not been read: it is no state of the job.
+	full := t.lastFullLook
+	if full.Job == nil || full.UID != j.UID || full.Phase != j.Phase || full.LastChanged.Before(j.LastChanged) {
+		// The data for a verdict was not read, so there is no verdict on the job.
 		judged.State, judged.Verdict = "", diagnosis.Verdict{}
 		return judged
 	}
-	judged.State, judged.Verdict, judged.Spoken, judged.Queue = full.State, full.Verdict, full.Spoken, full.Queue
+	judged.State, judged.Queue = full.State, full.Queue
+	judged.Verdict, judged.VerdictInWords = full.Verdict, full.VerdictInWords
 	return judged
 }
 
-func (w *waiter) needsLook(j *job.Job) bool {
-	return w.assessed.Of(j).State != diagnosis.Progressing &&
-		slices.ContainsFunc(w.pending(), func(t *awaited) bool { return t.uid == j.UID })
+func (w *waiter) needsFullLook(j *job.Job) bool {
+	return w.assessed.AssessJob(j).State != diagnosis.Progressing &&
+		slices.ContainsFunc(w.pendingTargets(), func(t *waitTarget) bool { return t.uid == j.UID })
 }
 
-// takeLook takes in a full look. One that failed is said once, until one succeeds.
-func (w *waiter) takeLook(l fullLook) {
+// handleFullLook stores the result of a full look. A failure is printed once, until a look succeeds.
+func (w *waiter) handleFullLook(l fullLook) {
 	for _, t := range w.targets {
 		if t.uid != l.job.UID {
 			continue
 		}
 		if l.judged.Job != nil {
-			t.full = l.judged
+			t.lastFullLook = l.judged
 		}
-		failed := l.err != nil && !errors.Is(l.err, errGone)
-		if failed && !t.unclear {
-			w.screen.say(fmt.Sprintf("veltui cannot tell whether %s is stuck: %s", t.String(), l.err))
+		failed := l.err != nil && !errors.Is(l.err, errJobGone)
+		if failed && !t.lookFailed {
+			w.screen.printLine(fmt.Sprintf("veltui cannot tell whether %s is stuck: %s", t.String(), l.err))
 		}
-		t.unclear = failed
+		t.lookFailed = failed
 	}
 }
 
-var errGone = errors.New("it is gone")
+var errJobGone = errors.New("it is gone")
 
-func (w *waiter) look(ctx context.Context, _ *assess.Assessment, j *job.Job) {
-	judged, err := w.lookFully(ctx, j)
-	w.looked <- fullLook{j, judged, err}
+func (w *waiter) sendFullLook(ctx context.Context, _ *assess.Assessment, j *job.Job) {
+	judged, err := w.takeFullLook(ctx, j)
+	w.fullLooks <- fullLook{j, judged, err}
 }
 
-func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, error) {
-	selected := selection{names: []jobName{nameOf(j)}}
-	q := selected.query()
-	q.Volumes, q.Also, q.Progress = true, []string{watch.Deletions}, func(string, int) {}
-	snap, err := w.cli.read(ctx, q, w.cluster.Log)
+func (w *waiter) takeFullLook(ctx context.Context, j *job.Job) (assess.JudgedJob, error) {
+	selected := selection{names: []jobRef{jobRefOf(j)}}
+	q := selected.buildQuery()
+	q.EndedVolumes, q.ExtraKinds, q.Progress = true, []string{watch.DeleteRequests}, func(string, int) {}
+	snap, err := w.cli.readSnapshot(ctx, q, w.cluster.Log)
 	if err != nil {
-		return assess.Judged{}, err
+		return assess.JudgedJob{}, err
 	}
-	found := pick(snap.Jobs, selected)
+	found := selectJobs(snap.Jobs, selected)
 	if len(found) == 0 {
-		return assess.Judged{}, errGone
+		return assess.JudgedJob{}, errJobGone
 	}
 	examined := w.monitor.AssessOnce(ctx, snap, func(o *job.Job) bool { return o.UID == found[0].UID }, false)
-	if why := examined.Looks[found[0].UID].Err; why != "" {
+	if why := examined.CloserLooks[found[0].UID].Err; why != "" {
 		err = errors.New(why)
 	}
-	return examined.Of(examined.Find(found[0].UID)), err
+	return examined.AssessJob(examined.FindJob(found[0].UID)), err
 }
 
-// show draws the jobs and notifies, once for all that ended or got stuck at the same time.
-func (w *waiter) show() {
+// renderAndNotify draws the jobs, and sends one notification for all jobs that ended or got stuck at the same time.
+func (w *waiter) renderAndNotify() {
 	var news []string
 	for _, t := range w.targets {
-		if t.news() {
-			news = append(news, t.String()+": "+t.state(w.now()))
+		if t.shouldNotify() {
+			news = append(news, t.String()+": "+t.stateText(w.currentTime()))
 		}
 	}
 	switch len(news) {
 	case 0:
 	case 1:
-		w.screen.call(news[0])
+		w.screen.notifyUser(news[0])
 	default:
-		w.screen.call(fmt.Sprintf("%s, and %d more", news[0], len(news)-1))
+		w.screen.notifyUser(fmt.Sprintf("%s, and %d more", news[0], len(news)-1))
 	}
-	w.screen.show(w.targets, w.assessed)
+	w.screen.renderTargets(w.targets, w.assessed)
 }
 
-// news reports once what is worth calling a person for: that the job ended or is stuck.
-func (t *awaited) news() bool {
-	if t.last.Job == nil {
+// shouldNotify reports, once for each news, whether a person should be notified: the job has ended or is stuck.
+func (t *waitTarget) shouldNotify() bool {
+	if t.lastJudged.Job == nil {
 		return false
 	}
-	was := t.called
+	was := t.lastNotified
 	switch {
-	case t.last.Terminal():
-		t.called = t.last.Phase
-	case t.last.Troubled():
-		t.called = string(t.last.State)
-	case t.last.State == diagnosis.Progressing:
-		t.called = ""
+	case t.lastJudged.IsTerminal():
+		t.lastNotified = t.lastJudged.Phase
+	case t.lastJudged.IsTroubled():
+		t.lastNotified = string(t.lastJudged.State)
+	case t.lastJudged.State == diagnosis.Progressing:
+		t.lastNotified = ""
 	}
-	return t.called != "" && t.called != was
+	return t.lastNotified != "" && t.lastNotified != was
 }

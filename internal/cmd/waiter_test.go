@@ -21,14 +21,14 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 	defer null.Close()
 	var errs bytes.Buffer
 	c := newCLI(null, null, null)
-	c.streams.ErrOut = &errs
+	c.stdio.streams.ErrOut = &errs
 	w := &waiter{
 		cli:     c,
-		screen:  &waitScreen{cli: c},
-		targets: []*awaited{{jobName: jobName{job.Restore, "crm"}, uid: "crm"}},
+		screen:  &waitScreen{stdio: c.stdio},
+		targets: []*waitTarget{{jobRef: jobRef{job.Restore, "crm"}, uid: "crm"}},
 	}
-	look := func(err error) { w.takeLook(fullLook{job: &job.Job{UID: "crm"}, err: err}) }
-	for _, err := range []error{errGone, errors.New("forbidden"), errors.New("forbidden")} {
+	look := func(err error) { w.handleFullLook(fullLook{job: &job.Job{UID: "crm"}, err: err}) }
+	for _, err := range []error{errJobGone, errors.New("forbidden"), errors.New("forbidden")} {
 		look(err)
 	}
 	if said := errs.String(); strings.Count(said, "veltui cannot tell whether restore/crm is stuck: forbidden") != 1 ||
@@ -44,18 +44,18 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 
 // TestWaitCallsOnce for each job that ends or gets stuck, and again only after it moved.
 func TestWaitCallsOnce(t *testing.T) {
-	phase := func(p string, state diagnosis.State) assess.Judged {
-		return assess.Judged{
+	phase := func(p string, state diagnosis.State) assess.JudgedJob {
+		return assess.JudgedJob{
 			Job:   &job.Job{Kind: job.Restore, Name: "crm", Phase: p, Stage: job.StageOf(p)},
 			State: state,
 		}
 	}
-	target := &awaited{jobName: jobName{job.Restore, "crm"}}
+	target := &waitTarget{jobRef: jobRef{job.Restore, "crm"}}
 	for i, step := range []struct {
-		judged assess.Judged
+		judged assess.JudgedJob
 		news   bool
 	}{
-		{assess.Judged{}, false},
+		{assess.JudgedJob{}, false},
 		{phase("InProgress", diagnosis.Progressing), false},
 		{phase("InProgress", diagnosis.Stuck), true},
 		{phase("InProgress", ""), false},
@@ -65,7 +65,7 @@ func TestWaitCallsOnce(t *testing.T) {
 		{phase("Failed", ""), true},
 		{phase("Failed", ""), false},
 	} {
-		if target.last = step.judged; target.news() != step.news {
+		if target.lastJudged = step.judged; target.shouldNotify() != step.news {
 			t.Errorf("step %d: want %v", i, step.news)
 		}
 	}

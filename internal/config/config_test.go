@@ -9,47 +9,47 @@ import (
 // sample has a setting of each kind.
 var sample = []Setting{
 	{
-		Name:    "theme",
-		What:    "Colours.",
-		Default: "auto",
-		Example: "light",
-		Flag:    "theme",
-		Env:     "T_THEME",
-		Allowed: []string{"auto", "dark", "light"},
+		Name:        "theme",
+		Description: "Colours.",
+		Default:     "auto",
+		Example:     "light",
+		Flag:        "theme",
+		Env:         "T_THEME",
+		Allowed:     []string{"auto", "dark", "light"},
 	},
 	{
-		Name:    "fps",
-		Kind:    Number,
-		Least:   1,
-		Most:    60,
-		What:    "Frames.",
-		Default: "30",
-		Example: "4",
-		Flag:    "fps",
-		Env:     "T_FPS",
+		Name:        "fps",
+		Kind:        Number,
+		Min:         1,
+		Max:         60,
+		Description: "Frames.",
+		Default:     "30",
+		Example:     "4",
+		Flag:        "fps",
+		Env:         "T_FPS",
 	},
 	{
-		Name:    "read-only",
-		Kind:    Bool,
-		What:    "No writes.",
-		Default: "false",
-		Example: "true",
-		Flag:    "read-only",
-		Env:     "T_READ_ONLY",
-		Stays:   true,
+		Name:        "read-only",
+		Kind:        Bool,
+		Description: "No writes.",
+		Default:     "false",
+		Example:     "true",
+		Flag:        "read-only",
+		Env:         "T_READ_ONLY",
+		Sticky:      true,
 	},
-	{Name: "ascii", Kind: Bool, What: "ASCII.", Default: "false", Example: "true", Flag: "ascii", Env: "T_ASCII"},
-	{Name: "namespace", What: "Namespace.", Default: "found", Example: "velero", Flag: "namespace", Env: "T_NAMESPACE"},
+	{Name: "ascii", Kind: Bool, Description: "ASCII.", Default: "false", Example: "true", Flag: "ascii", Env: "T_ASCII"},
+	{Name: "namespace", Description: "Namespace.", Default: "found", Example: "velero", Flag: "namespace", Env: "T_NAMESPACE"},
 	{
-		Name:    "columns",
-		Kind:    List,
-		What:    "Columns.",
-		Default: "all",
-		Example: "[name]",
-		Env:     "T_COLUMNS",
-		Allowed: []string{"name", "stage", "eta"},
+		Name:        "columns",
+		Kind:        List,
+		Description: "Columns.",
+		Default:     "all",
+		Example:     "[name]",
+		Env:         "T_COLUMNS",
+		Allowed:     []string{"name", "stage", "eta"},
 	},
-	{Name: "keys", Kind: Map, What: "Keys.", Default: "theirs", Example: "{open: o}", Fields: []Setting{
+	{Name: "keys", Kind: Map, Description: "Keys.", Default: "theirs", Example: "{open: o}", Fields: []Setting{
 		{Name: "open", Kind: List, Check: func(text string) string {
 			if text == "ctrl+c" {
 				return "ctrl+c always quits"
@@ -96,7 +96,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		"binary":           {"theme: dark\n\x00\x01", []string{"f:2: the control character 0x00 is not allowed"}},
 		"not UTF-8":        {"theme: dark\n\n\xff\xfe", []string{"f:3: the byte 0xff is not UTF-8"}},
 		"escape":           {"theme: \"\\e[2J\\u202e\"", []string{`theme: "\x1b[2J\u202e" must be`}},
-		"too large":        {strings.Repeat("# x\n", MaxSize), []string{"f: the file has more than 65536 bytes"}},
+		"too large":        {strings.Repeat("# x\n", MaxFileSize), []string{"f: the file has more than 65536 bytes"}},
 		"deep":             {strings.Repeat("[", 20000), []string{"not valid YAML"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestPrecedence(t *testing.T) {
 		{"columns", "stage, eta", "", "stage,eta", FromEnvironment},
 	} {
 		env := func(name string) string {
-			if find(sample, c.setting).Env == name {
+			if findSetting(sample, c.setting).Env == name {
 				return c.env
 			}
 			return ""
@@ -176,8 +176,8 @@ func TestPrecedence(t *testing.T) {
 			t.Fatal(problems)
 		}
 		for _, s := range in {
-			if s.Name == c.setting && (s.Value.Joined() != c.text || s.Source != c.source) {
-				t.Errorf("%+v: %q from %s", c, s.Value.Joined(), s.Source)
+			if s.Name == c.setting && (s.Value.JoinTexts() != c.text || s.Source != c.source) {
+				t.Errorf("%+v: %q from %s", c, s.Value.JoinTexts(), s.Source)
 			}
 		}
 	}
@@ -205,14 +205,14 @@ func TestDocumentReadsBack(t *testing.T) {
 		t.Fatal(problems)
 	}
 	in, _ := Resolve(sample, file, noEnv, noFlag)
-	document := Document(in, func(InForce) string { return "f" })
+	document := FormatYAML(in, func(EffectiveSetting) string { return "f" })
 	again, problems := Parse("f", document, sample)
 	if problems != nil || !reflect.DeepEqual(withoutPlaces(file), withoutPlaces(again)) {
 		t.Errorf("%v\n%s", problems, document)
 	}
 	// With all examples taken up, it is a file too.
 	in, _ = Resolve(sample, nil, noEnv, noFlag)
-	document = Document(in, nil)
+	document = FormatYAML(in, nil)
 	lines := strings.Split(string(document), "\n")
 	for i, line := range lines {
 		if strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "# ") {
@@ -257,7 +257,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		in, _ := Resolve(sample, values, noEnv, noFlag)
-		document := Document(in, func(InForce) string { return "f" })
+		document := FormatYAML(in, func(EffectiveSetting) string { return "f" })
 		if again, problems := Parse("f", document, sample); problems != nil || len(again) != len(values) {
 			t.Errorf("%v\n%s", problems, document)
 		}

@@ -1,2 +1,2 @@
-// Package config reads veltui's configuration, with the line and the origin of each setting.
+// Package config reads veltui's configuration with the line and the origin of each setting.
 package config

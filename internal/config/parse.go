@@ -15,11 +15,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const MaxSize = 64 << 10
+const MaxFileSize = 64 << 10
 
 type Problem struct {
-	File         string // or a flag or an environment variable
-	Line, Column int    // 0 where there are none
+	File         string // a file, a flag or an environment variable
+	Line, Column int    // 0 if there are none
 	Text         string
 }
 
@@ -49,11 +49,11 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Parse reads a file's YAML and finds all mistakes at once. Anchors, aliases and tags are refused,
-// so that a small file stays small.
+// Parse parses a file's YAML and returns all mistakes at once. Anchors, aliases and tags are refused, so that a small
+// file stays small.
 func Parse(file string, data []byte, settings []Setting) ([]Value, Problems) {
 	p := parser{file: file}
-	return p.parse(data, settings), p.problems
+	return p.parseDocument(data, settings), p.problems
 }
 
 type parser struct {
@@ -61,23 +61,23 @@ type parser struct {
 	problems Problems
 }
 
-func (p *parser) add(line, column int, format string, args ...any) {
+func (p *parser) addProblem(line, column int, format string, args ...any) {
 	p.problems = append(p.problems, Problem{p.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-func (p *parser) at(n *yaml.Node, path, format string, args ...any) {
+func (p *parser) addProblemAt(n *yaml.Node, path, format string, args ...any) {
 	if path != "" {
 		path += ": "
 	}
-	p.add(n.Line, n.Column, "%s%s", path, fmt.Sprintf(format, args...))
+	p.addProblem(n.Line, n.Column, "%s%s", path, fmt.Sprintf(format, args...))
 }
 
-func (p *parser) parse(data []byte, settings []Setting) []Value {
-	if len(data) > MaxSize {
-		p.add(0, 0, "the file has more than %d bytes, so it cannot be a configuration", MaxSize)
+func (p *parser) parseDocument(data []byte, settings []Setting) []Value {
+	if len(data) > MaxFileSize {
+		p.addProblem(0, 0, "the file has more than %d bytes, so it cannot be a configuration", MaxFileSize)
 		return nil
 	}
-	if !p.isText(data) {
+	if !p.checkText(data) {
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -86,32 +86,33 @@ func (p *parser) parse(data []byte, settings []Setting) []Value {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		p.syntax(err)
+		p.addSyntaxError(err)
 		return nil
 	}
 	if err := decoder.Decode(&second); err == nil {
-		p.add(second.Line, 0, "a second YAML document starts here; one is allowed")
+		p.addProblem(second.Line, 0, "a second YAML document starts here; one is allowed")
 	} else if !errors.Is(err, io.EOF) {
-		p.syntax(err)
+		p.addSyntaxError(err)
 	}
 	root := document.Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return nil
 	}
-	return p.mapping(root, "", settings)
+	return p.parseMapping(root, "", settings)
 }
 
-// isText finds what no YAML may hold, which the library reports without its line.
-func (p *parser) isText(data []byte) bool {
+// checkText reports whether the data is text. It adds a problem for a character that YAML forbids: the library reports
+// it without a line.
+func (p *parser) checkText(data []byte) bool {
 	line := 1
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			p.add(line, 0, "the byte 0x%02x is not UTF-8; the file is not text", data[i])
+			p.addProblem(line, 0, "the byte 0x%02x is not UTF-8; the file is not text", data[i])
 			return false
 		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
-			p.add(line, 0, "the control character 0x%02x is not allowed", r)
+			p.addProblem(line, 0, "the control character 0x%02x is not allowed", r)
 			return false
 		case r == '\n':
 			line++
@@ -121,24 +122,24 @@ func (p *parser) isText(data []byte) bool {
 	return true
 }
 
-var librarySays = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlErrorPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-func (p *parser) syntax(err error) {
+func (p *parser) addSyntaxError(err error) {
 	text := err.Error()
 	line := 0
-	if found := librarySays.FindStringSubmatch(text); found != nil {
+	if found := yamlErrorPrefix.FindStringSubmatch(text); found != nil {
 		line, _ = strconv.Atoi(found[1])
 		text = text[len(found[0]):]
 	}
-	p.add(line, 0, "it is not valid YAML: %s", text)
+	p.addProblem(line, 0, "it is not valid YAML: %s", text)
 }
 
-func (p *parser) mapping(n *yaml.Node, path string, settings []Setting) []Value {
-	if !p.plain(n, path) {
+func (p *parser) parseMapping(n *yaml.Node, path string, settings []Setting) []Value {
+	if !p.checkPlainNode(n, path) {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		p.at(n, path, "expected keys with values, found %s", kindOf(n))
+		p.addProblemAt(n, path, "expected keys with values, found %s", describeNode(n))
 		return nil
 	}
 	var values []Value
@@ -146,28 +147,28 @@ func (p *parser) mapping(n *yaml.Node, path string, settings []Setting) []Value 
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			p.at(key, path, "expected a key, found %s", kindOf(key))
+			p.addProblemAt(key, path, "expected a key, found %s", describeNode(key))
 			continue
 		}
 		if first, twice := lines[key.Value]; twice {
-			p.at(key, path, "key %s is there twice, first in line %d", quote(key.Value), first)
+			p.addProblemAt(key, path, "key %s is there twice, first in line %d", quoteShort(key.Value), first)
 			continue
 		}
 		lines[key.Value] = key.Line
-		s := find(settings, key.Value)
+		s := findSetting(settings, key.Value)
 		if s == nil {
 			var names []string
 			for _, s := range settings {
 				names = append(names, s.Name)
 			}
-			p.at(key, path, "unknown key %s%s", quote(key.Value), Suggestion(key.Value, names))
+			p.addProblemAt(key, path, "unknown key %s%s", quoteShort(key.Value), SuggestionText(key.Value, names))
 			continue
 		}
 		full := s.Name
 		if path != "" {
 			full = path + "." + s.Name
 		}
-		if v, ok := p.value(value, full, s); ok && (s.Kind != Map || v.Fields != nil) {
+		if v, ok := p.parseValue(value, full, s); ok && (s.Kind != Map || v.Fields != nil) {
 			v.Name, v.Line, v.Column = s.Name, key.Line, key.Column
 			values = append(values, v)
 		}
@@ -175,37 +176,37 @@ func (p *parser) mapping(n *yaml.Node, path string, settings []Setting) []Value 
 	return values
 }
 
-func (p *parser) value(n *yaml.Node, path string, s *Setting) (Value, bool) {
+func (p *parser) parseValue(n *yaml.Node, path string, s *Setting) (Value, bool) {
 	before := len(p.problems)
 	var v Value
 	switch {
-	case !p.plain(n, path):
+	case !p.checkPlainNode(n, path):
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
-		p.at(n, path, "the key has no value")
+		p.addProblemAt(n, path, "the key has no value")
 	case s.Kind == Map:
-		v.Fields = p.mapping(n, path, s.Fields)
+		v.Fields = p.parseMapping(n, path, s.Fields)
 	case s.Kind == List && n.Kind == yaml.SequenceNode:
-		v.Items = p.items(n, path, s)
+		v.Items = p.parseItems(n, path, s)
 	case s.Kind == List && n.Kind != yaml.ScalarNode:
-		p.at(n, path, "expected a list, found %s", kindOf(n))
+		p.addProblemAt(n, path, "expected a list, found %s", describeNode(n))
 	case s.Kind == List:
-		v.Items = []Value{p.text(n, path, s)}
+		v.Items = []Value{p.parseText(n, path, s)}
 	default:
-		v = p.text(n, path, s)
+		v = p.parseText(n, path, s)
 	}
 	return v, s.Kind == Map || len(p.problems) == before
 }
 
-func (p *parser) items(n *yaml.Node, path string, s *Setting) []Value {
+func (p *parser) parseItems(n *yaml.Node, path string, s *Setting) []Value {
 	var items []Value
 	lines := map[string]int{}
 	if len(n.Content) == 0 {
-		p.at(n, path, "the list is empty")
+		p.addProblemAt(n, path, "the list is empty")
 	}
 	for _, element := range n.Content {
-		item := p.text(element, path, s)
+		item := p.parseText(element, path, s)
 		if _, twice := lines[item.Text]; twice && item.Text != "" {
-			p.at(element, path, "%s is in the list twice", quote(item.Text))
+			p.addProblemAt(element, path, "%s is in the list twice", quoteShort(item.Text))
 		}
 		lines[item.Text] = element.Line
 		items = append(items, item)
@@ -213,49 +214,49 @@ func (p *parser) items(n *yaml.Node, path string, s *Setting) []Value {
 	return items
 }
 
-func (p *parser) text(n *yaml.Node, path string, s *Setting) Value {
+func (p *parser) parseText(n *yaml.Node, path string, s *Setting) Value {
 	switch {
-	case !p.plain(n, path):
+	case !p.checkPlainNode(n, path):
 	case n.Kind != yaml.ScalarNode:
-		p.at(
+		p.addProblemAt(
 			n,
 			path,
 			"expected %s, found %s",
 			cmp.Or(map[Kind]string{Bool: "true or false", Number: "a number"}[s.Kind], "a text"),
-			kindOf(n),
+			describeNode(n),
 		)
 	default:
-		if why := s.fault(n.Value); why != "" {
-			p.at(n, path, "%s", why)
+		if why := s.invalidReason(n.Value); why != "" {
+			p.addProblemAt(n, path, "%s", why)
 		}
 		return Value{Line: n.Line, Column: n.Column, Text: n.Value}
 	}
 	return Value{}
 }
 
-// plain refuses what makes YAML more than keys, lists and texts.
-func (p *parser) plain(n *yaml.Node, path string) bool {
+// checkPlainNode reports whether a node is a plain key, list or text, and adds a problem for other YAML features.
+func (p *parser) checkPlainNode(n *yaml.Node, path string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode, n.Anchor != "":
-		p.at(n, path, "anchors (&) and aliases (*) are not supported; write the value in full")
+		p.addProblemAt(n, path, "anchors (&) and aliases (*) are not supported; write the value in full")
 	case n.Style&yaml.TaggedStyle != 0:
-		p.at(n, path, "the tag %s is not supported", quote(n.Tag))
+		p.addProblemAt(n, path, "the tag %s is not supported", quoteShort(n.Tag))
 	default:
 		return true
 	}
 	return false
 }
 
-func kindOf(n *yaml.Node) string {
+func describeNode(n *yaml.Node) string {
 	kinds := map[yaml.Kind]string{
 		yaml.MappingNode:  "keys with values",
 		yaml.SequenceNode: "a list",
 		yaml.AliasNode:    "an alias",
 	}
-	return cmp.Or(kinds[n.Kind], "the text "+quote(n.Value))
+	return cmp.Or(kinds[n.Kind], "the text "+quoteShort(n.Value))
 }
 
-func find(settings []Setting, name string) *Setting {
+func findSetting(settings []Setting, name string) *Setting {
 	if i := slices.IndexFunc(settings, func(s Setting) bool { return s.Name == name }); i >= 0 {
 		return &settings[i]
 	}

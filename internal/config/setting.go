@@ -16,34 +16,34 @@ const (
 	Text Kind = iota
 	Bool
 	Number
-	List // of texts; a single text is a list of one
+	List // of texts; a single text is a list of one element
 	Map  // of settings
 )
 
 type Setting struct {
 	Name string
 	Kind Kind
-	// What says what it does; Default what holds where it is not set, in words.
-	What, Default string
-	Example       string
-	Flag, Env     string                   // without dashes, or empty
-	Stays         bool                     // a flag cannot take back a true of the environment
-	Path          bool                     // of a file; a relative one starts at the configuration's folder
-	Allowed       []string                 // the only texts; nil for any
-	Least, Most   int                      // of a Number
-	Check         func(text string) string // says what is wrong with a text; nil allows any
-	Fields        []Setting
+	// Description says what the setting does; Default describes the value if it is not set.
+	Description, Default string
+	Example              string
+	Flag, Env            string                   // without dashes, or empty
+	Sticky               bool                     // a flag cannot override a true from the environment
+	IsPath               bool                     // a file's path, relative to the configuration's folder
+	Allowed              []string                 // the allowed texts; nil for any
+	Min, Max             int                      // the limits of a Number
+	Check                func(text string) string // says what is wrong with a text; nil allows any
+	Fields               []Setting
 }
 
-// Value is what one setting is set to.
+// Value is the value of one setting.
 type Value struct {
 	Name          string
-	Line, Column  int     // where it stands in a file, from 1; 0 elsewhere
+	Line, Column  int     // position in a file, from 1; 0 elsewhere
 	Text          string  // of a Text, Bool ("true", "false") or Number
 	Items, Fields []Value // of a List, and of a Map
 }
 
-func (v Value) Texts() []string {
+func (v Value) ItemTexts() []string {
 	texts := make([]string, len(v.Items))
 	for i, item := range v.Items {
 		texts[i] = item.Text
@@ -51,24 +51,24 @@ func (v Value) Texts() []string {
 	return texts
 }
 
-func (s *Setting) fault(text string) string {
+func (s *Setting) invalidReason(text string) string {
 	switch s.Kind {
 	case Bool:
 		if text != "true" && text != "false" {
-			return fmt.Sprintf("%s must be true or false", quote(text))
+			return fmt.Sprintf("%s must be true or false", quoteShort(text))
 		}
 	case Number:
-		if n, err := strconv.Atoi(text); err != nil || n < s.Least || n > s.Most {
-			return fmt.Sprintf("%s must be a whole number from %d to %d", quote(text), s.Least, s.Most)
+		if n, err := strconv.Atoi(text); err != nil || n < s.Min || n > s.Max {
+			return fmt.Sprintf("%s must be a whole number from %d to %d", quoteShort(text), s.Min, s.Max)
 		}
 	}
 	switch {
 	case s.Allowed != nil && !slices.Contains(s.Allowed, text):
 		return fmt.Sprintf(
 			"%s must be one of %s%s",
-			quote(text),
+			quoteShort(text),
 			strings.Join(s.Allowed, ", "),
-			Suggestion(text, s.Allowed),
+			SuggestionText(text, s.Allowed),
 		)
 	case s.Check != nil:
 		return s.Check(text)
@@ -76,38 +76,38 @@ func (s *Setting) fault(text string) string {
 	return ""
 }
 
-const longest = 60
+const maxQuotedRunes = 60
 
-func quote(text string) string {
-	if runes := []rune(text); len(runes) > longest {
-		text = string(runes[:longest]) + "…"
+func quoteShort(text string) string {
+	if runes := []rune(text); len(runes) > maxQuotedRunes {
+		text = string(runes[:maxQuotedRunes]) + "…"
 	}
 	return strconv.Quote(text)
 }
 
-// Suggestion names, in brackets, what a misspelt text probably means; empty if nothing is near.
-func Suggestion(text string, known []string) string {
-	best := Nearest(text, known)
+// SuggestionText returns, in brackets, the name that a misspelt text probably means; empty if none is close.
+func SuggestionText(text string, known []string) string {
+	best := NearestName(text, known)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %s?)", best)
 }
 
-// Nearest is what a misspelt text probably means, empty if nothing is near.
-func Nearest(text string, known []string) string {
+// NearestName returns the name that a misspelt text probably means, empty if none is close.
+func NearestName(text string, known []string) string {
 	best, distance := "", max(len(text)/3, 1)+1
 	for _, k := range known {
-		if d := edits(strings.ToLower(text), strings.ToLower(k)); d < distance {
+		if d := editDistance(strings.ToLower(text), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}
 	}
 	return best
 }
 
-// edits counts the letters to insert, delete, replace or swap with their neighbour.
-func edits(a, b string) int {
-	if len(a) > longest {
+// editDistance returns the number of letters to insert, delete, replace or swap with their neighbour.
+func editDistance(a, b string) int {
+	if len(a) > maxQuotedRunes {
 		return len(a)
 	}
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
@@ -141,75 +141,75 @@ const (
 	FromDefault     Source = "default"
 )
 
-type InForce struct {
+type EffectiveSetting struct {
 	*Setting
 	Value  Value
 	Source Source
 }
 
-// Resolve finds the value of every setting: flags win over the environment, that over the file.
-// flag returns a value and whether it was given. Problems are those of the environment.
+// Resolve returns the effective value of every setting: flags override the environment, and the environment overrides
+// the file. flag returns a value and whether it was given. The problems are those of the environment.
 func Resolve(
 	settings []Setting,
 	file []Value,
 	env func(string) string,
 	flag func(string) (string, bool),
-) ([]InForce, Problems) {
+) ([]EffectiveSetting, Problems) {
 	var problems Problems
-	all := make([]InForce, len(settings))
+	all := make([]EffectiveSetting, len(settings))
 	for i := range settings {
 		s := &settings[i]
-		all[i] = InForce{Setting: s, Source: FromDefault}
+		all[i] = EffectiveSetting{Setting: s, Source: FromDefault}
 		if at := slices.IndexFunc(file, func(v Value) bool { return v.Name == s.Name }); at >= 0 {
 			all[i].Value, all[i].Source = file[at], FromFile
 		}
 		stays := false
 		if text := env(s.Env); s.Env != "" && text != "" {
-			v, faults := s.fromEnvironment(text)
+			v, faults := s.parseEnvironment(text)
 			problems = append(problems, faults...)
 			all[i].Value, all[i].Source = v, FromEnvironment
-			stays = s.Stays && v.Text == "true"
+			stays = s.Sticky && v.Text == "true"
 		}
 		if s.Flag == "" || stays {
 			continue
 		}
 		if text, ok := flag(s.Flag); ok {
-			all[i].Value, all[i].Source = s.split(text), FromFlag
+			all[i].Value, all[i].Source = s.parseText(text), FromFlag
 		}
 	}
 	return all, problems
 }
 
-// fromEnvironment reads a variable: a Bool as Go does, a List with commas.
-func (s *Setting) fromEnvironment(text string) (Value, Problems) {
+// parseEnvironment parses a variable: a Bool like strconv.ParseBool, a List separated by commas.
+func (s *Setting) parseEnvironment(text string) (Value, Problems) {
 	if s.Kind == Bool {
 		yes, err := strconv.ParseBool(text)
 		switch {
 		case err == nil:
 			text = strconv.FormatBool(yes)
-		case s.Stays:
-			text = "true" // what is not a clear no
+		case s.Sticky:
+			text = "true" // anything that is not clearly false
 		}
 	}
-	v := s.split(text)
+	v := s.parseText(text)
 	var problems Problems
 	for i, item := range v.Items {
 		if slices.ContainsFunc(v.Items[:i], func(before Value) bool { return before.Text == item.Text }) {
-			problems = append(problems, Problem{File: s.Env, Text: quote(item.Text) + " is in the list twice"})
+			problems = append(problems, Problem{File: s.Env, Text: quoteShort(item.Text) + " is in the list twice"})
 		}
 	}
 	for _, part := range append(slices.Clone(v.Items), Value{Text: v.Text}) {
 		if part.Text == "" {
 			continue
 		}
-		if why := s.fault(part.Text); why != "" {
+		if why := s.invalidReason(part.Text); why != "" {
 			problems = append(problems, Problem{File: s.Env, Text: why})
 		}
 	}
 	return v, problems
 }
 
-func (s *Setting) split(text string) Value {
+func (s *Setting) parseText(text string) Value {
 	v := Value{Name: s.Name, Text: text}
 	if s.Kind != List {
 		return v
@@ -223,44 +223,44 @@ func (s *Setting) split(text string) Value {
 	return v
 }
 
-// Joined is the value as one text, with commas in a List.
-func (v Value) Joined() string {
+// JoinTexts returns the value as one text; a List is joined with commas.
+func (v Value) JoinTexts() string {
 	if v.Items == nil {
 		return v.Text
 	}
-	return strings.Join(v.Texts(), ",")
+	return strings.Join(v.ItemTexts(), ",")
 }
 
 const proseWidth = 78
 
-// Document is the configuration in force as YAML that can be saved: each setting with its text,
-// default and origin. What is not set is an example behind a #.
-func Document(all []InForce, from func(InForce) string) []byte {
+// FormatYAML returns the effective configuration as YAML that can be saved: each setting with its description,
+// default and origin. A setting that is not set is a commented example.
+func FormatYAML(all []EffectiveSetting, from func(EffectiveSetting) string) []byte {
 	var b bytes.Buffer
 	for _, s := range all {
 		b.WriteByte('\n')
-		for _, line := range wrapped(s.What+" Default: "+s.Default+".", proseWidth-2) {
+		for _, line := range wrapText(s.Description+" Default: "+s.Default+".", proseWidth-2) {
 			fmt.Fprintf(&b, "# %s\n", line)
 		}
 		if s.Source == FromDefault {
 			fmt.Fprintf(&b, "#%s: %s\n", s.Name, s.Example)
 		} else {
-			fmt.Fprintf(&b, "%s: %s  # %s\n", s.Name, s.yaml(s.Value), from(s))
+			fmt.Fprintf(&b, "%s: %s  # %s\n", s.Name, s.formatYAML(s.Value), from(s))
 		}
 	}
 	return b.Bytes()
 }
 
-// yaml is a value as YAML in one line.
-func (s *Setting) yaml(v Value) string {
+// formatYAML returns a value as one line of YAML.
+func (s *Setting) formatYAML(v Value) string {
 	var value yaml.Node
-	_ = value.Encode(s.JSON(v)) // texts, numbers and truths always have a form
-	// Inside a list in brackets every text is one line.
+	_ = value.Encode(s.JSONValue(v)) // texts, numbers and booleans can always be encoded
+	// Inside a flow-style list every text is on one line.
 	list, _ := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{&value}})
 	return strings.TrimSuffix(strings.TrimPrefix(string(list), "["), "]\n")
 }
 
-func (s *Setting) JSON(v Value) any {
+func (s *Setting) JSONValue(v Value) any {
 	switch s.Kind {
 	case Bool:
 		return v.Text == "true"
@@ -268,18 +268,18 @@ func (s *Setting) JSON(v Value) any {
 		n, _ := strconv.Atoi(v.Text)
 		return n
 	case List:
-		return v.Texts()
+		return v.ItemTexts()
 	case Map:
 		fields := map[string]any{}
 		for _, field := range v.Fields {
-			fields[field.Name] = find(s.Fields, field.Name).JSON(field)
+			fields[field.Name] = findSetting(s.Fields, field.Name).JSONValue(field)
 		}
 		return fields
 	}
 	return v.Text
 }
 
-func wrapped(text string, width int) []string {
+func wrapText(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {

@@ -15,165 +15,166 @@ import (
 	"github.com/veltui/veltui/internal/demo/store"
 )
 
-// archive answers for the jobs of the story of which nothing was recorded: what
-// Velero would have stored for a job such as its object shows. Equal objects
-// give equal files.
-type archive struct {
+// artifactBuilder builds the stored files of story jobs without recorded ones: what Velero would have stored for a
+// job with such an object. Equal objects give equal files.
+type artifactBuilder struct {
 	cluster *cluster.Cluster
 	store   *store.Store
 }
 
-// file makes what is stored under a key. It is false for a job that Velero has
-// not stored anything of yet.
-func (a archive) file(k store.Key) (text []byte, modified time.Time, ok bool) {
+// buildFile returns the file stored under a key. It is false for a job for which Velero has not stored anything yet.
+func (a artifactBuilder) buildFile(k store.FileKey) (text []byte, modified time.Time, ok bool) {
 	kind, name, _ := strings.Cut(k.Job, "/")
-	j, ok := a.job(kind, name)
-	if !ok || !j.stored() {
+	j, ok := a.findJob(kind, name)
+	if !ok || !j.hasStoredFiles() {
 		return nil, time.Time{}, false
 	}
 	switch k.File {
 	case "BackupLog", "RestoreLog":
-		return a.log(j), j.ended(), true
+		return a.buildLog(j), j.endedAt(), true
 	case "BackupResults", "RestoreResults":
-		return asJSON(a.results(j)), j.ended(), true
+		return encodeJSON(a.buildResults(j)), j.endedAt(), true
 	case "BackupResourceList":
-		return asJSON(keys(a.backedUp(j), "")), j.ended(), true
+		return encodeJSON(resourceList(a.backedUpItems(j), "")), j.endedAt(), true
 	case "RestoreResourceList":
-		return asJSON(a.restored(j)), j.ended(), true
+		return encodeJSON(a.restoredResourceList(j)), j.endedAt(), true
 	case "BackupItemOperations":
-		return asJSON(a.operations(j)), j.ended(), true
+		return encodeJSON(a.itemOperations(j)), j.endedAt(), true
 	case "BackupVolumeInfos":
-		return asJSON(a.volumes(j)), j.ended(), true
+		return encodeJSON(a.volumeInfos(j)), j.endedAt(), true
 	case "RestoreVolumeInfo":
-		return asJSON(a.restoredVolumes(j)), j.ended(), true
+		return encodeJSON(a.restoredVolumeInfos(j)), j.endedAt(), true
 	case "BackupContents":
-		return a.contents(j), j.ended(), true
+		return a.buildTarball(j), j.endedAt(), true
 	case "RestoreItemOperations",
 		"BackupVolumeSnapshots",
 		"CSIBackupVolumeSnapshots",
 		"CSIBackupVolumeSnapshotContents",
 		"CSIBackupVolumeSnapshotClasses":
-		return []byte("[]"), j.ended(), true
+		return []byte("[]"), j.endedAt(), true
 	}
 	return nil, time.Time{}, false
 }
 
-// storeLost stores what a restore did whose last patch was lost: its object shows less.
-func (a archive) storeLost(name string) {
-	lost, ok := a.job("restore", name)
+// storeLostResults stores the files of a restore whose last patch was lost: its object shows less than it did.
+func (a artifactBuilder) storeLostResults(name string) {
+	lost, ok := a.findJob("restore", name)
 	if !ok {
 		return
 	}
-	done := storyJob{lost.DeepCopy()}
+	done := storyObject{lost.DeepCopy()}
 	status, _, _ := unstructured.NestedMap(done.Object.Object, "status")
 	status["phase"], status["warnings"] = "Completed", int64(1)
-	_ = unstructured.SetNestedMap(done.Object.Object, status, "status") // it has one
-	ended := done.started().Add(134 * time.Second)
-	a.store.PutText(store.Key{Job: "restore/" + name, File: "RestoreResourceList"}, ended, asJSON(a.restored(done)))
+	_ = unstructured.SetNestedMap(done.Object.Object, status, "status") // it has a status
+	ended := done.startedAt().Add(134 * time.Second)
 	a.store.PutText(
-		store.Key{Job: "restore/" + name, File: "RestoreVolumeInfo"},
+		store.FileKey{Job: "restore/" + name, File: "RestoreResourceList"},
 		ended,
-		asJSON(a.restoredVolumes(done)),
+		encodeJSON(a.restoredResourceList(done)),
+	)
+	a.store.PutText(
+		store.FileKey{Job: "restore/" + name, File: "RestoreVolumeInfo"},
+		ended,
+		encodeJSON(a.restoredVolumeInfos(done)),
 	)
 }
 
-func asJSON(v any) []byte {
-	text, _ := json.Marshal(v) // of maps, slices and strings only
+func encodeJSON(v any) []byte {
+	text, _ := json.Marshal(v) // maps, slices and strings can always be encoded
 	return text
 }
 
-// storyJob is a Backup or Restore of the story.
-type storyJob struct{ *cluster.Object }
+// storyObject is a Backup or Restore of the story.
+type storyObject struct{ *cluster.Object }
 
-func (a archive) job(kind, name string) (storyJob, bool) {
-	of := toldKinds[0]
+func (a artifactBuilder) findJob(kind, name string) (storyObject, bool) {
+	of := storyKinds[0]
 	if kind == "restore" {
-		of = toldKinds[1]
+		of = storyKinds[1]
 	}
-	for _, o := range a.cluster.List(of, "") {
+	for _, o := range a.cluster.ListObjects(of, "") {
 		if o.GetName() == name {
-			return storyJob{o}, true
+			return storyObject{o}, true
 		}
 	}
-	return storyJob{}, false
+	return storyObject{}, false
 }
 
-func (j storyJob) text(fields ...string) string {
+func (j storyObject) stringField(fields ...string) string {
 	s, _, _ := unstructured.NestedString(j.Object.Object, fields...)
 	return s
 }
 
-func (j storyJob) list(fields ...string) []string {
+func (j storyObject) stringsField(fields ...string) []string {
 	l, _, _ := unstructured.NestedStringSlice(j.Object.Object, fields...)
 	return l
 }
 
-func (j storyJob) number(fields ...string) int {
+func (j storyObject) intField(fields ...string) int {
 	n, _, _ := unstructured.NestedInt64(j.Object.Object, fields...)
 	return int(n)
 }
 
-func (j storyJob) time(fields ...string) time.Time {
-	t, _ := time.Parse(time.RFC3339, j.text(fields...))
+func (j storyObject) timeField(fields ...string) time.Time {
+	t, _ := time.Parse(time.RFC3339, j.stringField(fields...))
 	return t
 }
 
-func (j storyJob) restore() bool { return j.GetKind() == "Restore" }
+func (j storyObject) isRestore() bool { return j.GetKind() == "Restore" }
 
-// stored reports whether Velero has come as far as to store the job's files. It
-// stores nothing of a job that it finds in progress when it starts
-// (markInProgressRestoresFailed in pkg/cmd/server/server.go, 1.18.3).
-func (j storyJob) stored() bool {
-	if strings.Contains(j.text("status", "failureReason"), "during the server starting") {
+// hasStoredFiles reports whether Velero has already stored the job's files. It stores nothing for a job that it finds
+// in progress when it starts (markInProgressRestoresFailed in pkg/cmd/server/server.go, 1.18.3).
+func (j storyObject) hasStoredFiles() bool {
+	if strings.Contains(j.stringField("status", "failureReason"), "during the server starting") {
 		return false
 	}
 	return !slices.Contains(
 		[]string{"", "New", "Queued", "ReadyToStart", "InProgress", "FailedValidation"},
-		j.text("status", "phase"),
+		j.stringField("status", "phase"),
 	)
 }
 
-func (j storyJob) started() time.Time { return j.time("status", "startTimestamp") }
+func (j storyObject) startedAt() time.Time { return j.timeField("status", "startTimestamp") }
 
-// ended is when the files were stored.
-func (j storyJob) ended() time.Time {
-	if t := j.time("status", "completionTimestamp"); !t.IsZero() {
+// endedAt returns when the files were stored.
+func (j storyObject) endedAt() time.Time {
+	if t := j.timeField("status", "completionTimestamp"); !t.IsZero() {
 		return t
 	}
-	return j.started().Add(30 * time.Second)
+	return j.startedAt().Add(30 * time.Second)
 }
 
-// items is how many there are: of a restore that has ended, all of them, even where the last count was lost.
-func (j storyJob) items() int {
-	if j.restore() && slices.Contains([]string{"Completed", "PartiallyFailed"}, j.text("status", "phase")) {
-		return j.number("status", "progress", "totalItems")
+// itemCount returns the number of processed items: all for an ended restore, even if the last count was lost.
+func (j storyObject) itemCount() int {
+	if j.isRestore() && slices.Contains([]string{"Completed", "PartiallyFailed"}, j.stringField("status", "phase")) {
+		return j.intField("status", "progress", "totalItems")
 	}
-	return cmp.Or(j.number("status", "progress", "itemsBackedUp"), j.number("status", "progress", "itemsRestored"))
+	return cmp.Or(j.intField("status", "progress", "itemsBackedUp"), j.intField("status", "progress", "itemsRestored"))
 }
 
-// item is one stored or restored object.
-type item struct{ kind, namespace, name string }
+// itemRef is one stored or restored object.
+type itemRef struct{ kind, namespace, name string }
 
-func (i item) String() string {
+func (i itemRef) String() string {
 	if i.namespace == "" {
 		return i.name
 	}
 	return i.namespace + "/" + i.name
 }
 
-// word is the kind without its group.
-func (i item) word() string { return i.kind[strings.LastIndexByte(i.kind, '/')+1:] }
+// kindName returns the kind without its group.
+func (i itemRef) kindName() string { return i.kind[strings.LastIndexByte(i.kind, '/')+1:] }
 
-func (i item) plural() string { return strings.ToLower(i.word()) + "s" }
+func (i itemRef) resourceName() string { return strings.ToLower(i.kindName()) + "s" }
 
-// message is a text of an item's.
-type message struct {
+// itemMessage is a warning or error about an item.
+type itemMessage struct {
 	level, text string
-	item        item
+	item        itemRef
 }
 
-// keys are items as a resource list has them.
-func keys(items []item, action string) map[string][]string {
+// resourceList returns items in the form of a resource list.
+func resourceList(items []itemRef, action string) map[string][]string {
 	l := map[string][]string{}
 	for _, i := range items {
 		l[i.kind] = append(l[i.kind], i.String()+action)
@@ -184,8 +185,8 @@ func keys(items []item, action string) map[string][]string {
 	return l
 }
 
-// shapes are what namespaces are made of, and how many of them to each other.
-var shapes = []struct {
+// namespaceTemplate are the kinds of objects in a namespace, with their relative counts.
+var namespaceTemplate = []struct {
 	kind, name string
 	count      int
 }{
@@ -195,51 +196,51 @@ var shapes = []struct {
 	{"batch/v1/CronJob", "report", 1}, {"networking.k8s.io/v1/Ingress", "site", 1},
 }
 
-// backedUp are the items of a backup: as recorded, or as many as it counts.
-func (a archive) backedUp(j storyJob) []item {
+// backedUpItems returns the items of a backup: as recorded, or as many as it counts.
+func (a artifactBuilder) backedUpItems(j storyObject) []itemRef {
 	var recordedList map[string][]string
 	if json.Unmarshal(
-		a.store.Text(store.Key{Job: "backup/" + j.GetName(), File: "BackupResourceList"}),
+		a.store.ReadText(store.FileKey{Job: "backup/" + j.GetName(), File: "BackupResourceList"}),
 		&recordedList,
 	) == nil &&
 		len(recordedList) > 0 {
-		var items []item
+		var items []itemRef
 		for _, kind := range slices.Sorted(maps.Keys(recordedList)) {
 			for _, entry := range recordedList[kind] {
 				namespace, name, namespaced := strings.Cut(entry, "/")
 				if !namespaced {
 					namespace, name = "", entry
 				}
-				items = append(items, item{kind, namespace, name})
+				items = append(items, itemRef{kind, namespace, name})
 			}
 		}
 		return items
 	}
-	namespaces := j.list("spec", "includedNamespaces")
+	namespaces := j.stringsField("spec", "includedNamespaces")
 	if len(namespaces) == 0 || slices.Contains(namespaces, "*") {
 		namespaces = []string{"billing", "crm", "media", "ops", "shop", "web"}
 	}
-	var items []item
+	var items []itemRef
 	for _, n := range namespaces {
-		items = append(items, item{"v1/Namespace", "", n}, item{"v1/ConfigMap", n, "kube-root-ca.crt"})
+		items = append(items, itemRef{"v1/Namespace", "", n}, itemRef{"v1/ConfigMap", n, "kube-root-ca.crt"})
 	}
-	for _, v := range a.volumes(j) {
+	for _, v := range a.volumeInfos(j) {
 		namespace, claim := fmt.Sprint(v["pvcNamespace"]), fmt.Sprint(v["pvcName"])
 		items = append(
 			items,
-			item{"v1/PersistentVolumeClaim", namespace, claim},
-			item{"v1/PersistentVolume", "", fmt.Sprint(v["pvName"])},
+			itemRef{"v1/PersistentVolumeClaim", namespace, claim},
+			itemRef{"v1/PersistentVolume", "", fmt.Sprint(v["pvName"])},
 		)
 		if info, ok := v["pvbInfo"].(map[string]any); ok {
-			items = append(items, item{"v1/Pod", namespace, fmt.Sprint(info["podName"])})
+			items = append(items, itemRef{"v1/Pod", namespace, fmt.Sprint(info["podName"])})
 		}
 	}
-	for n := 0; len(items) < j.items(); n++ {
-		for _, s := range shapes {
+	for n := 0; len(items) < j.itemCount(); n++ {
+		for _, s := range namespaceTemplate {
 			for c := range s.count {
 				for _, namespace := range namespaces {
-					if len(items) < j.items() {
-						items = append(items, item{s.kind, namespace, fmt.Sprintf("%s-%d", s.name, n*s.count+c)})
+					if len(items) < j.itemCount() {
+						items = append(items, itemRef{s.kind, namespace, fmt.Sprintf("%s-%d", s.name, n*s.count+c)})
 					}
 				}
 			}
@@ -248,38 +249,38 @@ func (a archive) backedUp(j storyJob) []item {
 	return items
 }
 
-// neverRestored are the kinds that Velero leaves out of every restore
+// nonRestorableKinds are the kinds that Velero leaves out of every restore
 // (nonRestorableResources in pkg/controller/restore_controller.go).
-var neverRestored = []string{"v1/Event", "velero.io/v1/Backup", "v1/Node"}
+var nonRestorableKinds = []string{"v1/Event", "velero.io/v1/Backup", "v1/Node"}
 
-// came are the items of a restore: those that it created, those that failed, and
-// those that were there already.
-func (a archive) came(j storyJob) (created, failed, there []item) {
-	backup, ok := a.job("backup", j.text("spec", "backupName"))
+// restoredItems returns the items of a restore: those that it created, those that failed, and those that already
+// existed.
+func (a artifactBuilder) restoredItems(j storyObject) (created, failed, there []itemRef) {
+	backup, ok := a.findJob("backup", j.stringField("spec", "backupName"))
 	if !ok {
 		return nil, nil, nil
 	}
-	var items []item
-	in, out, resources := j.list(
+	var items []itemRef
+	in, out, resources := j.stringsField(
 		"spec",
 		"includedNamespaces",
-	), j.list(
+	), j.stringsField(
 		"spec",
 		"excludedNamespaces",
-	), j.list(
+	), j.stringsField(
 		"spec",
 		"includedResources",
 	)
 	mapping, _, _ := unstructured.NestedStringMap(j.Object.Object, "spec", "namespaceMapping")
 	all := len(in) == 0 || slices.Contains(in, "*")
-	for _, i := range a.backedUp(backup) {
+	for _, i := range a.backedUpItems(backup) {
 		namespace := i.namespace
 		if i.kind == "v1/PersistentVolume" {
 			_, namespace, _ = strings.Cut(i.name, "-") // pv-NAMESPACE-NUMBER
 			namespace, _, _ = strings.Cut(namespace, "-")
 		}
-		if slices.Contains(neverRestored, i.kind) || namespace == "" || slices.Contains(out, namespace) ||
-			!all && !slices.Contains(in, namespace) || len(resources) > 0 && !slices.Contains(resources, i.plural()) {
+		if slices.Contains(nonRestorableKinds, i.kind) || namespace == "" || slices.Contains(out, namespace) ||
+			!all && !slices.Contains(in, namespace) || len(resources) > 0 && !slices.Contains(resources, i.resourceName()) {
 			continue
 		}
 		if to, mapped := mapping[i.namespace]; mapped {
@@ -291,41 +292,41 @@ func (a archive) came(j storyJob) (created, failed, there []item) {
 		}
 		items = append(items, i)
 	}
-	there = there[:min(len(there), j.number("status", "warnings"))]
-	if want := max(0, j.items()-len(there)); want < len(items) {
-		// A selector took some of them: evenly spread ones stand for those.
-		some := make([]item, 0, want)
+	there = there[:min(len(there), j.intField("status", "warnings"))]
+	if want := max(0, j.itemCount()-len(there)); want < len(items) {
+		// A selector selected some of them: take evenly spread ones instead.
+		some := make([]itemRef, 0, want)
 		for n := range want {
 			some = append(some, items[n*len(items)/want])
 		}
 		items = some
 	}
-	created = items[:max(0, len(items)-j.number("status", "errors"))]
+	created = items[:max(0, len(items)-j.intField("status", "errors"))]
 	return created, items[len(created):], there
 }
 
-func (a archive) restored(j storyJob) map[string][]string {
-	created, failed, there := a.came(j)
-	l := keys(created, "(created)")
-	for kind, names := range keys(append(failed, there...), "(failed)") {
+func (a artifactBuilder) restoredResourceList(j storyObject) map[string][]string {
+	created, failed, there := a.restoredItems(j)
+	l := resourceList(created, "(created)")
+	for kind, names := range resourceList(append(failed, there...), "(failed)") {
 		l[kind] = append(l[kind], names...)
 	}
 	return l
 }
 
-// messages are the warnings and errors of a job, as many as it counts.
-func (a archive) messages(j storyJob) (l []message) {
-	if j.restore() {
-		_, failed, there := a.came(j)
+// itemMessages returns the warnings and errors of a job, as many as it counts.
+func (a artifactBuilder) itemMessages(j storyObject) (l []itemMessage) {
+	if j.isRestore() {
+		_, failed, there := a.restoredItems(j)
 		for _, i := range there {
 			l = append(
 				l,
-				message{
+				itemMessage{
 					"warning",
 					fmt.Sprintf(
 						"could not restore, %s:%s already exists. Warning: the in-cluster version is different than the backed-up "+
 							"version",
-						i.word(),
+						i.kindName(),
 						i.name,
 					),
 					i,
@@ -335,12 +336,12 @@ func (a archive) messages(j storyJob) (l []message) {
 		for _, i := range failed {
 			l = append(
 				l,
-				message{
+				itemMessage{
 					"error",
 					fmt.Sprintf(
 						"error restoring %[1]s/%[2]s/%[3]s: %[1]s %[3]q is forbidden: exceeded quota: small, requested: "+
 							"count/%[1]s=1, used: count/%[1]s=4, limited: count/%[1]s=4",
-						i.plural(),
+						i.resourceName(),
 						i.namespace,
 						i.name,
 					),
@@ -350,15 +351,15 @@ func (a archive) messages(j storyJob) (l []message) {
 		}
 		return l
 	}
-	for n := range j.number("status", "warnings") {
-		i := item{
+	for n := range j.intField("status", "warnings") {
+		i := itemRef{
 			"v1/Pod",
-			cmp.Or(strings.Join(j.list("spec", "includedNamespaces"), "-"), "default"),
+			cmp.Or(strings.Join(j.stringsField("spec", "includedNamespaces"), "-"), "default"),
 			fmt.Sprintf("web-%d", n),
 		}
 		l = append(
 			l,
-			message{
+			itemMessage{
 				"warning",
 				"resource: /pods name: /" + i.name +
 					" message: /Volume cache in pod " + i.String() + " is an emptyDir volume, skipping",
@@ -366,15 +367,15 @@ func (a archive) messages(j storyJob) (l []message) {
 			},
 		)
 	}
-	for n := range j.number("status", "errors") {
-		i := item{
+	for n := range j.intField("status", "errors") {
+		i := itemRef{
 			"v1/Pod",
-			cmp.Or(strings.Join(j.list("spec", "includedNamespaces"), "-"), "default"),
+			cmp.Or(strings.Join(j.stringsField("spec", "includedNamespaces"), "-"), "default"),
 			fmt.Sprintf("web-%d", n),
 		}
 		l = append(
 			l,
-			message{
+			itemMessage{
 				"error",
 				"resource: /pods name: /" + i.name + " message: /Error backing up item error: /timed out waiting for the condition",
 				i,
@@ -384,14 +385,14 @@ func (a archive) messages(j storyJob) (l []message) {
 	return l
 }
 
-func (a archive) results(j storyJob) map[string]any {
+func (a artifactBuilder) buildResults(j storyObject) map[string]any {
 	type part struct {
 		Velero     []string            `json:"velero,omitempty"`
 		Cluster    []string            `json:"cluster,omitempty"`
 		Namespaces map[string][]string `json:"namespaces,omitempty"`
 	}
 	parts := map[string]*part{"warning": {}, "error": {}}
-	for _, m := range a.messages(j) {
+	for _, m := range a.itemMessages(j) {
 		p := parts[m.level]
 		if m.item.namespace == "" {
 			p.Cluster = append(p.Cluster, m.text)
@@ -402,18 +403,18 @@ func (a archive) results(j storyJob) map[string]any {
 		}
 		p.Namespaces[m.item.namespace] = append(p.Namespaces[m.item.namespace], m.text)
 	}
-	if reason := j.text("status", "failureReason"); reason != "" {
+	if reason := j.stringField("status", "failureReason"); reason != "" {
 		parts["error"].Velero = []string{reason}
 	}
 	return map[string]any{"warnings": parts["warning"], "errors": parts["error"]}
 }
 
-// children are the volumes of a backup that the cluster still shows.
-func (a archive) children(j storyJob) (l []storyJob) {
-	for _, kind := range toldKinds[2:] {
-		for _, o := range a.cluster.List(kind, j.GetNamespace()) {
+// backupVolumes returns the volumes of a backup that the cluster still has.
+func (a artifactBuilder) backupVolumes(j storyObject) (l []storyObject) {
+	for _, kind := range storyKinds[2:] {
+		for _, o := range a.cluster.ListObjects(kind, j.GetNamespace()) {
 			if o.GetLabels()["velero.io/backup-name"] == j.GetName() {
-				l = append(l, storyJob{o})
+				l = append(l, storyObject{o})
 			}
 		}
 	}
@@ -422,9 +423,9 @@ func (a archive) children(j storyJob) (l []storyJob) {
 
 const gib = 1 << 30
 
-// volumes are a backup's, with how each was saved: those that the cluster shows,
-// else one that fits how the backup saves volumes, and one that it left out.
-func (a archive) volumes(j storyJob) (l []map[string]any) {
+// volumeInfos returns the volume infos of a backup, with how each volume was saved: for the volumes that the cluster
+// has, else for one that fits the way the backup saves volumes, and for one that it left out.
+func (a artifactBuilder) volumeInfos(j storyObject) (l []map[string]any) {
 	add := func(namespace, claim, method string, more map[string]any) {
 		v := map[string]any{
 			"pvcName":               claim,
@@ -439,10 +440,10 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 			},
 		}
 		if method != "" {
-			v["backupMethod"], v["startTimestamp"], v["completionTimestamp"], v["result"] = method, stamp(
-				j.started(),
-			), stamp(
-				j.ended(),
+			v["backupMethod"], v["startTimestamp"], v["completionTimestamp"], v["result"] = method, formatTime(
+				j.startedAt(),
+			), formatTime(
+				j.endedAt(),
 			), "succeeded"
 		}
 		maps.Copy(v, more)
@@ -454,40 +455,47 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 			"volumeName": volume, "podName": pod, "podNamespace": namespace, "nodeName": node, "Phase": "Completed",
 		}})
 	}
-	for _, v := range a.children(j) {
-		size := v.number("status", "progress", "totalBytes")
+	for _, v := range a.backupVolumes(j) {
+		size := v.intField("status", "progress", "totalBytes")
 		if v.GetKind() == "PodVolumeBackup" {
-			pod(v.text("spec", "pod", "namespace"), v.text("spec", "pod", "name"), v.text("spec", "volume"),
-				v.GetAnnotations()["velero.io/pvc-name"], v.text("spec", "node"), v.text("status", "snapshotID"), size)
+			pod(
+				v.stringField("spec", "pod", "namespace"),
+				v.stringField("spec", "pod", "name"),
+				v.stringField("spec", "volume"),
+				v.GetAnnotations()["velero.io/pvc-name"],
+				v.stringField("spec", "node"),
+				v.stringField("status", "snapshotID"),
+				size,
+			)
 			continue
 		}
-		driver := v.text("spec", "csiSnapshot", "driver")
+		driver := v.stringField("spec", "csiSnapshot", "driver")
 		more := map[string]any{
 			"snapshotDataMoved": true,
-			"startTimestamp":    stamp(v.GetCreationTimestamp().Time),
+			"startTimestamp":    formatTime(v.GetCreationTimestamp().Time),
 			"csiSnapshotInfo": map[string]any{
 				"snapshotHandle": "snap-" + string(v.GetUID())[:8],
 				"size":           size,
 				"driver":         driver,
-				"vscName":        v.text("spec", "csiSnapshot", "volumeSnapshot"),
+				"vscName":        v.stringField("spec", "csiSnapshot", "volumeSnapshot"),
 			},
 			"snapshotDataMovementInfo": map[string]any{
 				"dataMover":      "velero",
 				"uploaderType":   "kopia",
-				"snapshotHandle": v.text("status", "snapshotID"),
+				"snapshotHandle": v.stringField("status", "snapshotID"),
 				"size":           size,
 				"operationID":    v.GetLabels()["velero.io/async-operation-id"],
-				"Phase":          v.text("status", "phase"),
+				"Phase":          v.stringField("status", "phase"),
 			},
 		}
-		if end := v.time("status", "completionTimestamp"); end.IsZero() {
+		if end := v.timeField("status", "completionTimestamp"); end.IsZero() {
 			more["result"], more["completionTimestamp"] = nil, nil
 		} else {
-			more["completionTimestamp"] = stamp(end)
+			more["completionTimestamp"] = formatTime(end)
 		}
-		add(v.text("spec", "sourceNamespace"), v.text("spec", "sourcePVC"), "CSISnapshot", more)
+		add(v.stringField("spec", "sourceNamespace"), v.stringField("spec", "sourcePVC"), "CSISnapshot", more)
 	}
-	namespace := cmp.Or(strings.Join(j.list("spec", "includedNamespaces"), "-"), "default")
+	namespace := cmp.Or(strings.Join(j.stringsField("spec", "includedNamespaces"), "-"), "default")
 	if namespace == "*" {
 		namespace = "shop"
 	}
@@ -505,7 +513,7 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 			6*gib,
 		)
 		pod(namespace, "mail-0", "spool", "spool-mail-0", "node-c", "k"+string(j.GetUID())[9:13], gib)
-		if v := l[len(l)-1]; j.text("status", "phase") == "PartiallyFailed" {
+		if v := l[len(l)-1]; j.stringField("status", "phase") == "PartiallyFailed" {
 			v["result"], v["pvbInfo"] = "failed", map[string]any{
 				"uploaderType": "kopia",
 				"volumeName":   "spool",
@@ -533,14 +541,14 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 	return l
 }
 
-func (a archive) restoredVolumes(j storyJob) []map[string]any {
+func (a artifactBuilder) restoredVolumeInfos(j storyObject) []map[string]any {
 	l := []map[string]any{}
-	backup, ok := a.job("backup", j.text("spec", "backupName"))
-	if !ok || a.store.Has(store.Key{Job: "backup/" + backup.GetName(), File: "BackupVolumeInfos"}) {
+	backup, ok := a.findJob("backup", j.stringField("spec", "backupName"))
+	if !ok || a.store.HasFile(store.FileKey{Job: "backup/" + backup.GetName(), File: "BackupVolumeInfos"}) {
 		return l // the volumes of the recorded backup were all left out
 	}
 	mapping, _, _ := unstructured.NestedStringMap(j.Object.Object, "spec", "namespaceMapping")
-	for _, v := range a.volumes(backup) {
+	for _, v := range a.volumeInfos(backup) {
 		if v["skipped"] == true {
 			continue
 		}
@@ -566,25 +574,25 @@ func (a archive) restoredVolumes(j storyJob) []map[string]any {
 	return l
 }
 
-// operations are the item operations of a backup: one for each DataUpload.
-func (a archive) operations(j storyJob) []map[string]any {
+// itemOperations returns the item operations of a backup: one for each DataUpload.
+func (a artifactBuilder) itemOperations(j storyObject) []map[string]any {
 	l := []map[string]any{}
-	for _, v := range a.children(j) {
+	for _, v := range a.backupVolumes(j) {
 		if v.GetKind() != "DataUpload" {
 			continue
 		}
-		done, total := v.number("status", "progress", "bytesDone"), v.number("status", "progress", "totalBytes")
+		done, total := v.intField("status", "progress", "bytesDone"), v.intField("status", "progress", "totalBytes")
 		status := map[string]any{
 			"phase":          "InProgress",
 			"nCompleted":     done,
 			"nTotal":         total,
 			"operationUnits": "Bytes",
-			"created":        stamp(v.GetCreationTimestamp().Time),
+			"created":        formatTime(v.GetCreationTimestamp().Time),
 		}
-		if t := v.text("status", "startTimestamp"); t != "" {
+		if t := v.stringField("status", "startTimestamp"); t != "" {
 			status["started"], status["updated"] = t, t
 		}
-		if t := v.text("status", "completionTimestamp"); t != "" {
+		if t := v.stringField("status", "completionTimestamp"); t != "" {
 			status["phase"], status["updated"] = "Completed", t
 		}
 		l = append(l, map[string]any{
@@ -595,8 +603,8 @@ func (a archive) operations(j storyJob) []map[string]any {
 				"resourceIdentifier": map[string]any{
 					"Group":     "",
 					"Resource":  "persistentvolumeclaims",
-					"Namespace": v.text("spec", "sourceNamespace"),
-					"Name":      v.text("spec", "sourcePVC"),
+					"Namespace": v.stringField("spec", "sourceNamespace"),
+					"Name":      v.stringField("spec", "sourcePVC"),
 				},
 				"operationID": v.GetLabels()["velero.io/async-operation-id"],
 				"postOperationItems": []any{
@@ -614,30 +622,30 @@ func (a archive) operations(j storyJob) []map[string]any {
 	return l
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// log is the job's stored log: a few lines an item, spread over its time.
-func (a archive) log(j storyJob) []byte {
-	var items []item
+// buildLog returns the job's stored log: a few lines per item, spread over its run time.
+func (a artifactBuilder) buildLog(j storyObject) []byte {
+	var items []itemRef
 	kind := strings.ToLower(j.GetKind())
-	if j.restore() {
-		created, failed, there := a.came(j)
+	if j.isRestore() {
+		created, failed, there := a.restoredItems(j)
 		items = slices.Concat(created, failed, there)
 	} else {
-		items = a.backedUp(j)
+		items = a.backedUpItems(j)
 	}
 	about := fmt.Sprintf("%s=%s/%s", kind, j.GetNamespace(), j.GetName())
-	began, took := j.started(), j.ended().Sub(j.started())
+	began, took := j.startedAt(), j.endedAt().Sub(j.startedAt())
 	var text strings.Builder
 	line := func(at time.Time, level, msg, source, more string) {
-		fmt.Fprintf(&text, "time=%q level=%s msg=%q logSource=%q %s%s\n", stamp(at), level, msg, source, more, about)
+		fmt.Fprintf(&text, "time=%q level=%s msg=%q logSource=%q %s%s\n", formatTime(at), level, msg, source, more, about)
 	}
-	if j.restore() {
+	if j.isRestore() {
 		line(began, "info", "starting restore", "pkg/controller/restore_controller.go:578", "")
 		line(
 			began,
 			"info",
-			"Starting restore of backup velero/"+j.text("spec", "backupName"),
+			"Starting restore of backup velero/"+j.stringField("spec", "backupName"),
 			"pkg/restore/restore.go:719",
 			"",
 		)
@@ -646,19 +654,19 @@ func (a archive) log(j storyJob) []byte {
 		line(
 			began,
 			"info",
-			"Including namespaces: "+strings.Join(j.list("spec", "includedNamespaces"), ", "),
+			"Including namespaces: "+strings.Join(j.stringsField("spec", "includedNamespaces"), ", "),
 			"pkg/backup/backup.go:309",
 			"",
 		)
 	}
 	for n, i := range items {
 		at := began.Add(took * time.Duration(n) / time.Duration(len(items)))
-		more := fmt.Sprintf("name=%s namespace=%s resource=%s ", i.name, i.namespace, i.plural())
-		if j.restore() {
+		more := fmt.Sprintf("name=%s namespace=%s resource=%s ", i.name, i.namespace, i.resourceName())
+		if j.isRestore() {
 			line(
 				at,
 				"info",
-				fmt.Sprintf("Attempting to restore %s: %s.", i.word(), i.name),
+				fmt.Sprintf("Attempting to restore %s: %s.", i.kindName(), i.name),
 				"pkg/restore/restore.go:1820",
 				more,
 			)
@@ -688,14 +696,14 @@ func (a archive) log(j storyJob) []byte {
 			more,
 		)
 	}
-	for _, m := range a.messages(j) {
-		line(j.ended(), m.level, m.text, "pkg/controller/"+kind+"_controller.go:633", "")
+	for _, m := range a.itemMessages(j) {
+		line(j.endedAt(), m.level, m.text, "pkg/controller/"+kind+"_controller.go:633", "")
 	}
-	if j.restore() {
-		line(j.ended(), "info", "restore completed", "pkg/controller/restore_controller.go:640", "")
+	if j.isRestore() {
+		line(j.endedAt(), "info", "restore completed", "pkg/controller/restore_controller.go:640", "")
 	} else {
 		line(
-			j.ended(),
+			j.endedAt(),
 			"info",
 			fmt.Sprintf("Backed up a total of %d items", len(items)),
 			"pkg/backup/backup.go:536",

@@ -18,26 +18,25 @@ import (
 	"github.com/veltui/veltui/internal/demo/store"
 )
 
-// scenes are situations in the format of package scene.
+// sceneFiles holds situations in the format of package scene.
 //
 //go:embed scenes/*.yaml
-var scenes embed.FS
+var sceneFiles embed.FS
 
-// recorded holds the story's recordings, and what is stored for its jobs in
-// recordings/stored/KIND/NAME/FILE.gz; recordings/README.md says where all of
-// it comes from.
+// recordedFiles holds the story's recordings, and the stored files of its jobs in
+// recordings/stored/KIND/NAME/FILE.gz; recordings/README.md documents their origin.
 //
 //go:embed recordings/*/watch.jsonl.gz recordings/stored
-var recorded embed.FS
+var recordedFiles embed.FS
 
-// installation is the scene of a Velero in which nothing happens.
-const installation = "scenes/installation.yaml"
+// installationScene is the scene of a Velero in which nothing happens.
+const installationScene = "scenes/installation.yaml"
 
-// putOwn fills the cluster with scenes of the demo's own. What is there already
-// stays as it is, so that each scene can stand alone.
-func (d *Demo) putOwn(names ...string) error {
+// putBuiltinScenes fills the cluster with the demo's own scenes. Existing objects stay as they are, so that each
+// scene can stand alone.
+func (d *Demo) putBuiltinScenes(names ...string) error {
 	for _, name := range names {
-		text, err := scenes.ReadFile(name)
+		text, err := sceneFiles.ReadFile(name)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", name, err)
 		}
@@ -45,71 +44,70 @@ func (d *Demo) putOwn(names ...string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := d.put(s); err != nil {
+		if err := d.putScene(s); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// put fills the cluster, its logs and the object store with a scene.
-func (d *Demo) put(s *scene.Scene) error {
+// putScene fills the cluster, its logs and the object store with a scene.
+func (d *Demo) putScene(s *scene.Scene) error {
 	for _, o := range s.Objects {
 		if o.GetKind() == "BackupStorageLocation" {
-			// The address that signed URLs lead to has to be named here.
+			// The address of signed URLs has to be set here.
 			if err := unstructured.SetNestedField(o.Object, d.storeURL(), "spec", "config", "publicUrl"); err != nil {
 				return fmt.Errorf("location %s: %w", o.GetName(), err)
 			}
 		}
-		if err := d.cluster.Put(o); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := d.cluster.PutObject(o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		if told, found := s.PodLogs[o.GetName()]; found && o.GetKind() == "Pod" {
-			d.log(o, told)
+			d.appendPodLog(o, told)
 		}
-		if s.Logs != nil && o.GetKind() == "Pod" && responder.IsServer(o) {
-			d.log(o, s.Logs)
+		if s.Logs != nil && o.GetKind() == "Pod" && responder.IsServerPod(o) {
+			d.appendPodLog(o, s.Logs)
 		}
 	}
 	if s.Stored.Known && !s.Stored.Unreachable {
-		d.store.Know(s.Expect.Job)
+		d.store.MarkKnown(s.Expect.Job)
 	}
 	for kind, f := range s.Stored.Files {
 		body := []byte(f.Body)
-		if strings.HasSuffix(kind, "Log") { // a scene's text cannot tell a relative time
+		if strings.HasSuffix(kind, "Log") { // a scene's text cannot have relative times
 			body = []byte(
 				strings.ReplaceAll("\n"+f.Body, "\nlevel=", "\ntime=\""+f.Modified.UTC().Format(time.RFC3339)+"\" level=")[1:],
 			)
 		}
 		if kind == "BackupContents" && f.Body == "" {
-			body = make([]byte, 1024) // a tarball with nothing in it
+			body = make([]byte, 1024) // an empty tarball
 		}
-		d.store.PutText(store.Key{Job: s.Expect.Job, File: kind}, f.Modified, body)
+		d.store.PutText(store.FileKey{Job: s.Expect.Job, File: kind}, f.Modified, body)
 	}
 	return d.cluster.EnsureNamespaces()
 }
 
-func (d *Demo) log(pod *unstructured.Unstructured, told []scene.Line) {
-	lines := make([]cluster.Line, len(told))
+func (d *Demo) appendPodLog(pod *unstructured.Unstructured, told []scene.LogLine) {
+	lines := make([]cluster.LogLine, len(told))
 	for n, l := range told {
-		lines[n] = cluster.Line(l)
+		lines[n] = cluster.LogLine(l)
 	}
-	d.cluster.Log(pod.GetNamespace(), pod.GetName(), lines...)
+	d.cluster.AppendLog(pod.GetNamespace(), pod.GetName(), lines...)
 }
 
-// storeRecorded stores what was recorded for a job, under the name that the job
-// has in the demo.
-func (d *Demo) storeRecorded(kind, recordedName, name string) {
+// storeRecordedFiles stores the recorded files of a job under the job's name in the demo.
+func (d *Demo) storeRecordedFiles(kind, recordedName, name string) {
 	dir := path.Join("recordings/stored", kind, recordedName)
-	files, err := fs.ReadDir(recorded, dir)
+	files, err := fs.ReadDir(recordedFiles, dir)
 	if err != nil {
 		return // nothing was recorded for it
 	}
 	for _, f := range files {
-		content, err := fs.ReadFile(recorded, path.Join(dir, f.Name()))
+		content, err := fs.ReadFile(recordedFiles, path.Join(dir, f.Name()))
 		if err == nil {
-			d.store.Put(
-				store.Key{Job: kind + "/" + name, File: strings.TrimSuffix(f.Name(), ".gz")},
+			d.store.PutCompressed(
+				store.FileKey{Job: kind + "/" + name, File: strings.TrimSuffix(f.Name(), ".gz")},
 				d.options.Clock(),
 				content,
 			)

@@ -27,25 +27,23 @@ import (
 	"github.com/veltui/veltui/internal/demo/store"
 )
 
-// Options say what the demo shows: a scene, recordings, or, with neither, a
-// story of its own that goes on for ever.
+// Options set what the demo shows: a scene, recordings, or, with neither, its own story, which runs forever.
 type Options struct {
 	// Scene is read once.
 	Scene io.Reader
-	// Recordings is a tree of folders with recordings. All begin at once.
+	// Recordings is a tree of folders with recordings. All start at once.
 	Recordings fs.FS
-	// Speed is how many times as fast as they were recorded recordings are
-	// played; 1 if zero.
+	// Speed is the speed of recordings relative to real time; 1 if zero.
 	Speed float64
-	// Clock is the cluster's; nil means time.Now.
+	// Clock is the cluster's clock; nil means time.Now.
 	Clock func() time.Time
-	// UID is that of namespace kube-system, which tells one cluster from another; a new one for each demo if it is empty.
+	// UID is the uid of namespace kube-system, which identifies a cluster; a new one for each demo if empty.
 	UID types.UID
 }
 
-// Demo is a cluster that is served.
+// Demo is a running demo cluster.
 type Demo struct {
-	// Dir is a private folder that is removed in the end.
+	// Dir is a private folder that Close removes.
 	Dir string
 	// Kubeconfig is a file in it.
 	Kubeconfig string
@@ -54,18 +52,18 @@ type Demo struct {
 	cluster   *cluster.Cluster
 	store     *store.Store
 	responder *responder.Responder
-	// api and files are where the API and the object store are served.
-	api, files net.Listener
-	servers    []*http.Server
-	stop       context.CancelFunc
-	group      sync.WaitGroup
+	// apiListener and storeListener serve the API and the object store.
+	apiListener, storeListener net.Listener
+	servers                    []*http.Server
+	stop                       context.CancelFunc
+	group                      sync.WaitGroup
 
-	mu     sync.Mutex
-	failed error
+	mu         sync.Mutex
+	firstError error
 }
 
-// pace is how long the responder takes for a step.
-const pace = 2 * time.Second
+// stepPause is how long the responder takes per step.
+const stepPause = 2 * time.Second
 
 // Start serves a cluster until Close. Bad input costs nothing: it is read
 // before anything is served.
@@ -74,56 +72,56 @@ func Start(o Options) (*Demo, error) {
 		o.Clock = time.Now
 	}
 	d := &Demo{options: o, cluster: cluster.New(o.Clock), store: store.New(o.Scene == nil)}
-	if err := d.start(); err != nil {
-		d.discard()
+	if err := d.startServing(); err != nil {
+		d.releaseResources()
 		return nil, err
 	}
 	return d, nil
 }
 
-func (d *Demo) start() error {
-	if err := d.listen(); err != nil {
+func (d *Demo) startServing() error {
+	if err := d.openListeners(); err != nil {
 		return err
 	}
-	play, err := d.load()
+	play, err := d.loadContent()
 	if err != nil {
 		return err
 	}
-	if err := d.identify(); err != nil {
+	if err := d.createKubeSystem(); err != nil {
 		return err
 	}
 	token := rand.Text()
-	if err := d.secure(token); err != nil {
+	if err := d.enableTLS(token); err != nil {
 		return err
 	}
 	d.responder = responder.Start(responder.Options{
-		Cluster: d.cluster, Store: d.store, StoreURL: d.storeURL(), Pace: pace, Clock: d.options.Clock,
+		Cluster: d.cluster, Store: d.store, StoreURL: d.storeURL(), StepDuration: stepPause, Clock: d.options.Clock,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
-	d.serve(ctx, d.api, d.cluster.API(token))
-	d.serve(ctx, d.files, d.store)
-	d.group.Go(func() { d.note(play(ctx)) })
+	d.serveListener(ctx, d.apiListener, d.cluster.APIHandler(token))
+	d.serveListener(ctx, d.storeListener, d.store)
+	d.group.Go(func() { d.recordError(play(ctx)) })
 	return nil
 }
 
-// identify makes namespace kube-system, whose uid tells this cluster from all others.
-func (d *Demo) identify() error {
-	o := item{"v1/Namespace", "", metav1.NamespaceSystem}.object()
+// createKubeSystem creates namespace kube-system, whose uid distinguishes this cluster from all others.
+func (d *Demo) createKubeSystem() error {
+	o := itemRef{"v1/Namespace", "", metav1.NamespaceSystem}.newObject()
 	o.SetUID(cmp.Or(d.options.UID, uuid.NewUUID()))
 	o.SetLabels(map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem})
 	o.SetCreationTimestamp(metav1.NewTime(d.options.Clock().Add(-90 * 24 * time.Hour)))
 	o.Object["status"] = map[string]any{"phase": "Active"}
-	// A scene may have made one, with a new uid.
-	if err := d.cluster.Put(o); err != nil && !apierrors.IsAlreadyExists(err) {
+	// A scene may have created the namespace, with a new uid.
+	if err := d.cluster.PutObject(o); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %s: %w", metav1.NamespaceSystem, err)
 	}
 	return nil
 }
 
-// discard gives back what a demo took that did not start.
-func (d *Demo) discard() {
-	for _, l := range []net.Listener{d.api, d.files} {
+// releaseResources releases the resources of a demo that failed to start.
+func (d *Demo) releaseResources() {
+	for _, l := range []net.Listener{d.apiListener, d.storeListener} {
 		if l != nil {
 			_ = l.Close()
 		}
@@ -133,35 +131,35 @@ func (d *Demo) discard() {
 	}
 }
 
-// storeURL is where the object store answers.
-func (d *Demo) storeURL() string { return "http://" + d.files.Addr().String() }
+// storeURL returns the URL of the object store.
+func (d *Demo) storeURL() string { return "http://" + d.storeListener.Addr().String() }
 
-// note keeps the first thing that went wrong.
-func (d *Demo) note(err error) {
+// recordError records the first error.
+func (d *Demo) recordError(err error) {
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, context.Canceled) {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.failed == nil {
-		d.failed = err
+	if d.firstError == nil {
+		d.firstError = err
 	}
 }
 
-// Close ends it, removes its files and says what went wrong meanwhile.
+// Close stops the demo, removes its files and returns the first error that occurred.
 func (d *Demo) Close() error {
 	d.stop()
 	for _, server := range d.servers {
-		_ = server.Close() // nobody needs the connections any more
+		_ = server.Close() // the connections are no longer needed
 	}
 	d.responder.Stop()
 	d.group.Wait()
-	d.note(os.RemoveAll(d.Dir))
-	return d.failed
+	d.recordError(os.RemoveAll(d.Dir))
+	return d.firstError
 }
 
-// load fills the cluster and returns what is to happen in it.
-func (d *Demo) load() (play func(context.Context) error, err error) {
+// loadContent fills the cluster and returns the function that plays the changes in it.
+func (d *Demo) loadContent() (play func(context.Context) error, err error) {
 	o := d.options
 	switch {
 	case o.Scene != nil:
@@ -169,20 +167,20 @@ func (d *Demo) load() (play func(context.Context) error, err error) {
 		if err != nil {
 			return nil, err
 		}
-		return func(context.Context) error { return nil }, d.put(s)
+		return func(context.Context) error { return nil }, d.putScene(s)
 	case o.Recordings != nil:
 		recordings, err := replay.Load(o.Recordings)
 		if err != nil {
 			return nil, err
 		}
-		return d.replay(recordings), d.putOwn(installation)
+		return d.newReplay(recordings), d.putBuiltinScenes(installationScene)
 	}
-	recordings, err := replay.Load(recorded)
+	recordings, err := replay.Load(recordedFiles)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.putOwn(
-		installation,
+	if err := d.putBuiltinScenes(
+		installationScene,
 		"scenes/restore-patch-lost.yaml",
 		"scenes/history.yaml",
 		"scenes/openshift-etcd.yaml",
@@ -190,6 +188,6 @@ func (d *Demo) load() (play func(context.Context) error, err error) {
 	); err != nil {
 		return nil, err
 	}
-	d.surround()
-	return d.story(replay.Merge(recordings)), nil
+	d.addStoryArtifacts()
+	return d.newStory(replay.MergeRecordings(recordings)), nil
 }

@@ -63,7 +63,7 @@ func start(t *testing.T, o Options) *running {
 
 func ownScene(t *testing.T, name string) *strings.Reader {
 	t.Helper()
-	text, err := scenes.ReadFile("scenes/" + name)
+	text, err := sceneFiles.ReadFile("scenes/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // TestScenesAreServedAsTheyAreWritten asks the API for every object of every
 // scene.
 func TestScenesAreServedAsTheyAreWritten(t *testing.T) {
-	files, err := scenes.ReadDir("scenes")
+	files, err := sceneFiles.ReadDir("scenes")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%d scenes, %v", len(files), err)
 	}
@@ -351,14 +351,14 @@ func TestStoryGoesOn(t *testing.T) {
 	r := start(t, Options{Speed: 1000})
 	seen := map[string]bool{}
 	eventually(t, "it was told more often than is kept", func() bool {
-		for _, o := range r.cluster.List(toldKinds[1], "velero") {
+		for _, o := range r.cluster.ListObjects(storyKinds[1], "velero") {
 			if strings.HasPrefix(o.GetName(), "everything-to-dr-") {
 				seen[o.GetName()] = true
 			}
 		}
-		return len(seen) > storyKept
+		return len(seen) > maxStories
 	})
-	list := r.cluster.List(toldKinds[0], "velero")
+	list := r.cluster.ListObjects(storyKinds[0], "velero")
 	if len(list) > 60 {
 		t.Errorf("there are %d backups", len(list))
 	}
@@ -385,7 +385,7 @@ func coreConfig(config *rest.Config) *rest.Config {
 // stored fetches a file of the object store without asking Velero to sign.
 func (r *running) stored(t *testing.T, job, file string) (string, bool) {
 	t.Helper()
-	answer, err := http.Get(r.storeURL() + r.store.Sign(store.Key{Job: job, File: file}))
+	answer, err := http.Get(r.storeURL() + r.store.SignURL(store.FileKey{Job: job, File: file}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,11 +410,11 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 	r := start(t, Options{Speed: 50})
 	eventually(t, "the recorded restores and the uploads have ended", func() bool {
 		ended := map[string]bool{}
-		for _, kind := range toldKinds[:2] {
-			for _, o := range r.cluster.List(kind, "") {
-				j := storyJob{o}
+		for _, kind := range storyKinds[:2] {
+			for _, o := range r.cluster.ListObjects(kind, "") {
+				j := storyObject{o}
 				prefix, _, _ := strings.Cut(o.GetName(), "-2")
-				ended[prefix] = ended[prefix] || j.text("status", "completionTimestamp") != ""
+				ended[prefix] = ended[prefix] || j.stringField("status", "completionTimestamp") != ""
 			}
 		}
 		return ended["everything-to-dr"] && ended["ops-to-quota"] && ended["widgets"] && ended["media-nightly"] &&
@@ -438,21 +438,21 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 		"Backup":  {"Log", "Results", "ResourceList", "ItemOperations", "VolumeInfos", "VolumeSnapshots"},
 		"Restore": {"Log", "Results", "ResourceList", "ItemOperations", "VolumeInfo"},
 	}
-	for _, kind := range toldKinds[:2] {
-		for _, o := range r.cluster.List(kind, "") {
-			j := storyJob{o}
+	for _, kind := range storyKinds[:2] {
+		for _, o := range r.cluster.ListObjects(kind, "") {
+			j := storyObject{o}
 			name := strings.ToLower(kind.Kind) + "/" + o.GetName()
 			for _, file := range files[kind.Kind] {
 				text, stored := r.stored(t, name, kind.Kind+file)
-				if now, ok := (archive{r.cluster, r.store}).job(
+				if now, ok := (artifactBuilder{r.cluster, r.store}).findJob(
 					strings.ToLower(kind.Kind),
 					o.GetName(),
 				); !ok ||
-					now.text("status", "phase") != j.text("status", "phase") {
+					now.stringField("status", "phase") != j.stringField("status", "phase") {
 					continue // the story went on meanwhile
 				}
-				if stored != j.stored() && o.GetName() != "crm-rollback" {
-					t.Errorf("%s of %s, which is %q: stored is %v", file, name, j.text("status", "phase"), stored)
+				if stored != j.hasStoredFiles() && o.GetName() != "crm-rollback" {
+					t.Errorf("%s of %s, which is %q: stored is %v", file, name, j.stringField("status", "phase"), stored)
 				}
 				if !stored || file == "Log" {
 					continue
@@ -464,7 +464,7 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 				case "Results":
 					warnings, errors := countMessages(t, text)
 					if o.GetName() != "crm-rollback" &&
-						(warnings != j.number("status", "warnings") || errors != j.number("status", "errors") && j.text("status", "phase") != "Failed") {
+						(warnings != j.intField("status", "warnings") || errors != j.intField("status", "errors") && j.stringField("status", "phase") != "Failed") {
 						t.Errorf(
 							"results of %s: %d warnings, %d errors; it shows %v",
 							name,
@@ -479,7 +479,7 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 	}
 	for _, method := range []string{`"PodVolumeBackup"`, `"snapshotDataMoved":true`, `"skipped":true`, `"CSISnapshot"`} {
 		eventually(t, "a volume was saved as "+method, func() bool {
-			return slices.ContainsFunc(r.cluster.List(toldKinds[0], ""), func(o *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(r.cluster.ListObjects(storyKinds[0], ""), func(o *unstructured.Unstructured) bool {
 				text, _ := r.stored(t, "backup/"+o.GetName(), "BackupVolumeInfos")
 				return strings.Contains(text, method)
 			})
@@ -561,7 +561,7 @@ func TestStoryWritesLogs(t *testing.T) {
 			strings.Contains(read("node-agent-db868", ""), "Async backup started")
 	})
 	eventually(t, "a mover pod logs", func() bool {
-		for _, p := range r.cluster.List(podKind, "") {
+		for _, p := range r.cluster.ListObjects(podKind, "") {
 			if strings.HasPrefix(p.GetName(), "media-nightly-") &&
 				strings.Contains(read(p.GetName(), ""), "Uploaded ") {
 				return true

@@ -1,9 +1,7 @@
-// Package demo is veltui's cluster for looking around in: nothing is installed,
-// nothing is downloaded, and nothing outside this process runs. It listens on
-// loopback only.
+// Package demo provides a cluster to try veltui with: nothing is installed or downloaded, and nothing runs outside
+// this process. It listens on loopback only.
 //
-// [Start] serves a cluster in memory (package cluster) with an object store
-// (package store), in which Velero is what was recorded (package replay) or
-// written down (package scene); package responder makes what a user does lead
-// somewhere. It stands alone: it knows nothing else of veltui's.
+// [Start] serves a cluster in memory (package cluster) with an object store (package store). Its Velero comes from
+// recordings (package replay) or from scene files (package scene); package responder reacts to the user's actions.
+// The package is independent of the rest of veltui.
 package demo

@@ -19,27 +19,27 @@ import (
 	"github.com/veltui/veltui/internal/demo/store"
 )
 
-// aftermath is what the story's restores left in the cluster: what each made, but for
-// a service that somebody deleted since. A claim comes back empty, and somebody changed a
-// ConfigMap and scaled a Deployment.
-type aftermath struct {
-	archive
-	living *living
-	mu     sync.Mutex
-	of     map[types.UID][]*cluster.Object // by the restore
+// restoredObjects provides the objects that the story's restores left in the cluster: all that each created, except a
+// service that somebody has deleted since. A claim came back empty, and somebody changed a ConfigMap and scaled a
+// Deployment.
+type restoredObjects struct {
+	artifactBuilder
+	live      *liveObjects
+	mu        sync.Mutex
+	byRestore map[types.UID][]*cluster.Object // by the restore
 }
 
-// objects are those of a kind that restores which have ended left behind, and those that live beside them.
-func (a *aftermath) objects(kind schema.GroupVersionKind) (all []*cluster.Object) {
+// objectsOfKind returns the objects of a kind that ended restores left behind, and the living objects beside them.
+func (a *restoredObjects) objectsOfKind(kind schema.GroupVersionKind) (all []*cluster.Object) {
 	type name struct{ namespace, name string }
 	left := map[name]bool{}
-	for _, o := range a.left(kind) {
+	for _, o := range a.restoredOfKind(kind) {
 		if n := (name{o.GetNamespace(), o.GetName()}); !left[n] {
 			left[n] = true
 			all = append(all, o)
 		}
 	}
-	for _, o := range a.living.list(kind) {
+	for _, o := range a.live.listKind(kind) {
 		if !left[name{o.GetNamespace(), o.GetName()}] {
 			all = append(all, o)
 		}
@@ -47,21 +47,21 @@ func (a *aftermath) objects(kind schema.GroupVersionKind) (all []*cluster.Object
 	return all
 }
 
-func (a *aftermath) left(kind schema.GroupVersionKind) (all []*cluster.Object) {
+func (a *restoredObjects) restoredOfKind(kind schema.GroupVersionKind) (all []*cluster.Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := a.of
-	a.of = map[types.UID][]*cluster.Object{}
-	for _, o := range a.cluster.List(toldKinds[1], "") {
-		j := storyJob{o}
-		if !j.stored() || j.time("status", "completionTimestamp").IsZero() {
+	known := a.byRestore
+	a.byRestore = map[types.UID][]*cluster.Object{}
+	for _, o := range a.cluster.ListObjects(storyKinds[1], "") {
+		j := storyObject{o}
+		if !j.hasStoredFiles() || j.timeField("status", "completionTimestamp").IsZero() {
 			continue
 		}
 		left, ok := known[o.GetUID()]
 		if !ok {
-			left = a.leftBy(j)
+			left = a.restoredBy(j)
 		}
-		a.of[o.GetUID()] = left
+		a.byRestore[o.GetUID()] = left
 		for _, object := range left {
 			if object.GroupVersionKind() == kind {
 				all = append(all, object)
@@ -71,17 +71,17 @@ func (a *aftermath) left(kind schema.GroupVersionKind) (all []*cluster.Object) {
 	return all
 }
 
-// leftBy are the objects that one restore made, and those that it found.
-func (a *aftermath) leftBy(j storyJob) (all []*cluster.Object) {
-	created, _, there := a.came(j)
+// restoredBy returns the objects that one restore created, and those that already existed.
+func (a *restoredObjects) restoredBy(j storyObject) (all []*cluster.Object) {
+	created, _, there := a.restoredItems(j)
 	deleted, empty := false, false
 	changes := map[string][]string{"v1/ConfigMap": {"data", "changed"}, "apps/v1/Deployment": {"spec", "replicas"}}
-	volumes := a.volumesOf(j)
+	volumes := a.claimVolumes(j)
 	namespaces := map[string]bool{}
 	for n, i := range slices.Concat(created, there) {
-		o := i.object()
+		o := i.newObject()
 		if n >= len(created) {
-			o.SetCreationTimestamp(metav1.NewTime(j.started().Add(-30 * 24 * time.Hour)))
+			o.SetCreationTimestamp(metav1.NewTime(j.startedAt().Add(-30 * 24 * time.Hour)))
 			all = append(all, o)
 			continue
 		}
@@ -89,17 +89,17 @@ func (a *aftermath) leftBy(j storyJob) (all []*cluster.Object) {
 			deleted = true
 			continue
 		}
-		a.fill(o, j)
+		a.fillFromBackup(o, j)
 		if field := changes[i.kind]; field != nil && o.Object[field[0]] != nil {
 			delete(changes, i.kind)
 			_ = unstructured.SetNestedField(o.Object, int64(0), field...)
 		}
-		made := metav1.NewTime(j.started().Add(time.Second))
+		made := metav1.NewTime(j.startedAt().Add(time.Second))
 		o.SetCreationTimestamp(made)
 		if !namespaces[i.namespace] {
 			namespaces[i.namespace] = true
-			home := item{"v1/Namespace", "", i.namespace}.object()
-			a.fill(home, j)
+			home := itemRef{"v1/Namespace", "", i.namespace}.newObject()
+			a.fillFromBackup(home, j)
 			home.SetCreationTimestamp(made)
 			all = append(all, home)
 		}
@@ -116,12 +116,12 @@ func (a *aftermath) leftBy(j storyJob) (all []*cluster.Object) {
 	return all
 }
 
-// fill gives an object that a restore made what the one has that was backed up.
-func (a *aftermath) fill(o *cluster.Object, j storyJob) {
+// fillFromBackup fills a restored object from the backed-up one.
+func (a *restoredObjects) fillFromBackup(o *cluster.Object, j storyObject) {
 	mapping, _, _ := unstructured.NestedStringMap(j.Object.Object, "spec", "namespaceMapping")
 	labels, isNamespace := map[string]string{}, o.GetKind() == "Namespace"
-	a.living.once.Do(a.living.read)
-	for _, from := range a.living.saved[o.GroupVersionKind()] {
+	a.live.once.Do(a.live.loadObjects)
+	for _, from := range a.live.recordedByKind[o.GroupVersionKind()] {
 		name := from.GetName()
 		if isNamespace {
 			name = cmp.Or(mapping[name], name)
@@ -148,17 +148,17 @@ func (a *aftermath) fill(o *cluster.Object, j storyJob) {
 		o.SetAnnotations(from.GetAnnotations())
 		break
 	}
-	if !isNamespace { // of which Velero labels none
-		labels["velero.io/restore-name"], labels["velero.io/backup-name"] = j.GetName(), j.text("spec", "backupName")
+	if !isNamespace { // Velero does not label namespaces
+		labels["velero.io/restore-name"], labels["velero.io/backup-name"] = j.GetName(), j.stringField("spec", "backupName")
 	}
 	o.SetLabels(labels)
 }
 
-// object is the item with nothing in it.
-func (i item) object() *cluster.Object {
+// newObject returns an empty object for the item.
+func (i itemRef) newObject() *cluster.Object {
 	o := &cluster.Object{Object: map[string]any{}}
-	o.SetAPIVersion(i.kind[:len(i.kind)-len(i.word())-1])
-	o.SetKind(i.word())
+	o.SetAPIVersion(i.kind[:len(i.kind)-len(i.kindName())-1])
+	o.SetKind(i.kindName())
 	o.SetNamespace(i.namespace)
 	o.SetName(i.name)
 	h := fnv.New64a()
@@ -167,16 +167,15 @@ func (i item) object() *cluster.Object {
 	return o
 }
 
-// volumesOf are the volumes that a restore's claims had when they were backed up, by
-// NAMESPACE/CLAIM in the target.
-func (a *aftermath) volumesOf(j storyJob) map[string]string {
-	backup, ok := a.job("backup", j.text("spec", "backupName"))
+// claimVolumes returns the volumes that a restore's claims had in the backup, by NAMESPACE/CLAIM in the target.
+func (a *restoredObjects) claimVolumes(j storyObject) map[string]string {
+	backup, ok := a.findJob("backup", j.stringField("spec", "backupName"))
 	if !ok {
 		return nil
 	}
-	infos := a.volumes(backup)
+	infos := a.volumeInfos(backup)
 	_ = json.Unmarshal(
-		a.store.Text(store.Key{Job: "backup/" + backup.GetName(), File: "BackupVolumeInfos"}),
+		a.store.ReadText(store.FileKey{Job: "backup/" + backup.GetName(), File: "BackupVolumeInfos"}),
 		&infos,
 	) // if it was recorded
 	mapping, _, _ := unstructured.NestedStringMap(j.Object.Object, "spec", "namespaceMapping")
@@ -188,19 +187,19 @@ func (a *aftermath) volumesOf(j storyJob) map[string]string {
 	return names
 }
 
-// kinds are those of the items of backups, for the cluster to serve.
-func (a *aftermath) kinds() (all []schema.GroupVersionKind) {
+// servedKinds returns the kinds of the backups' items, for the cluster to serve.
+func (a *restoredObjects) servedKinds() (all []schema.GroupVersionKind) {
 	recorded := &cluster.Object{Object: map[string]any{}}
 	recorded.SetName(recordedBackup)
-	items := a.backedUp(storyJob{recorded})
-	for _, s := range shapes {
-		items = append(items, item{kind: s.kind})
+	items := a.backedUpItems(storyObject{recorded})
+	for _, s := range namespaceTemplate {
+		items = append(items, itemRef{kind: s.kind})
 	}
 	seen := map[string]bool{}
 	for _, i := range items {
 		if !seen[i.kind] {
 			seen[i.kind] = true
-			all = append(all, i.object().GroupVersionKind())
+			all = append(all, i.newObject().GroupVersionKind())
 		}
 	}
 	return all

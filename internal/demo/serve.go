@@ -26,10 +26,10 @@ import (
 // contextName is the name of the kubeconfig's only context.
 const contextName = "demo"
 
-// listen takes two ports on loopback: the API's, where clients send their token
-// and therefore want TLS, and the object store's, whose URLs are signed.
-func (d *Demo) listen() error {
-	for _, l := range []*net.Listener{&d.api, &d.files} {
+// openListeners opens two ports on loopback: one for the API, which needs TLS because clients send their token, and
+// one for the object store, whose URLs are signed.
+func (d *Demo) openListeners() error {
+	for _, l := range []*net.Listener{&d.apiListener, &d.storeListener} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return fmt.Errorf("listening on loopback: %w", err)
@@ -39,8 +39,8 @@ func (d *Demo) listen() error {
 	return nil
 }
 
-// serve answers on a listener until the demo is closed.
-func (d *Demo) serve(ctx context.Context, l net.Listener, h http.Handler) {
+// serveListener serves a listener until the demo is closed.
+func (d *Demo) serveListener(ctx context.Context, l net.Listener, h http.Handler) {
 	dated := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().
 			Set("Date", d.options.Clock().UTC().Format(http.TimeFormat))
@@ -51,16 +51,15 @@ func (d *Demo) serve(ctx context.Context, l net.Listener, h http.Handler) {
 		Handler: dated, ReadHeaderTimeout: 10 * time.Second,
 		// Watches end with the demo.
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		// A client that goes in the middle of something is no news.
+		// Do not log clients that disconnect in the middle of a request.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	d.servers = append(d.servers, server)
-	d.group.Go(func() { d.note(server.Serve(l)) })
+	d.group.Go(func() { d.recordError(server.Serve(l)) })
 }
 
-// certificate makes a key and a certificate that signs itself, for as long as a
-// demo may run.
-func certificate(now time.Time) (tls.Certificate, []byte, error) {
+// newCertificate creates a key and a self-signed certificate, valid for as long as a demo may run.
+func newCertificate(now time.Time) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, nil, err
@@ -85,9 +84,9 @@ func certificate(now time.Time) (tls.Certificate, []byte, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authority, nil
 }
 
-// secure puts TLS before the API and writes a kubeconfig that leads to it.
-func (d *Demo) secure(token string) error {
-	own, authority, err := certificate(time.Now()) // clients check it by their machine's clock, not by the cluster's
+// enableTLS enables TLS for the API and writes a kubeconfig for it.
+func (d *Demo) enableTLS(token string) error {
+	own, authority, err := newCertificate(time.Now()) // clients check it by the machine's clock, not the cluster's
 	if err != nil {
 		return fmt.Errorf("making a certificate: %w", err)
 	}
@@ -98,7 +97,7 @@ func (d *Demo) secure(token string) error {
 	d.Dir, d.Kubeconfig = dir, filepath.Join(dir, "kubeconfig")
 	config := clientcmdapi.NewConfig()
 	config.Clusters[contextName] = &clientcmdapi.Cluster{
-		Server: "https://" + d.api.Addr().String(), CertificateAuthorityData: authority,
+		Server: "https://" + d.apiListener.Addr().String(), CertificateAuthorityData: authority,
 	}
 	config.AuthInfos[contextName] = &clientcmdapi.AuthInfo{Token: token}
 	config.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName}
@@ -106,7 +105,7 @@ func (d *Demo) secure(token string) error {
 	if err := clientcmd.WriteToFile(*config, d.Kubeconfig); err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
-	d.api = tls.NewListener(d.api, &tls.Config{
+	d.apiListener = tls.NewListener(d.apiListener, &tls.Config{
 		Certificates: []tls.Certificate{own}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
 	})
 	return nil

@@ -14,60 +14,59 @@ import (
 )
 
 const (
-	// storySkip is how far the story is when the demo starts.
-	storySkip = 40 * time.Second
-	// storyPause lies between its end and its next beginning.
+	// storyOffset is the story's position when the demo starts.
+	storyOffset = 40 * time.Second
+	// storyPause is the pause between two runs of the story.
 	storyPause = 10 * time.Second
-	// storyKept is how many tellings stay to be seen.
-	storyKept = 3
+	// maxStories is how many runs of the story stay visible.
+	maxStories = 3
 )
 
-// recordedBackup is the one whose contents were recorded.
+// recordedBackup is the backup whose contents were recorded.
 const recordedBackup = "before-upgrade"
 
-// beat is how often Velero looks after its storage locations
-// (--store-validation-frequency).
-const beat = time.Minute
+// validationInterval is how often Velero validates its storage locations (--store-validation-frequency).
+const validationInterval = time.Minute
 
-// veleroServer is Velero's server as an author.
-var veleroServer = cluster.Author{Manager: "velero-server"}
+// serverAuthor is Velero's server as an author.
+var serverAuthor = cluster.Author{FieldManager: "velero-server"}
 
-// surround puts around the story what is stored of its jobs and what lives beside Velero.
-func (d *Demo) surround() {
-	made := archive{d.cluster, d.store}
-	made.storeLost("crm-rollback")
-	d.store.Otherwise(made.file)
-	d.storeRecorded("backup", recordedBackup, recordedBackup)
-	left := &aftermath{archive: made, living: &living{archive: made}}
-	d.cluster.Beside(left.kinds(), left.objects)
+// addStoryArtifacts adds the stored files of the story's jobs and the objects that live beside Velero.
+func (d *Demo) addStoryArtifacts() {
+	made := artifactBuilder{d.cluster, d.store}
+	made.storeLostResults("crm-rollback")
+	d.store.SetFallback(made.buildFile)
+	d.storeRecordedFiles("backup", recordedBackup, recordedBackup)
+	left := &restoredObjects{artifactBuilder: made, live: &liveObjects{artifactBuilder: made}}
+	d.cluster.ServeExtra(left.servedKinds(), left.objectsOfKind)
 }
 
-// story tells the demo's own story again and again.
-func (d *Demo) story(r replay.Recording) func(context.Context) error {
+// newStory returns a function that plays the demo's own story again and again.
+func (d *Demo) newStory(r replay.Recording) func(context.Context) error {
 	return func(ctx context.Context) error {
-		d.group.Go(func() { d.beat(ctx) })
-		logs := &logger{cluster: d.cluster, clock: d.options.Clock}
-		logs.begin()
-		d.group.Go(func() { logs.run(ctx) })
-		var told []names
-		for skip := storySkip; ; skip = 0 {
-			told = append(told, names{})
-			if len(told) > storyKept {
-				d.forget(told[0])
+		d.group.Go(func() { d.validateLocations(ctx) })
+		logs := &storyLogger{cluster: d.cluster, clock: d.options.Clock}
+		logs.writeFirstLines()
+		d.group.Go(func() { logs.followStory(ctx) })
+		var told []jobNames
+		for skip := storyOffset; ; skip = 0 {
+			told = append(told, jobNames{})
+			if len(told) > maxStories {
+				d.deleteStoryObjects(told[0])
 				told = told[1:]
 			}
 			n := told[len(told)-1]
 			err := replay.Play(ctx, d.cluster, r, replay.Options{
-				Skip: skip, Speed: d.options.Speed, Names: true,
-				Named: func(recorded, name string) {
+				Skip: skip, Speed: d.options.Speed, ShiftNameTimes: true,
+				OnRename: func(recorded, name string) {
 					if !n[name] {
 						n[name] = true
-						d.storeRecorded("restore", recorded, name)
+						d.storeRecordedFiles("restore", recorded, name)
 					}
 				},
 			})
 			if err == nil {
-				err = replay.Sleep(ctx, time.Duration(float64(storyPause)/max(1, d.options.Speed)))
+				err = replay.SleepContext(ctx, time.Duration(float64(storyPause)/max(1, d.options.Speed)))
 			}
 			if err != nil {
 				return err
@@ -76,11 +75,11 @@ func (d *Demo) story(r replay.Recording) func(context.Context) error {
 	}
 }
 
-// names are the names that one telling has used.
-type names map[string]bool
+// jobNames are the names used in one run of the story.
+type jobNames map[string]bool
 
-// toldKinds are the kinds that the story makes.
-var toldKinds = []schema.GroupVersionKind{
+// storyKinds are the kinds of the objects that the story creates.
+var storyKinds = []schema.GroupVersionKind{
 	{Group: "velero.io", Version: "v1", Kind: "Backup"},
 	{Group: "velero.io", Version: "v1", Kind: "Restore"},
 	{
@@ -91,27 +90,27 @@ var toldKinds = []schema.GroupVersionKind{
 	{Group: "velero.io", Version: "v2alpha1", Kind: "DataUpload"},
 }
 
-// forget deletes what a telling has left behind.
-func (d *Demo) forget(old names) {
-	for _, kind := range toldKinds {
-		for _, o := range d.cluster.List(kind, "") {
+// deleteStoryObjects deletes the objects that a run of the story has left behind.
+func (d *Demo) deleteStoryObjects(old jobNames) {
+	for _, kind := range storyKinds {
+		for _, o := range d.cluster.ListObjects(kind, "") {
 			if !old[o.GetName()] {
 				continue
 			}
-			// What somebody deletes meanwhile is gone as well.
-			_, _ = d.cluster.Edit(kind, o.GetNamespace(), o.GetName(), veleroServer, func(o *cluster.Object) bool {
+			// An object that somebody else deletes in the meantime is deleted, too.
+			_, _ = d.cluster.EditObject(kind, o.GetNamespace(), o.GetName(), serverAuthor, func(o *cluster.Object) bool {
 				o.SetFinalizers(nil)
 				return true
 			})
-			_ = d.cluster.Delete(kind, o.GetNamespace(), o.GetName(), veleroServer)
+			_ = d.cluster.DeleteObject(kind, o.GetNamespace(), o.GetName(), serverAuthor)
 		}
 	}
 }
 
-// replay plays all recordings side by side, once.
-func (d *Demo) replay(recordings []replay.Recording) func(context.Context) error {
+// newReplay returns a function that plays all recordings concurrently, once.
+func (d *Demo) newReplay(recordings []replay.Recording) func(context.Context) error {
 	return func(ctx context.Context) error {
-		d.group.Go(func() { d.beat(ctx) })
+		d.group.Go(func() { d.validateLocations(ctx) })
 		errs := make([]error, len(recordings))
 		var group sync.WaitGroup
 		for n, r := range recordings {
@@ -122,14 +121,14 @@ func (d *Demo) replay(recordings []replay.Recording) func(context.Context) error
 	}
 }
 
-// beat keeps the storage locations validated, as a server that lives does.
-func (d *Demo) beat(ctx context.Context) {
+// validateLocations keeps the storage locations validated, like a running server.
+func (d *Demo) validateLocations(ctx context.Context) {
 	kind := schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"}
-	for replay.Sleep(ctx, beat) == nil {
+	for replay.SleepContext(ctx, validationInterval) == nil {
 		d.runSchedules()
-		for _, l := range d.cluster.List(kind, "") {
+		for _, l := range d.cluster.ListObjects(kind, "") {
 			now := d.options.Clock().UTC().Format(time.RFC3339)
-			_, _ = d.cluster.Edit(kind, l.GetNamespace(), l.GetName(), veleroServer, func(o *cluster.Object) bool {
+			_, _ = d.cluster.EditObject(kind, l.GetNamespace(), l.GetName(), serverAuthor, func(o *cluster.Object) bool {
 				for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
 					if phase, _, _ := unstructured.NestedString(
 						o.Object,
@@ -137,7 +136,7 @@ func (d *Demo) beat(ctx context.Context) {
 						"phase",
 					); field == "lastSyncedTime" &&
 						phase != "Available" {
-						continue // nothing is synced from what cannot be reached
+						continue // nothing is synced from an unreachable location
 					}
 					_ = unstructured.SetNestedField(o.Object, now, "status", field) // status is a map
 				}

@@ -14,69 +14,69 @@ import (
 	"github.com/veltui/veltui/internal/demo/responder"
 )
 
-// logger writes the logs of the story's pods: the server's, the node-agents' and
-// the mover pods', each line when the objects show what it tells.
-type logger struct {
-	cluster *cluster.Cluster
-	clock   func() time.Time
-	seen    map[types.UID]moment
-	// last is the time of the newest line: two lines never share one.
-	last time.Time
+// storyLogger writes the logs of the story's pods: the server's, the node-agents' and the mover pods', each line when
+// the objects show what it reports.
+type storyLogger struct {
+	cluster    *cluster.Cluster
+	clock      func() time.Time
+	lastStates map[types.UID]loggedState
+	// lastTime is the time of the newest line: two lines never share one.
+	lastTime time.Time
 }
 
-// moment is an object as it was last looked at.
-type moment struct {
-	phase string
-	done  int
+// loggedState is the last seen state of an object.
+type loggedState struct {
+	phase    string
+	progress int
 }
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// run writes until ctx ends.
-func (l *logger) run(ctx context.Context) {
+// followStory writes log lines until ctx ends.
+func (l *storyLogger) followStory(ctx context.Context) {
 	for {
-		l.write()
-		if replay.Sleep(ctx, time.Second) != nil {
+		l.writeChanges()
+		if replay.SleepContext(ctx, time.Second) != nil {
 			return
 		}
 	}
 }
 
-// write tells what changed since it last looked. Of what it sees first, the
-// scenes tell themselves.
-func (l *logger) write() {
-	first := l.seen == nil
-	seen := map[types.UID]moment{}
-	for _, kind := range toldKinds {
-		for _, o := range l.cluster.List(kind, "") {
-			j := storyJob{o}
-			now := moment{j.text("status", "phase"), j.items() + j.number("status", "progress", "bytesDone")}
-			old, known := l.seen[o.GetUID()]
+// writeChanges logs the changes since the last call. The first call logs nothing: the scenes have the log lines of
+// their own objects.
+func (l *storyLogger) writeChanges() {
+	first := l.lastStates == nil
+	seen := map[types.UID]loggedState{}
+	for _, kind := range storyKinds {
+		for _, o := range l.cluster.ListObjects(kind, "") {
+			j := storyObject{o}
+			now := loggedState{j.stringField("status", "phase"), j.itemCount() + j.intField("status", "progress", "bytesDone")}
+			old, known := l.lastStates[o.GetUID()]
 			seen[o.GetUID()] = now
-			running := j.text("status", "completionTimestamp") == "" && now.phase != ""
+			running := j.stringField("status", "completionTimestamp") == "" && now.phase != ""
 			if first || now == old || !known && !running {
 				continue
 			}
-			if kind == toldKinds[0] || kind == toldKinds[1] {
-				l.job(j, old, now)
+			if kind == storyKinds[0] || kind == storyKinds[1] {
+				l.logJob(j, old, now)
 			} else {
-				l.volume(j, old, now)
+				l.logVolume(j, old, now)
 			}
 		}
 	}
-	l.seen = seen
+	l.lastStates = seen
 }
 
-// say appends a line to a pod's log.
-func (l *logger) say(pod *cluster.Object, level, msg, source, fields string) {
+// appendLine appends a line to a pod's log.
+func (l *storyLogger) appendLine(pod *cluster.Object, level, msg, source, fields string) {
 	if pod == nil {
 		return
 	}
 	now := l.clock()
-	if !now.After(l.last) {
-		now = l.last.Add(time.Microsecond)
+	if !now.After(l.lastTime) {
+		now = l.lastTime.Add(time.Microsecond)
 	}
-	l.last = now
+	l.lastTime = now
 	text := fmt.Sprintf(
 		"time=%q level=%s msg=%q %s logSource=%q",
 		now.UTC().Format(time.RFC3339),
@@ -85,12 +85,12 @@ func (l *logger) say(pod *cluster.Object, level, msg, source, fields string) {
 		fields,
 		source,
 	)
-	l.cluster.Log(pod.GetNamespace(), pod.GetName(), cluster.Line{Time: now, Text: text})
+	l.cluster.AppendLog(pod.GetNamespace(), pod.GetName(), cluster.LogLine{Time: now, Text: text})
 }
 
-// pod is the first that f selects.
-func (l *logger) pod(f func(*cluster.Object) bool) *cluster.Object {
-	for _, p := range l.cluster.List(podKind, "") {
+// findPod returns the first pod that f selects.
+func (l *storyLogger) findPod(f func(*cluster.Object) bool) *cluster.Object {
+	for _, p := range l.cluster.ListObjects(podKind, "") {
 		if f(p) {
 			return p
 		}
@@ -98,45 +98,45 @@ func (l *logger) pod(f func(*cluster.Object) bool) *cluster.Object {
 	return nil
 }
 
-func (l *logger) job(j storyJob, old, now moment) {
-	server := l.pod(responder.IsServer)
+func (l *storyLogger) logJob(j storyObject, old, now loggedState) {
+	server := l.findPod(responder.IsServerPod)
 	kind := strings.ToLower(j.GetKind())
 	about := fmt.Sprintf("%s=%s/%s", kind, j.GetNamespace(), j.GetName())
-	total := j.number("status", "progress", "totalItems")
+	total := j.intField("status", "progress", "totalItems")
 	source := "pkg/controller/" + kind + "_controller.go:"
 	switch {
-	case now.phase != old.phase && now.phase == "InProgress" && j.restore():
-		l.say(server, "info", "starting restore", source+"578", about)
+	case now.phase != old.phase && now.phase == "InProgress" && j.isRestore():
+		l.appendLine(server, "info", "starting restore", source+"578", about)
 	case now.phase != old.phase && now.phase == "InProgress":
-		l.say(server, "info", "Setting up backup log", source+"734", about)
-	case now.phase == "InProgress" && j.restore():
-		l.say(
+		l.appendLine(server, "info", "Setting up backup log", source+"734", about)
+	case now.phase == "InProgress" && j.isRestore():
+		l.appendLine(
 			server,
 			"info",
 			fmt.Sprintf(
 				"Restored %d items out of an estimated total of %d (estimate will change throughout the restore)",
-				now.done,
+				now.progress,
 				total,
 			),
 			"pkg/restore/restore.go:1084",
 			about,
 		)
 	case now.phase == "InProgress":
-		l.say(
+		l.appendLine(
 			server,
 			"info",
 			fmt.Sprintf(
 				"Backed up %d items out of an estimated total of %d (estimate will change throughout the backup)",
-				now.done,
+				now.progress,
 				total,
 			),
 			"pkg/backup/backup.go:405",
 			about,
 		)
 	case now.phase == old.phase:
-	case old.phase == "InProgress" && j.restore():
-		for range j.number("status", "warnings") {
-			l.say(
+	case old.phase == "InProgress" && j.isRestore():
+		for range j.intField("status", "warnings") {
+			l.appendLine(
 				server,
 				"warning",
 				"Cluster resource restore warning: could not restore, it already exists. Warning: the in-cluster version is "+
@@ -145,8 +145,8 @@ func (l *logger) job(j storyJob, old, now moment) {
 				about,
 			)
 		}
-		for range j.number("status", "errors") {
-			l.say(
+		for range j.intField("status", "errors") {
+			l.appendLine(
 				server,
 				"error",
 				"Namespace error: exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=4, limited: "+
@@ -155,14 +155,14 @@ func (l *logger) job(j storyJob, old, now moment) {
 				about,
 			)
 		}
-		l.say(server, "info", "restore completed", source+"640", about)
+		l.appendLine(server, "info", "restore completed", source+"640", about)
 	case old.phase == "InProgress":
-		l.say(server, "info", "Initial backup processing complete, moving to "+now.phase, source+"873", about)
+		l.appendLine(server, "info", "Initial backup processing complete, moving to "+now.phase, source+"873", about)
 	}
 }
 
-// volumeLines are what a node-agent says when a volume comes to a phase.
-var volumeLines = map[string][]string{
+// volumeLogLines are the messages that a node-agent logs when a volume reaches a phase.
+var volumeLogLines = map[string][]string{
 	"Accepted":   {"Data upload is accepted", "Snapshot is exposed"},
 	"Prepared":   {"Exposed snapshot is ready and creating data path routine"},
 	"InProgress": {"Async backup started", "Data upload is marked as in progress"},
@@ -171,13 +171,13 @@ var volumeLines = map[string][]string{
 	"Failed":     {"update data upload status to Failed"},
 }
 
-func (l *logger) volume(v storyJob, old, now moment) {
-	node := v.text("status", "node")
+func (l *storyLogger) logVolume(v storyObject, old, now loggedState) {
+	node := v.stringField("status", "node")
 	if node == "" {
-		node = v.text("spec", "node")
+		node = v.stringField("spec", "node")
 	}
-	agent := l.pod(func(p *cluster.Object) bool {
-		on := storyJob{p}.text("spec", "nodeName")
+	agent := l.findPod(func(p *cluster.Object) bool {
+		on := storyObject{p}.stringField("spec", "nodeName")
 		return p.GetLabels()["name"] == "node-agent" && (node == "" || on == node)
 	})
 	about := fmt.Sprintf(
@@ -188,7 +188,7 @@ func (l *logger) volume(v storyJob, old, now moment) {
 		strings.ToLower(v.GetKind()),
 	)
 	if now.phase != old.phase {
-		for _, text := range volumeLines[now.phase] {
+		for _, text := range volumeLogLines[now.phase] {
 			if v.GetKind() == "PodVolumeBackup" {
 				text = strings.NewReplacer(
 					"Data upload", "PVB",
@@ -197,13 +197,13 @@ func (l *logger) volume(v storyJob, old, now moment) {
 					"Snapshot", "PVB",
 				).Replace(text)
 			}
-			l.say(agent, "info", text, "pkg/controller/"+strings.ToLower(v.GetKind())+"_controller.go", about)
+			l.appendLine(agent, "info", text, "pkg/controller/"+strings.ToLower(v.GetKind())+"_controller.go", about)
 		}
 	}
 	if now.phase == "InProgress" {
-		mover := l.pod(func(p *cluster.Object) bool { return p.GetName() == v.GetName() })
+		mover := l.findPod(func(p *cluster.Object) bool { return p.GetName() == v.GetName() })
 		if old.phase != now.phase {
-			l.say(
+			l.appendLine(
 				mover,
 				"info",
 				"Async fs backup data path started",
@@ -211,20 +211,19 @@ func (l *logger) volume(v storyJob, old, now moment) {
 				about,
 			)
 		}
-		l.say(
+		l.appendLine(
 			mover,
 			"info",
-			fmt.Sprintf("Uploaded %d of %d bytes", now.done, v.number("status", "progress", "totalBytes")),
+			fmt.Sprintf("Uploaded %d of %d bytes", now.progress, v.intField("status", "progress", "totalBytes")),
 			"pkg/uploader/kopia/progress.go:110",
 			about,
 		)
 	}
 }
 
-// begin gives the node-agents the first lines of their logs, and looks at what
-// is there.
-func (l *logger) begin() {
-	for _, p := range l.cluster.List(podKind, "") {
+// writeFirstLines writes the first lines of the node-agents' logs, and records the initial states.
+func (l *storyLogger) writeFirstLines() {
+	for _, p := range l.cluster.ListObjects(podKind, "") {
 		if p.GetLabels()["name"] != "node-agent" {
 			continue
 		}
@@ -236,19 +235,19 @@ func (l *logger) begin() {
 			"Starting controllers",
 		} {
 			at := at.Add(time.Duration(n) * time.Second)
-			l.cluster.Log(
+			l.cluster.AppendLog(
 				p.GetNamespace(),
 				p.GetName(),
-				cluster.Line{
+				cluster.LogLine{
 					Time: at,
 					Text: fmt.Sprintf(
 						"time=%q level=info msg=%q logSource=\"pkg/cmd/cli/nodeagent/server.go\"",
-						stamp(at),
+						formatTime(at),
 						msg,
 					),
 				},
 			)
 		}
 	}
-	l.write()
+	l.writeChanges()
 }

@@ -2,24 +2,23 @@ package diagnosis
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"math/rand/v2"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // course is one run of a wait by Velero's own rule, made without the table: when it ends at the latest by what the
 // server, its flags and its restarts do, zero for never.
 type course struct {
 	job      spec
-	env      Environment
-	evidence Evidence
+	env      World
+	evidence JobEvidence
 	ends     time.Time
 }
 
@@ -75,9 +74,9 @@ func podVolumeCourse(r *rand.Rand, kind job.Kind) course {
 	}
 	if kind == job.Restore {
 		volumeKind = velero.PodVolumeRestore
-		c.job.restore = func(o *velerov1.Restore) { annotate(o) }
+		c.job.restore = func(o *veleroapi.Restore) { annotate(o) }
 	} else {
-		c.job.backup = func(o *velerov1.Backup) { annotate(o) }
+		c.job.backup = func(o *veleroapi.Backup) { annotate(o) }
 	}
 	c.job.volumes = []job.Volume{volume(volumeKind, "data", velero.VolumeInProgress, 1, 9, first, first)}
 	c.env.Server.Flags = parsed("fs-backup-timeout", flag)
@@ -101,7 +100,7 @@ func patchCourse(r *rand.Rand) course {
 	c := course{
 		job:      spec{phase: velero.PhaseInProgress, started: stored + 60, changed: stored + 1, done: 9, total: 9},
 		env:      with(version17(version)),
-		evidence: Evidence{Stored: minutesAgo(stored)},
+		evidence: JobEvidence{StoredAt: minutesAgo(stored)},
 	}
 	c.env.Server.Flags = parsed("resource-timeout", flag)
 	limit, known := flagged(flag, 10*time.Minute)
@@ -132,7 +131,7 @@ func operationsCourse(r *rand.Rand, kind job.Kind) course {
 	c := course{
 		job: spec{
 			kind:    kind,
-			phase:   velero.PhaseWaiting,
+			phase:   velero.PhaseWaitingForPluginOperations,
 			started: created + 1,
 			changed: phase,
 			done:    9,
@@ -142,8 +141,8 @@ func operationsCourse(r *rand.Rand, kind job.Kind) course {
 		env: with(version17(version)),
 	}
 	asked, _ := time.ParseDuration(spec1)
-	c.job.backup = func(o *velerov1.Backup) { o.Spec.ItemOperationTimeout.Duration = asked }
-	c.job.restore = func(o *velerov1.Restore) { o.Spec.ItemOperationTimeout.Duration = asked }
+	c.job.backup = func(o *veleroapi.Backup) { o.Spec.ItemOperationTimeout.Duration = asked }
+	c.job.restore = func(o *veleroapi.Restore) { o.Spec.ItemOperationTimeout.Duration = asked }
 	args := []string{"server"}
 	for name, value := range map[string]string{"default-item-operation-timeout": flag, "item-operation-sync-frequency": period} {
 		if value != "" {
@@ -159,7 +158,7 @@ func operationsCourse(r *rand.Rand, kind job.Kind) course {
 	if every <= 0 {
 		every = 10 * time.Second
 	}
-	if !known || !readable || version == "v1.19.0" || limit > velero.Endless || every > velero.Endless {
+	if !known || !readable || version == "v1.19.0" || limit > velero.Unlimited || every > velero.Unlimited {
 		return c
 	}
 	over := minutesAgo(created).Add(max(0, limit))
@@ -188,7 +187,7 @@ func hooksCourse(r *rand.Rand) course {
 		},
 		env: with(version17(version)),
 	}
-	c.env.Server.Flags, c.env.Server.StartedAt, c.env.LastEnded = parsed(
+	c.env.Server.Flags, c.env.Server.StartedAt, c.env.LastJobEndedAt = parsed(
 		"resource-timeout",
 		flag,
 	), minutesAgo(
@@ -196,14 +195,14 @@ func hooksCourse(r *rand.Rand) course {
 	), minutesAgo(
 		before,
 	)
-	c.env.BackupVolumes = map[string]int{"nightly": volumes}
+	c.env.BackupVolumeCounts = map[string]int{"nightly": volumes}
 	limit, known := flagged(flag, 10*time.Minute)
 	if !known || (version != "v1.18.3" && version != "") {
 		return c
 	}
-	turn := job.Latest(minutesAgo(phase), minutesAgo(server), minutesAgo(before))
+	turn := job.LatestTime(minutesAgo(phase), minutesAgo(server), minutesAgo(before))
 	rounds := (volumes + 2) / 3
-	if limit > velero.Endless/10 {
+	if limit > velero.Unlimited/10 {
 		return c
 	}
 	hooks := limit
@@ -224,7 +223,7 @@ func parsed(flag, value string) velero.ServerFlags {
 }
 
 // tooEarly is how often the bound of a row lies before the end of a course, with the first case.
-func tooEarly(t *testing.T, table []velero.Wait, cases int) (early, bounded int, first string) {
+func tooEarly(t *testing.T, table []velero.PossibleWait, cases int) (early, bounded int, first string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(18, 3))
 	for n := range cases {
@@ -242,15 +241,15 @@ func tooEarly(t *testing.T, table []velero.Wait, cases int) (early, bounded int,
 		}
 		c.job.name = "crm-old"
 		j := c.job.job(t)
-		c.env.Jobs, c.env.Waits = []*job.Job{j}, table
-		c.env.Evidence = map[types.UID]Evidence{j.UID: c.evidence}
-		a := newAssessment(j, &c.env)
-		for _, w := range a.waits() {
-			if w.row.Name != name || w.until.IsZero() {
+		c.env.Jobs, c.env.WaitTable = []*job.Job{j}, table
+		c.env.Evidence = map[types.UID]JobEvidence{j.UID: c.evidence}
+		a := newJobJudge(j, &c.env)
+		for _, w := range a.likelyWaits() {
+			if w.row.Name != name || w.latestAt.IsZero() {
 				continue
 			}
 			bounded++
-			if c.ends.IsZero() || w.until.Before(c.ends.Truncate(time.Second)) {
+			if c.ends.IsZero() || w.latestAt.Before(c.ends.Truncate(time.Second)) {
 				if early++; first == "" {
 					first = fmt.Sprintf(
 						"%s of a %s, %q, flags %+v: bound %s, Velero %s",
@@ -258,7 +257,7 @@ func tooEarly(t *testing.T, table []velero.Wait, cases int) (early, bounded int,
 						j.Kind,
 						c.env.Server.Version,
 						c.env.Server.Flags,
-						w.until,
+						w.latestAt,
 						c.ends,
 					)
 				}
@@ -271,7 +270,7 @@ func tooEarly(t *testing.T, table []velero.Wait, cases int) (early, bounded int,
 // TestBoundsAreLatest holds the table's bounds against Velero's rule under random flags, annotations, versions and restarts.
 func TestBoundsAreLatest(t *testing.T) {
 	const cases = 12_000
-	early, bounded, first := tooEarly(t, velero.Waits(), cases)
+	early, bounded, first := tooEarly(t, velero.WaitTable(), cases)
 	if early > 0 {
 		t.Errorf("%d of %d bounds lie before Velero's end, the first one: %s", early, bounded, first)
 	}
@@ -283,39 +282,39 @@ func TestBoundsAreLatest(t *testing.T) {
 
 // TestBoundsThatAreEarlyAreFound counts the bounds from elsewhere, drops delays and lets what goes on end.
 func TestBoundsThatAreEarlyAreFound(t *testing.T) {
-	for what, mutate := range map[string]func(*velero.Wait) bool{
-		"pod volumes from the start": func(w *velero.Wait) bool {
-			ok := w.From == velero.FromFirstVolume
-			w.From = velero.FromStart
+	for what, mutate := range map[string]func(*velero.PossibleWait) bool{
+		"pod volumes from the start": func(w *velero.PossibleWait) bool {
+			ok := w.LimitStart == velero.FromFirstVolume
+			w.LimitStart = velero.FromStart
 			return ok && w.Name == velero.WaitPodVolumes
 		},
-		"looks take no time": func(w *velero.Wait) bool {
-			ok := w.Limit.Delay != nil
-			w.Limit.Delay = nil
+		"looks take no time": func(w *velero.PossibleWait) bool {
+			ok := w.Limit.EffectDelay != nil
+			w.Limit.EffectDelay = nil
 			return ok
 		},
-		"the cancel is the end": func(w *velero.Wait) bool {
-			ok := w.Limit.Open
-			w.Limit.Open = false
+		"the cancel is the end": func(w *velero.PossibleWait) bool {
+			ok := w.Limit.ContinuesAfter
+			w.Limit.ContinuesAfter = false
 			return ok
 		},
-		"the turn is the phase": func(w *velero.Wait) bool {
-			ok := w.From == velero.FromTurn && w.Name == velero.WaitRestoreHooks
-			w.From = velero.FromPhase
+		"the turn is the phase": func(w *velero.PossibleWait) bool {
+			ok := w.LimitStart == velero.FromTurn && w.Name == velero.WaitRestoreHooks
+			w.LimitStart = velero.FromPhase
 			return ok
 		},
-		"half of the last attempts": func(w *velero.Wait) bool {
-			of := w.Limit.Of
+		"half of the last attempts": func(w *velero.PossibleWait) bool {
+			of := w.Limit.Length
 			if w.Name != velero.WaitLastPatch || of == nil {
 				return false
 			}
 			half := w.Limit
-			half.Of = halved(of)
+			half.Length = halved(of)
 			w.Limit = half
 			return true
 		},
 	} {
-		table, changed := velero.Waits(), 0
+		table, changed := velero.WaitTable(), 0
 		for i := range table {
 			was := table[i]
 			if mutate(&table[i]) {

@@ -6,15 +6,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func TestDeadlines(t *testing.T) {
-	annotated := func(key, value string) func(*velerov1.Restore) {
-		return func(r *velerov1.Restore) { r.Annotations = map[string]string{key: value} }
+	annotated := func(key, value string) func(*veleroapi.Restore) {
+		return func(r *veleroapi.Restore) { r.Annotations = map[string]string{key: value} }
 	}
 	pvr := []job.Volume{volume(velero.PodVolumeRestore, "v", velero.VolumeInProgress, 1, 2, 1, 1)}
 	four := []job.Volume{pvr[0], pvr[0], pvr[0], pvr[0]}
@@ -32,15 +31,15 @@ func TestDeadlines(t *testing.T) {
 			restore: annotated("velero.io/pod-volume-timeout", "soon")}, job.StageVolumes, -239, "fs-backup-timeout"},
 		{"volumes, annotated with less than nothing", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
 			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, job.StageVolumes, 1, "fs-backup-timeout"},
-		{"operations", spec{phase: velero.PhaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
-			restore: func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
+		{"operations", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 30, ops: [3]int{1, 0, 0},
+			restore: func(r *veleroapi.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
 			job.StageOperations, -30, "itemOperationTimeout"},
 		{"finalizing", spec{phase: velero.PhaseFinalizing, started: 60, changed: 5}, job.StageFinalizing, -5, "resource-timeout"},
 		{"finalizing four volumes", spec{phase: velero.PhaseFinalizing, started: 60, changed: 5, volumes: four}, job.StageFinalizing, -15, "resource-timeout"},
 	} {
 		c.job.name, c.job.kind = "r", job.Restore
 		j := c.job.job(t)
-		at, by := Deadline(j, healthy())
+		at, by := StageDeadline(j, healthy())
 		if want := minutesAgo(c.want); j.Stage != c.stage || !at.Equal(want) || by != c.by {
 			t.Errorf("%s: %v by %q in stage %s, want %v by %q", c.name, at, by, j.Stage, want, c.by)
 		}
@@ -51,14 +50,14 @@ func TestDeadlines(t *testing.T) {
 		phase:   velero.PhaseFinalizing,
 		started: 60,
 		changed: 5,
-		restore: func(r *velerov1.Restore) {
-			r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
+		restore: func(r *veleroapi.Restore) {
+			r.Spec.Hooks.Resources = []veleroapi.RestoreResourceHookSpec{{Name: "h"}}
 		},
 	}
-	if at, _ := Deadline(hooks.job(t), healthy()); !at.Equal(minutesAgo(-15)) {
+	if at, _ := StageDeadline(hooks.job(t), healthy()); !at.Equal(minutesAgo(-15)) {
 		t.Errorf("hooks are waited for after one round of volumes, yet the bound is %v", at)
 	}
-	if at, _ := Deadline(hooks.job(t), with(version17("v1.18.2"))); !at.IsZero() {
+	if at, _ := StageDeadline(hooks.job(t), with(version17("v1.18.2"))); !at.IsZero() {
 		t.Errorf("hooks are waited for without limit, yet the bound is %v", at)
 	}
 }
@@ -70,8 +69,8 @@ func TestEndedJobsCostNothing(t *testing.T) {
 		for _, phase := range []string{velero.PhaseCompleted, velero.PhaseFailed, velero.PhaseFailedValidation} {
 			j, env := spec{name: "j", kind: kind, phase: phase, started: 60, changed: 5}.job(t), healthy()
 			allocated := testing.AllocsPerRun(100, func() {
-				_, setting := Deadline(j, env)
-				if _, _, waits := Queue(j, env); waits || setting != "" {
+				_, setting := StageDeadline(j, env)
+				if _, _, waits := QueuePosition(j, env); waits || setting != "" {
 					t.Fatalf("a %s that is %s waits, or has a deadline", kind, phase)
 				}
 			})

@@ -10,105 +10,105 @@ import (
 	"github.com/veltui/veltui/internal/velero/decode"
 )
 
-// ended says how the job ended. It has no state, but it may have advice.
-func (a *assessment) ended() Verdict {
+// judgeEnded says how the job ended. The verdict has no state, but may have advice.
+func (a *jobJudge) judgeEnded() Verdict {
 	j := a.j
 	a.noteCounts()
-	at := job.Latest(j.Completed, j.Changed)
-	a.Supports(SourceWatch, at, "phase %s", j.Phase)
+	at := job.LatestTime(j.Completed, j.LastChanged)
+	a.AddSupport(SourceWatch, at, "phase %s", j.Phase)
 	if j.FailureReason != "" {
-		a.Supports(SourceWatch, at, "%s", human.Shorten(j.FailureReason, 400))
+		a.AddSupport(SourceWatch, at, "%s", human.Shorten(j.FailureReason, 400))
 	}
 	for _, e := range j.ValidationErrors {
-		a.Supports(SourceWatch, at, "%s", human.Shorten(e, 400))
+		a.AddSupport(SourceWatch, at, "%s", human.Shorten(e, 400))
 	}
-	if j.Revived() {
-		a.Supports(SourceWatch, at, "it had ended before, and went on: its phase was written over")
+	if j.WasRevived() {
+		a.AddSupport(SourceWatch, at, "it had ended before, and went on: its phase was written over")
 	}
 	failed := a.noteFailedVolumes()
 	advice, open := "", ""
-	if n := j.ActiveVolumes(); n > 0 {
-		// They go on, or stay for ever (Velero issues 7908, 7067, 4403).
-		a.Supports(SourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
+	if n := j.ActiveVolumeCount(); n > 0 {
+		// The volumes continue, or stay forever (Velero issues 7908, 7067, 4403).
+		a.AddSupport(SourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
 		advice = "What still moves can be cancelled at the volume."
-		open = fmt.Sprintf("; %s not ended", human.OfAll(n, j.VolumeCount(), "volume"))
+		open = fmt.Sprintf("; %s not ended", human.PartOf(n, j.VolumeCount(), "volume"))
 	}
 	if j.Deleting {
 		advice = "It goes when the Velero server has removed its files; that needs its storage location."
 	}
-	text := a.outcome(failed)
-	if why := a.evidence().NotFinalized; why != "" {
-		a.Supports(SourceStorage, a.Now, "%s", why)
+	text := a.outcomeText(failed)
+	if why := a.jobEvidence().NotFinalizedReason; why != "" {
+		a.AddSupport(SourceStorage, a.Now, "%s", why)
 		text += "; its contents lack what its operations made"
 		advice = "Take another backup: of this one, volumes that were moved cannot be restored."
 	}
 	if text += open; j.Deleting {
 		text += "; being deleted"
 	}
-	if len(j.Malformed) > 0 {
-		text += fmt.Sprintf("; %s. %s", j.Malformed[0], decode.ServerWarning)
+	if len(j.MalformedFields) > 0 {
+		text += fmt.Sprintf("; %s. %s", j.MalformedFields[0], decode.ServerWarning)
 	}
 	return a.Conclude("", Reason(j.Phase), advice, "%s", text)
 }
 
-func (a *assessment) noteFailedVolumes() int {
+func (a *jobJudge) noteFailedVolumes() int {
 	failed := 0
 	for i := range a.j.Volumes {
 		v := &a.j.Volumes[i]
-		if !v.Failed() {
+		if !v.HasFailed() {
 			continue
 		}
 		failed++
 		if failed <= 5 {
-			a.Supports(SourceWatch, v.Changed, "%s %s is %s%s", v.Kind, v.Target, v.Phase, because(v.Message))
+			a.AddSupport(SourceWatch, v.LastChanged, "%s %s is %s%s", v.Kind, v.Target, v.Phase, causeClause(v.Message))
 		}
 	}
 	if failed > 5 {
-		a.Supports(SourceWatch, a.j.Changed, "and %s more failed", human.Count(failed-5, "volume"))
+		a.AddSupport(SourceWatch, a.j.LastChanged, "and %s more failed", human.Count(failed-5, "volume"))
 	}
 	return failed
 }
 
-// reasonRunes is how much of a foreign reason a summary has; the facts hold all of it.
-const reasonRunes = 60
+// maxReasonRunes is the number of runes of a foreign reason in a summary; the facts hold all of it.
+const maxReasonRunes = 60
 
-func (a *assessment) outcome(failedVolumes int) string {
+func (a *jobJudge) outcomeText(failedVolumes int) string {
 	j, took := a.j, ""
 	if !j.Completed.IsZero() && !j.Started.IsZero() {
-		took = a.env.Style.Duration(j.Elapsed(j.Completed))
+		took = a.world.Style.Duration(j.Elapsed(j.Completed))
 	}
-	tail := tail(j)
+	tail := tallyText(j)
 	switch j.Phase {
 	case velero.PhaseCompleted:
-		// Velero calls a backup Completed although volumes of it failed (Velero issues 6212 and 6490).
+		// Velero marks a backup Completed although some of its volumes failed (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
 			return fmt.Sprintf(
 				"Completed, but %s failed%s",
-				human.OfAll(failedVolumes, j.VolumeCount(), "volume"),
+				human.PartOf(failedVolumes, j.VolumeCount(), "volume"),
 				tail,
 			)
 		}
-		return "Completed" + human.Clause(" in ", took) + tail
+		return "Completed" + human.Prefixed(" in ", took) + tail
 	case velero.PhaseFailedValidation:
 		if len(j.ValidationErrors) > 0 {
-			return "FailedValidation: " + human.Shorten(j.ValidationErrors[0], reasonRunes)
+			return "FailedValidation: " + human.Shorten(j.ValidationErrors[0], maxReasonRunes)
 		}
 		return "FailedValidation"
 	case velero.PhaseFailed:
-		text := "Failed" + human.Clause(" after ", took)
+		text := "Failed" + human.Prefixed(" after ", took)
 		if j.Items.Known && j.Items.Total > 0 {
 			text += fmt.Sprintf(" at %s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 		}
-		return text + human.Clause(": ", human.Shorten(j.FailureReason, reasonRunes))
+		return text + human.Prefixed(": ", human.Shorten(j.FailureReason, maxReasonRunes))
 	}
-	text := j.Phase + human.Clause(" after ", took) + tail
+	text := j.Phase + human.Prefixed(" after ", took) + tail
 	if failedVolumes > 0 {
-		text += fmt.Sprintf(", %s failed", human.OfAll(failedVolumes, j.VolumeCount(), "volume"))
+		text += fmt.Sprintf(", %s failed", human.PartOf(failedVolumes, j.VolumeCount(), "volume"))
 	}
-	return text + human.Clause(": ", human.Shorten(j.FailureReason, reasonRunes))
+	return text + human.Prefixed(": ", human.Shorten(j.FailureReason, maxReasonRunes))
 }
 
-func tail(j *job.Job) string {
+func tallyText(j *job.Job) string {
 	text := ""
 	switch {
 	case j.Items.Known && j.Items.Done < j.Items.Total:
@@ -137,7 +137,7 @@ func progressText(j *job.Job) string {
 		if j.DataMovements().Count > 0 {
 			return volumesText(j.DataMovements())
 		}
-		return fmt.Sprintf("items done; %d of %s ended", j.Operations.Ended(),
+		return fmt.Sprintf("items done; %d of %s ended", j.Operations.EndedCount(),
 			human.Count(j.Operations.Attempted, "operation"))
 	case job.StageFinalizing:
 		if strings.HasSuffix(j.Phase, velero.PhasePartiallyFailed) {
@@ -157,16 +157,16 @@ func itemsText(j *job.Job) string {
 	case !j.Items.Known:
 		return "collecting what to back up, no count yet"
 	case j.Items.Done >= j.Items.Total:
-		return human.All(j.Items.Total, "item") + " done"
+		return human.AllOf(j.Items.Total, "item") + " done"
 	}
 	return fmt.Sprintf("%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 }
 
-func volumesText(t job.Tally) string {
+func volumesText(t job.VolumeTally) string {
 	switch {
-	case t.Active() == 0:
+	case t.ActiveCount() == 0:
 		return fmt.Sprintf("items done; %s ended", human.Count(t.Count, "volume"))
-	case t.Sized():
+	case t.IsSized():
 		return fmt.Sprintf(
 			"items done; %s of %s in %s",
 			human.Bytes(t.Done),

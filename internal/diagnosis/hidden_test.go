@@ -28,9 +28,9 @@ var hidden = map[string]string{
 	watch.PodVolumeRestores: "PodVolumeRestore",
 	watch.DataUploads:       "DataUpload",
 	watch.DataDownloads:     "DataDownload",
-	watch.Locations:         "BackupStorageLocation",
+	watch.StorageLocations:  "BackupStorageLocation",
 	watch.Repositories:      "BackupRepository",
-	watch.Deletions:         "DeleteBackupRequest",
+	watch.DeleteRequests:    "DeleteBackupRequest",
 }
 
 // TestNothingIsProvenByWhatIsHidden hides each kind in turn from each scenario: no verdict becomes stronger, offers
@@ -99,14 +99,14 @@ func unseen(v diagnosis.Verdict, resource string) string {
 		watch.PodVolumeRestores: {"volume is still moving"},
 		watch.DataUploads:       {"no volume is still moving"},
 		watch.DataDownloads:     {"no volume is still moving"},
-		watch.Deletions: {
+		watch.DeleteRequests: {
 			"no DeleteBackupRequest",
 		},
-		watch.Locations: {"does not exist"},
-		"pods":          {"no Velero server runs", "node-agent pod is ready"},
+		watch.StorageLocations: {"does not exist"},
+		"pods":                 {"no Velero server runs", "node-agent pod is ready"},
 	}
 	for _, f := range v.Facts {
-		if f.Holds &&
+		if f.Supports &&
 			slices.ContainsFunc(absent[resource], func(words string) bool { return strings.Contains(f.Text, words) }) {
 			return f.Text
 		}
@@ -132,7 +132,7 @@ func judgeHidden(t *testing.T, s *scene.Scene, now time.Time, resource string) (
 	if snap.Server.Visible = resource != "pods"; !snap.Server.Visible {
 		snap.Server = velero.Server{}
 	}
-	kind, name := s.Expect.Target()
+	kind, name := s.Expect.KindAndName()
 	i := slices.IndexFunc(
 		snap.Jobs,
 		func(j *job.Job) bool { return strings.EqualFold(string(j.Kind), kind) && j.Name == name },
@@ -140,22 +140,22 @@ func judgeHidden(t *testing.T, s *scene.Scene, now time.Time, resource string) (
 	if i < 0 {
 		return diagnosis.Verdict{}, false
 	}
-	j, env := snap.Jobs[i], snap.Environment(now)
-	seen := diagnosis.Evidence{}
+	j, env := snap.Jobs[i], snap.BuildWorld(now)
+	seen := diagnosis.JobEvidence{}
 	if len(s.Logs) > 0 {
-		seen.LogSeen, seen.Log = true, velero.ReadJobLog(text(s.Logs), string(j.Kind), j.Namespace, j.Name, j.Started)
+		seen.LogChecked, seen.ServerLog = true, velero.ReadJobLog(text(s.Logs), string(j.Kind), j.Namespace, j.Name, j.Started)
 	}
-	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: seen}
+	env.Evidence = map[types.UID]diagnosis.JobEvidence{j.UID: seen}
 	v := diagnosis.Judge(j, env)
 	if v.StorageDecides() {
-		seen.Stored, seen.StoredErrors = storedOf(s.Stored, j)
+		seen.StoredAt, seen.StoredErrors = storedOf(s.Stored, j)
 		env.Evidence[j.UID] = seen
 		v = diagnosis.Judge(j, env)
 	}
 	return v, true
 }
 
-func text(lines []scene.Line) string {
+func text(lines []scene.LogLine) string {
 	var all strings.Builder
 	for _, l := range lines {
 		all.WriteString(l.Text + "\n")

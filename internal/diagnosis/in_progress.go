@@ -4,15 +4,20 @@ import (
 	"fmt"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-func (a *assessment) inProgress() Verdict {
-	for _, proven := range []func() (Verdict, bool){a.orphaned, a.reopened, a.gaveUp, a.leftBehind, a.statusDropped} {
+func (a *jobJudge) judgeInProgress() Verdict {
+	for _, proven := range []func() (Verdict, bool){
+		a.judgeOrphaned,
+		a.judgeReopened,
+		a.judgeGaveUp,
+		a.judgeLeftBehind,
+		a.judgeStatusDropped,
+	} {
 		if v, ok := proven(); ok {
 			return v
 		}
@@ -20,78 +25,78 @@ func (a *assessment) inProgress() Verdict {
 	a.noteCounts()
 	a.noteServer()
 	a.noteLog()
-	if a.fresh() {
-		return a.progressing()
+	if a.hasMovedRecently() {
+		return a.judgeProgressing()
 	}
-	switch a.step() {
+	switch a.likelyStep() {
 	case velero.StepVolumes:
-		return a.volumes()
+		return a.judgePodVolumes()
 	case velero.StepCollecting:
-		return a.collecting()
+		return a.judgeCollecting()
 	case velero.StepStoring:
-		return a.afterItems()
+		return a.judgeAfterItems()
 	}
 	a.noteQuiet()
-	return a.silent(fmt.Sprintf("%s of %s", human.Number(a.j.Items.Done), human.Count(a.j.Items.Total, "item")))
+	return a.judgeSilent(fmt.Sprintf("%s of %s", human.Number(a.j.Items.Done), human.Count(a.j.Items.Total, "item")))
 }
 
-// orphaned: its server is gone. Velero marks such jobs Failed at its start, unless it cannot
-// (docs/dev/velero.md#restart).
-func (a *assessment) orphaned() (Verdict, bool) {
-	j, v := a.j, a.env.Server
-	if !forgotten(j, a.env) {
+// judgeOrphaned judges a job whose server no longer exists. Velero marks such jobs Failed at its start, unless it
+// cannot (docs/dev/velero.md#restart).
+func (a *jobJudge) judgeOrphaned() (Verdict, bool) {
+	j, v := a.j, a.world.Server
+	if !isDisowned(j, a.world) {
 		switch {
 		case j.Started.IsZero() || !v.StartedAt.After(j.Started):
-		case v.Others() > 0:
-			a.Doubts(
+		case v.OtherServerCount() > 0:
+			a.AddDoubt(
 				SourcePod,
 				v.StartedAt,
 				"%d servers run, and one of them started after this job; which of them works on it is not known",
-				v.Others()+1,
+				v.OtherServerCount()+1,
 			)
-		case a.evidence().Log.BeforeStart:
-			a.Doubts(
+		case a.jobEvidence().ServerLog.BeforeStart:
+			a.AddDoubt(
 				SourceLog,
 				v.StartedAt,
 				"a Velero server started after this job, yet its log speaks of the job before that: a clock was set",
 			)
-		case OwnershipOf(j, a.env) == OwnershipUnknown:
-			a.Doubts(
+		case OwnershipOf(j, a.world) == OwnershipUnknown:
+			a.AddDoubt(
 				SourcePod,
 				v.StartedAt,
 				"a Velero server started after this job, but so shortly that a clock may be wrong",
 			)
 		default:
-			a.Doubts(SourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
+			a.AddDoubt(SourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
 		}
 		return Verdict{}, false
 	}
 	a.noteCounts()
-	gone := a.Supports(
+	gone := a.AddSupport(
 		SourcePod,
 		v.StartedAt,
 		"the Velero server started %s ago, after this job began",
-		a.ago(a.env.serverStarted()),
+		a.formatAge(a.world.serverStartTime()),
 	)
-	if !a.settled() {
+	if !a.hasServerSettled() {
 		return a.Conclude(
 			Waiting,
 			ServerRestarted,
 			"",
 			"Velero restarted %s ago, it will mark this job Failed in a moment",
-			a.ago(a.env.serverStarted()),
+			a.formatAge(a.world.serverStartTime()),
 		), true
 	}
-	if v.LastTermination != "" {
-		a.Supports(SourcePod, v.LastTerminationAt, "the server before it ended with %s", v.LastTermination)
+	if v.LastTerminationReason != "" {
+		a.AddSupport(SourcePod, v.LastTerminationAt, "the server before it ended with %s", v.LastTerminationReason)
 	}
 	a.noteQuiet()
-	a.noteUnlooked()
+	a.noteUncheckedEvidence()
 	action := Finalize
 	advice := "It can be finalized as Failed, as Velero itself does at its start. " +
 		"Another restart of Velero does the same."
-	if OwnershipOf(j, a.env) == DisownedByOneClock {
-		a.Doubts(
+	if OwnershipOf(j, a.world) == DisownedByOneClock {
+		a.AddDoubt(
 			SourcePod,
 			v.StartedAt,
 			"the server started so shortly after this job that a clock that was set back would explain it too; the log "+
@@ -99,221 +104,223 @@ func (a *assessment) orphaned() (Verdict, bool) {
 		)
 		action, advice = "", "Another restart of Velero marks it Failed, and everything else in progress."
 	}
-	return a.Prove(
+	return a.ConcludeProven(
 		Orphaned,
-		ByOwner(gone),
+		ProveOwnerGone(gone),
 		ServerRestarted,
 		advice,
 		"Velero restarted %s ago%s, after this job began; nobody works on it",
-		a.ago(a.env.serverStarted()),
-		human.Parens(v.LastTermination),
+		a.formatAge(a.world.serverStartTime()),
+		human.InParens(v.LastTerminationReason),
 	).withAction(action), true
 }
 
-// reopened: a job in progress with a completion time was set back by a person, and no controller takes it
-// up (backup_controller.go and restore_controller.go Reconcile). The finalizer's last log line tells the
-// same of a restore.
-func (a *assessment) reopened() (Verdict, bool) {
-	j, last := a.j, a.evidence().Log.Last
+// judgeReopened judges a job that was set back to InProgress: a job in progress with a completion time was set back
+// by a person, and no controller picks it up (backup_controller.go and restore_controller.go Reconcile). For a
+// restore, the finalizer's last log line shows the same.
+func (a *jobJudge) judgeReopened() (Verdict, bool) {
+	j, last := a.j, a.jobEvidence().ServerLog.Last
 	ended := j.Completed
-	if ended.IsZero() && last.EndsFinalizing() {
-		ended = last.At.Add(-a.env.ServerAhead)
+	if ended.IsZero() && last.IsFinalizingEnd() {
+		ended = last.At.Add(-a.world.ServerClockOffset)
 	}
-	if ended.IsZero() || a.Now.Sub(job.Latest(j.Changed, ended)) < freshItems/2 {
+	if ended.IsZero() || a.Now.Sub(job.LatestTime(j.LastChanged, ended)) < maxFreshItemsAge/2 {
 		return Verdict{}, false
 	}
 	a.noteCounts()
 	a.noteServer()
 	a.noteLog()
-	fact := a.Supports(SourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
+	fact := a.AddSupport(SourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.formatAge(ended))
 	a.noteQuiet()
-	a.noteUnlooked()
-	return a.Prove(
+	a.noteUncheckedEvidence()
+	return a.ConcludeProven(
 		Orphaned,
-		ByOwner(fact),
+		ProveOwnerGone(fact),
 		Reopened,
 		"Check that its results are stored, then finalize it: Velero ends it again.",
 		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it",
-		a.ago(ended),
+		a.formatAge(ended),
 	).withAction(Finalize), true
 }
 
-// leftBehind: the only worker of the kind has gone on, so this one's last status was lost
-// (docs/dev/velero.md#restore-worker; backup_controller.go, restore_controller.go SetupWithManager).
-func (a *assessment) leftBehind() (Verdict, bool) {
-	v := a.env.Server
-	if v.Others() > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) ||
-		!a.singleWorker() {
+// judgeLeftBehind judges a job that the only worker of its kind has left for a later one, so that the job's last
+// status was lost (docs/dev/velero.md#restore-worker; backup_controller.go, restore_controller.go SetupWithManager).
+func (a *jobJudge) judgeLeftBehind() (Verdict, bool) {
+	v := a.world.Server
+	if v.OtherServerCount() > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) ||
+		!a.hasSingleWorker() {
 		return Verdict{}, false
 	}
-	for _, o := range a.env.Jobs {
+	for _, o := range a.world.Jobs {
 		if o.UID == a.j.UID || o.Kind != a.j.Kind || o.Namespace != a.j.Namespace ||
 			o.Phase != velero.PhaseInProgress ||
 			!o.Started.After(a.j.Started) {
 			continue
 		}
-		moved, known := a.j.Moved()
-		if !known || moved.After(o.Started.Add(justNow)) || a.Now.Sub(o.Started) < settleGrace {
-			continue // whatever the phases say, it has moved since, or still may
+		moved, known := a.j.MovedAt()
+		if !known || moved.After(o.Started.Add(justMovedAge)) || a.Now.Sub(o.Started) < settleGrace {
+			continue // whatever the phases say, the job has moved since, or still may
 		}
 		a.noteCounts()
 		a.noteServer()
-		fact := a.Supports(
+		fact := a.AddSupport(
 			SourceWatch,
 			o.Started,
 			"%s began %s ago, and Velero's only %s worker begins none before it is done with the one before",
 			o.Name,
-			a.ago(o.Started),
-			a.j.Kind.Word(),
+			a.formatAge(o.Started),
+			a.j.Kind.Noun(),
 		)
 		a.noteQuiet()
-		a.noteUnread()
-		return a.stuck(
-			ByOwner(fact),
+		a.noteResultsUnchecked()
+		return a.proveStuck(
+			ProveOwnerGone(fact),
 			LostPatch,
-			"Check that its results are stored, then finalize it. "+restartFails,
+			"Check that its results are stored, then finalize it. "+restartWarning,
 			"%s; Velero's only %s worker has gone on to %s",
 			progressText(a.j),
-			a.j.Kind.Word(),
+			a.j.Kind.Noun(),
 			human.Shorten(o.Name, 40),
 		).withAction(Finalize), true
 	}
 	return Verdict{}, false
 }
 
-// singleWorker: restores in every version, backups up to 1.17, and later where --concurrent-backups is 1.
-func (a *assessment) singleWorker() bool {
-	v, known := velero.ParseVersion(a.env.Server.Version)
+// hasSingleWorker reports whether one worker runs all jobs of the kind: restores in every version, backups up to
+// 1.17, and later with --concurrent-backups 1.
+func (a *jobJudge) hasSingleWorker() bool {
+	v, known := velero.ParseVersion(a.world.Server.Version)
 	if a.j.Kind == job.Restore {
-		return !known || !velero.IsUnread(a.env.Server.Version)
+		return !known || !velero.IsUnreviewedVersion(a.world.Server.Version)
 	}
-	one := a.env.Server.Container != "" && a.env.Server.Flags.ConcurrentBackups == 1
-	return known && (!v.QueuesBackups() || !velero.IsUnread(a.env.Server.Version) && one)
+	one := a.world.Server.Container != "" && a.world.Server.Flags.ConcurrentBackups == 1
+	return known && (!v.QueuesBackups() || !velero.IsUnreviewedVersion(a.world.Server.Version) && one)
 }
 
-// statusDropped: with a status subresource the API server answers 200 to each status that Velero
-// writes, and drops it. No version of Velero's CRDs has one (config/crd/v1/bases), and Velero
-// patches the resource itself (pkg/util/kube/client.go PatchResource).
-func (a *assessment) statusDropped() (Verdict, bool) {
-	if !a.evidence().StatusSubresource || a.quiet() < settleGrace {
+// judgeStatusDropped judges a job whose status is lost to a status subresource: the API server answers 200 to each
+// status that Velero writes, and drops it. No version of Velero's CRDs has a status subresource
+// (config/crd/v1/bases), and Velero patches the resource itself (pkg/util/kube/client.go PatchResource).
+func (a *jobJudge) judgeStatusDropped() (Verdict, bool) {
+	if !a.jobEvidence().HasStatusSubresource || a.quietDuration() < settleGrace {
 		return Verdict{}, false
 	}
 	a.noteCounts()
 	a.noteServer()
 	a.noteLog()
 	a.noteQuiet()
-	fact := a.Supports(
+	fact := a.AddSupport(
 		SourceSchema,
 		a.Now,
 		"the CRD has a status subresource, so the API server drops every status that Velero writes",
 	)
-	return a.stuck(
-		ByRefusal(fact),
+	return a.proveStuck(
+		ProveRefused(fact),
 		StatusSubresource,
 		"Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only "+
 			"--dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
 		"the CRD has a status subresource, and nothing that Velero writes lands; quiet for %s",
-		a.quietWords(),
+		a.quietText(),
 	), true
 }
 
-// collecting: no number has been written yet. Velero puts no limit on it.
-func (a *assessment) collecting() Verdict {
+// judgeCollecting judges a job without any item count yet. Velero sets no limit for this.
+func (a *jobJudge) judgeCollecting() Verdict {
 	a.noteQuiet()
-	if v, ok := a.kindNotListed(); ok {
+	if v, ok := a.judgeKindNotListed(); ok {
 		return v
 	}
-	v := a.silent("no count yet")
+	v := a.judgeSilent("no count yet")
 	if v.Reason == CollectingItems {
 		doing := "Velero lists the cluster"
 		if a.j.Kind == job.Restore {
 			doing = "Velero downloads and reads the backup"
 		}
-		v.Text = fmt.Sprintf("no count after %s; %s, which takes long when there is much", a.quietWords(), doing)
+		v.Text = fmt.Sprintf("no count after %s; %s, which takes long when there is much", a.quietText(), doing)
 	}
 	return v
 }
 
 const (
-	// unlistedFor is longer than a webhook restarts. The reflector tries every 30 s at least.
-	unlistedFor = 45 * time.Second
-	// listedWithin is longer than lists take: the API server ends each after a minute
-	// (--request-timeout). What waits longer was refused before, in a part of the log that is gone.
-	listedWithin = 10 * time.Minute
+	// minUnlistedDuration is longer than a webhook takes to restart. The reflector tries at least every 30 s.
+	minUnlistedDuration = 45 * time.Second
+	// maxListDuration is longer than any list takes: the API server ends each after a minute (--request-timeout). A list
+	// that has waited longer was refused before, in a part of the log that no longer exists.
+	maxListDuration = 10 * time.Minute
 )
 
-// kindNotListed: before its first item a restore waits for all kinds of the backup to be listed, and one cannot be.
-func (a *assessment) kindNotListed() (Verdict, bool) {
-	log := a.evidence().Log
-	if !log.AwaitsCaches() || log.UnlistedSince.IsZero() || a.loggedAgo(log.Unlisted.At) > settleGrace {
+// judgeKindNotListed judges a restore before its first item, which waits for all kinds of the backup to be listed
+// while one of them cannot be.
+func (a *jobJudge) judgeKindNotListed() (Verdict, bool) {
+	log := a.jobEvidence().ServerLog
+	if !log.AwaitsCaches() || log.UnlistedSince.IsZero() || a.logAge(log.ListFailure.At) > settleGrace {
 		return Verdict{}, false
 	}
-	if at := log.Unlisted.At; at.Sub(log.UnlistedSince) < unlistedFor && at.Sub(log.Last.At) < listedWithin {
+	if at := log.ListFailure.At; at.Sub(log.UnlistedSince) < minUnlistedDuration && at.Sub(log.Last.At) < maxListDuration {
 		return Verdict{}, false
 	}
-	fact := a.Supports(
+	fact := a.AddSupport(
 		SourceLog,
-		log.Unlisted.At,
+		log.ListFailure.At,
 		"it waits for its caches, and the server logs again and again: %s",
-		logText(log.Unlisted),
+		logText(log.ListFailure),
 	)
-	return a.stuck(
-		ByRefusal(fact),
+	return a.proveStuck(
+		ProveRefused(fact),
 		KindNotListed,
 		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the "+
 			"backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache "+
 			"of the server avoids it.",
 		"waits for %s until a kind can be listed: %s",
-		a.env.Style.Duration(a.loggedAgo(log.Last.At)),
-		human.Shorten(log.Unlisted.Error, 55),
+		a.world.Style.Duration(a.logAge(log.Last.At)),
+		human.Shorten(log.ListFailure.Error, 55),
 	), true
 }
 
-// afterItems: only results and one status patch are left (docs/dev/velero.md#after-the-last-item).
-func (a *assessment) afterItems() Verdict {
+// judgeAfterItems judges a job with only results and one status patch left (docs/dev/velero.md#after-the-last-item).
+func (a *jobJudge) judgeAfterItems() Verdict {
 	j, verb := a.j, "backed up"
 	if j.Kind == job.Restore {
 		verb = "restored"
 	}
 	a.noteQuiet()
 	switch {
-	case a.env.Listed.OwnVolumes != Whole:
-		a.Doubts(SourceWatch, a.Now, "whether a volume still moves was not seen")
-	case j.ActiveVolumes() == 0:
-		a.Supports(SourceWatch, a.Now, NoVolumeMoves)
+	case a.world.Listed.OwnVolumes != FullyListed:
+		a.AddDoubt(SourceWatch, a.Now, "whether a volume still moves was not seen")
+	case j.ActiveVolumeCount() == 0:
+		a.AddSupport(SourceWatch, a.Now, NoVolumeMoves)
 	default:
-		a.Supports(SourceWatch, a.Now, "no pod volume is still moving")
+		a.AddSupport(SourceWatch, a.Now, "no pod volume is still moving")
 	}
-	all := human.All(j.Items.Total, "item") + " " + verb
-	if n := j.DataMovements().Active(); n > 0 {
-		a.Supports(
+	all := human.AllOf(j.Items.Total, "item") + " " + verb
+	if n := j.DataMovements().ActiveCount(); n > 0 {
+		a.AddSupport(
 			SourceWatch,
-			j.AnyVolumeMoved(),
+			j.AnyVolumeMovedAt(),
 			"%s not ended: Velero waits for these operations next",
 			human.Count(n, "data movement"),
 		)
 	}
-	v := a.silent(all)
+	v := a.judgeSilent(all)
 	switch {
 	case v.Proof.Kind() == ProofLimitsPassed:
-		return a.lostPatch(v, all)
+		return a.judgeLostPatch(v, all)
 	case v.state != Quiet:
 		return v
-	case a.env.Listed.OwnVolumes != Whole:
-		v.Text = fmt.Sprintf("%s, quiet for %s; Velero may wait for volumes that were not seen", all, a.quietWords())
+	case a.world.Listed.OwnVolumes != FullyListed:
+		v.Text = fmt.Sprintf("%s, quiet for %s; Velero may wait for volumes that were not seen", all, a.quietText())
 	case v.Reason == UploadingArtifacts:
 		v.Text = fmt.Sprintf(
 			"%s, quiet for %s; Velero stores logs and results now, if nothing was lost",
 			all,
-			a.quietWords(),
+			a.quietText(),
 		)
 	}
-	if a.quiet() < lostPatchQuiet+time.Duration(j.Items.Total/itemsPerMinute)*time.Minute {
+	if a.quietDuration() < lostPatchQuiet+time.Duration(j.Items.Total/minUploadItemsPerMinute)*time.Minute {
 		return v
 	}
-	a.noteUnlooked()
-	if where, proof := a.down(); where != "" {
-		return a.Prove(
+	a.noteUncheckedEvidence()
+	if where, proof := a.findLocationOutage(); where != "" {
+		return a.ConcludeProven(
 			Stuck,
 			proof,
 			LocationUnavailable,
@@ -321,92 +328,93 @@ func (a *assessment) afterItems() Verdict {
 			"%s, but %s; quiet for %s",
 			all,
 			where,
-			a.quietWords(),
+			a.quietText(),
 		)
 	}
-	if w, ok := a.cannotEnd(all); ok {
+	if w, ok := a.judgeCannotEnd(all); ok {
 		return w
 	}
 	v.Facts = a.facts
 	v.Advice = "If this goes on, read the server's log and what is stored: a lost last status shows there. " +
-		a.restartCost()
+		a.restartCostText()
 	return v
 }
 
-func (a *assessment) restartCost() string {
+func (a *jobJudge) restartCostText() string {
 	var others []string
-	for _, o := range a.env.Jobs {
+	for _, o := range a.world.Jobs {
 		if o.UID != a.j.UID && o.Phase == velero.PhaseInProgress {
-			others = append(others, o.Kind.Word()+"/"+o.Name)
+			others = append(others, o.Kind.Noun()+"/"+o.Name)
 		}
 	}
 	if len(others) == 0 {
 		return "Restarting the Velero server would mark it as Failed."
 	}
-	return "Restarting the Velero server would mark it as Failed, and " + human.List(others, 3) + " too."
+	return "Restarting the Velero server would mark it as Failed, and " + human.JoinNames(others, 3) + " too."
 }
 
-// lostPatch: all files are stored, and Velero will not try again to write the status.
-func (a *assessment) lostPatch(v Verdict, all string) Verdict {
-	e := a.evidence()
-	a.Supports(SourceStorage, e.Stored, "all of its files are stored, the last %s ago", a.ago(e.Stored))
-	if w, ok := a.cannotEnd(all); ok {
+// judgeLostPatch judges a job whose files are all stored, and whose status Velero will not try to write again.
+func (a *jobJudge) judgeLostPatch(v Verdict, all string) Verdict {
+	e := a.jobEvidence()
+	a.AddSupport(SourceStorage, e.StoredAt, "all of its files are stored, the last %s ago", a.formatAge(e.StoredAt))
+	if w, ok := a.judgeCannotEnd(all); ok {
 		return w
 	}
 	to := "its next phase, once veltui has read its operations"
 	switch {
 	case e.NextPhase != "":
 		to = e.NextPhase
-		a.Supports(SourceStorage, e.Stored, "by its stored results Velero would have moved it to %s", e.NextPhase)
+		a.AddSupport(SourceStorage, e.StoredAt, "by its stored results Velero would have moved it to %s", e.NextPhase)
 	case e.StoredErrors > 0:
-		a.Supports(
+		a.AddSupport(
 			SourceStorage,
-			e.Stored,
+			e.StoredAt,
 			"its stored results count %s, so it ends PartiallyFailed",
 			human.Count(e.StoredErrors, "error"),
 		)
 	}
-	return a.stuck(
+	return a.proveStuck(
 		v.Proof,
 		LostPatch,
-		"Finalize it, which moves it on to "+to+". "+restartFails,
+		"Finalize it, which moves it on to "+to+". "+restartWarning,
 		"%s and stored, phase never moved on for %s; its last status patch was lost",
 		all,
-		a.quietWords(),
+		a.quietText(),
 	).withAction(Finalize)
 }
 
-// cannotEnd: its work is over, and something keeps Velero from ending it.
-func (a *assessment) cannotEnd(all string) (Verdict, bool) {
-	if refused := a.refusedPhases(); len(refused) > 0 {
-		fact := a.Supports(SourceSchema, a.Now, "the CRD does not allow %s", human.List(refused, 3))
-		return a.stuck(
-			ByRefusal(fact),
+// judgeCannotEnd judges a job whose work is done, but which something keeps Velero from ending.
+func (a *jobJudge) judgeCannotEnd(all string) (Verdict, bool) {
+	if refused := a.phasesNotInSchema(); len(refused) > 0 {
+		fact := a.AddSupport(SourceSchema, a.Now, "the CRD does not allow %s", human.JoinNames(refused, 3))
+		return a.proveStuck(
+			ProveRefused(fact),
 			SchemaTooOld,
 			"Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
 			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)",
 			all,
 		), true
 	}
-	if l, fact, ok := a.readOnlyLocation(); ok {
-		return a.stuck(
-			ByRefusal(fact),
+	if l, fact, ok := a.findReadOnlyLocation(); ok {
+		return a.proveStuck(
+			ProveRefused(fact),
 			LocationReadOnly,
 			"Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
 			"%s, phase never moved on for %s; %s",
 			all,
-			a.quietWords(),
+			a.quietText(),
 			fact.Text,
 		), true
 	}
 	return Verdict{}, false
 }
 
-// readOnlyLocation is that of a backup, if it may only be read. Restores do not care (docs/dev/velero.md#operations).
-func (a *assessment) readOnlyLocation() (Location, Fact, bool) {
-	l, ok := a.env.Locations[a.j.StorageLocation]
-	if !ok || a.j.Kind != job.Backup || l.AccessMode != string(velerov1.BackupStorageLocationAccessModeReadOnly) {
-		return Location{}, Fact{}, false
+// findReadOnlyLocation returns the location of a backup, if it is read-only. Restores ignore the access mode
+// (docs/dev/velero.md#operations).
+func (a *jobJudge) findReadOnlyLocation() (LocationStatus, Fact, bool) {
+	l, ok := a.world.Locations[a.j.StorageLocation]
+	if !ok || a.j.Kind != job.Backup || l.AccessMode != string(veleroapi.BackupStorageLocationAccessModeReadOnly) {
+		return LocationStatus{}, Fact{}, false
 	}
-	return l, a.Supports(SourceWatch, l.LastValidated, "storage location %s is read-only", l.Name), true
+	return l, a.AddSupport(SourceWatch, l.LastValidated, "storage location %s is read-only", l.Name), true
 }

@@ -12,34 +12,34 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// Judge says how a job is, by what Velero marks at its start and where its status patches can be lost
-// (docs/dev/velero.md#restart, #lost-patch). Facts name what could not be checked.
-func Judge(j *job.Job, env Environment) Verdict {
-	a := newAssessment(j, &env)
-	v := a.judge()
-	if a.logMoves(v) {
-		v = a.logMoving()
-	} else if blind, ok := a.blinding(v); ok {
+// Judge returns the verdict on a job, based on what Velero marks at its start and where its status patches can be
+// lost (docs/dev/velero.md#restart, #lost-patch). Facts name what could not be checked.
+func Judge(j *job.Job, env World) Verdict {
+	a := newJobJudge(j, &env)
+	v := a.judgeJob()
+	if a.isOverruledByLog(v) {
+		v = a.judgeByLog()
+	} else if blind, ok := a.judgeHiddenKind(v); ok {
 		v = blind
 	} else {
-		v = a.offer(v)
+		v = a.withholdAction(v)
 	}
-	return a.noteUnreadVersion(v)
+	return a.withUnknownVersionFact(v)
 }
 
-// noteUnreadVersion is part of every verdict on a job that has not ended.
-func (a *assessment) noteUnreadVersion(v Verdict) Verdict {
-	note := velero.UnreadNote(a.env.Server.Version)
+// withUnknownVersionFact adds the note on a version that veltui does not know to a verdict on a job that has not ended.
+func (a *jobJudge) withUnknownVersionFact(v Verdict) Verdict {
+	note := velero.UnreviewedVersionNote(a.world.Server.Version)
 	if note == "" || v.state == "" {
 		return v
 	}
-	v.Facts = append(slices.Clone(v.Facts), Fact{Text: note, Source: SourcePod, At: a.env.Server.SeenAt})
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: note, Source: SourcePod, At: a.world.Server.SeenAt})
 	return v
 }
 
-func (a *assessment) offer(v Verdict) Verdict {
-	why, refused := a.evidence().Refused[v.Action]
-	unseen := a.unseen()
+func (a *jobJudge) withholdAction(v Verdict) Verdict {
+	why, refused := a.jobEvidence().RefusedActions[v.Action]
+	unseen := a.uncheckedForAction()
 	text := ""
 	switch {
 	case v.Action == "":
@@ -56,24 +56,24 @@ func (a *assessment) offer(v Verdict) Verdict {
 	return v
 }
 
-// unseen is what would have to be seen before an action is offered, empty if all was: what still moves, and who else
-// would be touched.
-func (a *assessment) unseen() string {
+// uncheckedForAction names what must be checked before an action is offered, empty if all was: what is still moving,
+// and who else would be affected.
+func (a *jobJudge) uncheckedForAction() string {
 	switch {
-	case a.env.Listed.OwnVolumes != Whole:
+	case a.world.Listed.OwnVolumes != FullyListed:
 		return "a volume still moves"
-	case a.env.Listed.Locations != Whole && job.StageOf(a.j.Phase) != job.StageQueued:
+	case a.world.Listed.Locations != FullyListed && job.StageOf(a.j.Phase) != job.StageQueued:
 		return "its storage location is there and can be written"
-	case a.env.Listed.Jobs != Whole && job.StageOf(a.j.Phase) == job.StageQueued:
+	case a.world.Listed.Jobs != FullyListed && job.StageOf(a.j.Phase) == job.StageQueued:
 		return "another job is before it"
 	}
 	return ""
 }
 
-func (a *assessment) judge() Verdict {
-	j, env := a.j, a.env
+func (a *jobJudge) judgeJob() Verdict {
+	j, env := a.j, a.world
 	if j.Deleting {
-		a.Supports(
+		a.AddSupport(
 			SourceWatch,
 			j.Object.GetDeletionTimestamp().Time,
 			"deletion was asked for; held by %s",
@@ -82,66 +82,67 @@ func (a *assessment) judge() Verdict {
 	}
 	a.noteMalformed()
 	switch {
-	case j.Terminal():
-		return a.ended()
+	case j.IsTerminal():
+		return a.judgeEnded()
 	case !env.StaleSince.IsZero():
-		return a.stale()
+		return a.judgeStale()
 	}
-	if v, ok := a.notHandled(); ok {
+	if v, ok := a.judgeUnhandled(); ok {
 		return v
 	}
 	switch {
 	case j.Stage == job.StageDeleting:
-		return a.deleting()
-	case len(j.Malformed) > 0:
-		return a.malformed()
+		return a.judgeDeleting()
+	case len(j.MalformedFields) > 0:
+		return a.judgeMalformed()
 	case job.StageOf(j.Phase) == job.StageUnknown:
-		return a.unknownPhase()
+		return a.judgeUnknownPhase()
 	case !env.Server.Visible:
-		return a.blind()
+		return a.judgeHiddenPods()
 	case !env.Server.Running:
-		return a.serverDown()
+		return a.judgeServerDown()
 	}
 	switch job.StageOf(j.Phase) {
 	case job.StageQueued:
-		return a.queued()
+		return a.judgeQueued()
 	case job.StageOperations:
-		return a.operations()
+		return a.judgeOperations()
 	case job.StageFinalizing:
-		return a.finalizing()
+		return a.judgeFinalizing()
 	}
-	return a.inProgress()
+	return a.judgeInProgress()
 }
 
-// blinding is a malformed resource that hides its whole kind from the server (docs/dev/velero.md#malformed-resources).
-func (a *assessment) blinding(v Verdict) (Verdict, bool) {
+// judgeHiddenKind judges an idle job whose whole kind a malformed resource hides from the server
+// (docs/dev/velero.md#malformed-resources).
+func (a *jobJudge) judgeHiddenKind(v Verdict) (Verdict, bool) {
 	idle := slices.Contains([]Reason{NotPickedUp, Starting, QueueStalled, WorkerHung}, v.Reason) ||
-		v.Reason == Finalizing && a.quiet() >= lostPatchQuiet
-	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return m.of(a.j.Kind) })
+		v.Reason == Finalizing && a.quietDuration() >= lostPatchQuiet
+	i := slices.IndexFunc(a.world.MalformedResources, func(m MalformedResource) bool { return m.isOfKind(a.j.Kind) })
 	if !idle || v.state != Stuck && v.state != Quiet || i < 0 {
 		return Verdict{}, false
 	}
-	m := a.env.Malformed[i]
-	fact := a.Supports(
+	m := a.world.MalformedResources[i]
+	fact := a.AddSupport(
 		SourceWatch,
 		a.Now,
 		"Velero cannot read %s, and then sees nothing of that kind: %s",
 		m.Ref,
 		m.Field,
 	)
-	return a.stuck(
-		ByRefusal(fact),
+	return a.proveStuck(
+		ProveRefused(fact),
 		MalformedSpec,
 		"Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
 		"nothing for %s; Velero cannot read %s",
-		a.quietWords(),
+		a.quietText(),
 		human.Shorten(m.Ref, 60),
 	), true
 }
 
-func (a *assessment) stale() Verdict {
-	if r := a.env.Reading; r.Kind != "" {
-		a.Doubts(SourceWatch, a.Now, "%s have not all been looked at yet", r.Kind)
+func (a *jobJudge) judgeStale() Verdict {
+	if r := a.world.ReadProgress; r.Kind != "" {
+		a.AddDoubt(SourceWatch, a.Now, "%s have not all been looked at yet", r.Kind)
 		a.noteCounts()
 		return a.Conclude(
 			Unknown,
@@ -152,39 +153,45 @@ func (a *assessment) stale() Verdict {
 			progressText(a.j),
 		)
 	}
-	a.Doubts(SourceWatch, a.env.StaleSince, "the cluster has not been heard for %s", a.ago(a.env.StaleSince))
+	a.AddDoubt(SourceWatch, a.world.StaleSince, "the cluster has not been heard for %s", a.formatAge(a.world.StaleSince))
 	a.noteCounts()
-	return a.Conclude(Unknown, StaleData, "Wait until the API server answers again; what is shown is as old as that.",
-		"cannot tell, nothing heard from the cluster for %s; last seen: %s", a.ago(a.env.StaleSince), progressText(a.j))
+	return a.Conclude(
+		Unknown,
+		StaleData,
+		"Wait until the API server answers again; what is shown is as old as that.",
+		"cannot tell, nothing heard from the cluster for %s; last seen: %s",
+		a.formatAge(a.world.StaleSince),
+		progressText(a.j),
+	)
 }
 
-func (a *assessment) unknownPhase() Verdict {
+func (a *jobJudge) judgeUnknownPhase() Verdict {
 	a.noteQuiet()
 	a.noteServer()
-	a.Doubts(SourceSchema, a.Now, "phase %q is not known to this veltui", a.j.Phase)
+	a.AddDoubt(SourceSchema, a.Now, "phase %q is not known to this veltui", a.j.Phase)
 	return a.Conclude(
 		Unknown,
 		UnknownPhase,
 		"A newer veltui may know this phase.",
 		"phase %s is not known to this veltui; last change %s ago",
 		human.Shorten(a.j.Phase, 40),
-		a.env.Style.Duration(a.quiet()),
+		a.world.Style.Duration(a.quietDuration()),
 	)
 }
 
-// blind: the pods are hidden. Only what moves before our eyes is sure.
-func (a *assessment) blind() Verdict {
+// judgeHiddenPods judges a job whose server's pods are hidden. Only movement seen right now is certain.
+func (a *jobJudge) judgeHiddenPods() Verdict {
 	a.noteServer()
 	a.noteCounts()
-	if a.fresh() && job.StageOf(a.j.Phase) != job.StageQueued {
-		return a.progressing()
+	if a.hasMovedRecently() && job.StageOf(a.j.Phase) != job.StageQueued {
+		return a.judgeProgressing()
 	}
-	if w := turnOf(a.j, a.env); w.ok {
-		for _, b := range w.behind {
-			other := newAssessment(b, a.env)
-			if other.fresh() {
-				a.Supports(SourceWatch, b.QuietSince(), "%s moves", b.Name)
-				return a.Conclude(Waiting, w.why, "", "%s", w.reason)
+	if w := findTurn(a.j, a.world); w.isWaiting {
+		for _, b := range w.blockers {
+			other := newJobJudge(b, a.world)
+			if other.hasMovedRecently() {
+				a.AddSupport(SourceWatch, b.QuietSince(), "%s moves", b.Name)
+				return a.Conclude(Waiting, w.reason, "", "%s", w.reasonText)
 			}
 		}
 	}
@@ -194,26 +201,27 @@ func (a *assessment) blind() Verdict {
 		PodsHidden,
 		"Ask for the right to list pods in namespace "+a.j.Namespace+", or look at the velero pod there.",
 		"quiet for %s; whether Velero works on it cannot be told, its pods are not visible",
-		a.quietWords(),
+		a.quietText(),
 	)
 }
 
-// serverDown: nothing but data movers works without a server.
-func (a *assessment) serverDown() Verdict {
-	v := a.env.Server
+// judgeServerDown judges a job without a server: nothing but data movers works then.
+func (a *jobJudge) judgeServerDown() Verdict {
+	v := a.world.Server
 	a.noteServer()
 	a.noteCounts()
-	moved, known := a.j.Moved()
-	since := job.Latest(v.LastTerminationAt, v.Created)
+	moved, known := a.j.MovedAt()
+	since := job.LatestTime(v.LastTerminationAt, v.Created)
 	if known {
-		since = job.Latest(since, moved)
+		since = job.LatestTime(since, moved)
 	}
-	if a.j.Phase == velero.PhaseInProgress && known && a.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
-		return a.progressing() // some server that is not among these pods works on it
+	if a.j.Phase == velero.PhaseInProgress && known && a.Now.Sub(moved) <= justMovedAge &&
+		moved.After(v.LastTerminationAt) {
+		return a.judgeProgressing() // a server that is not among these pods works on it
 	}
 	if !since.IsZero() && a.Now.Sub(since) < v.DownGrace() {
 		if job.StageOf(a.j.Phase) == job.StageQueued {
-			if v, ok := a.unhandled(cmp.Or(a.j.Phase, velero.PhaseNew)); ok {
+			if v, ok := a.judgeUnhandledPhase(cmp.Or(a.j.Phase, velero.PhaseNew)); ok {
 				return v // the same container comes back
 			}
 		}
@@ -222,16 +230,16 @@ func (a *assessment) serverDown() Verdict {
 			ServerStarting,
 			"",
 			"the Velero server is not up at the moment, last seen at work %s ago",
-			a.ago(since),
+			a.formatAge(since),
 		)
 	}
-	if l, ok := a.servedElsewhere(); ok {
-		a.Supports(
+	if l, ok := a.findLocationServedElsewhere(); ok {
+		a.AddSupport(
 			SourceWatch,
 			l.LastValidated,
 			"some server validated storage location %s %s ago",
 			l.Name,
-			a.ago(job.Latest(l.LastValidated, l.LastSynced)),
+			a.formatAge(job.LatestTime(l.LastValidated, l.LastSynced)),
 		)
 		a.noteQuiet()
 		return a.Conclude(
@@ -239,11 +247,11 @@ func (a *assessment) serverDown() Verdict {
 			ServerElsewhere,
 			"Look where the server of this namespace runs; veltui recognises no pod of it.",
 			"quiet for %s; no pod is recognised as the Velero server, but one is at work",
-			a.quietWords(),
+			a.quietText(),
 		)
 	}
-	text, reason := "no Velero server runs"+human.Parens(cmp.Or(v.Waiting, v.LastTermination)), ServerDown
-	if v.Waiting == "CrashLoopBackOff" {
+	text, reason := "no Velero server runs"+human.InParens(cmp.Or(v.WaitingReason, v.LastTerminationReason)), ServerDown
+	if v.WaitingReason == "CrashLoopBackOff" {
 		reason = ServerCrashLooping
 	}
 	advice := "Get the Velero server to run again; the job then goes on by itself."
@@ -260,61 +268,62 @@ func (a *assessment) serverDown() Verdict {
 			"that were ready to start."
 		after = "it will not start by itself afterwards"
 	}
-	proof := ByOwner(Fact{Holds: true, Text: text, Source: SourcePod, At: v.SeenAt})
-	if v.Name == "" { // one that is not recognised would show by what it writes into the locations
-		proof = ByAbsence(a.env.Listed.Locations, proof.Fact())
+	proof := ProveOwnerGone(Fact{Supports: true, Text: text, Source: SourcePod, At: v.SeenAt})
+	// An unrecognised server would show by what it writes into the locations.
+	if v.Name == "" {
+		proof = ProveAbsence(a.world.Listed.Locations, proof.Fact())
 	}
-	return a.stuck(proof, reason, advice, "%s; %s", text, after)
+	return a.proveStuck(proof, reason, advice, "%s; %s", text, after)
 }
 
-// locationPeriod is how often a server validates and syncs a location by default
+// locationCheckPeriod is how often a server validates and syncs a location by default
 // (pkg/controller/backup_storage_location_controller.go, backup_sync_controller.go), with a margin.
-const locationPeriod = 3 * time.Minute
+const locationCheckPeriod = 3 * time.Minute
 
-// servedElsewhere is a storage location that a server without a pod just checked.
-func (a *assessment) servedElsewhere() (Location, bool) {
-	for _, l := range a.env.Locations {
-		at := job.Latest(l.LastValidated, l.LastSynced)
-		if a.env.Server.Name == "" && !at.IsZero() && a.Now.Sub(at) < locationPeriod &&
-			at.After(a.env.Server.LastTerminationAt) {
+// findLocationServedElsewhere returns a storage location that a server without a pod has just checked.
+func (a *jobJudge) findLocationServedElsewhere() (LocationStatus, bool) {
+	for _, l := range a.world.Locations {
+		at := job.LatestTime(l.LastValidated, l.LastSynced)
+		if a.world.Server.Name == "" && !at.IsZero() && a.Now.Sub(at) < locationCheckPeriod &&
+			at.After(a.world.Server.LastTerminationAt) {
 			return l, true
 		}
 	}
-	return Location{}, false
+	return LocationStatus{}, false
 }
 
-// deleting is a backup whose deletion has begun (docs/dev/velero.md#deletion). Nothing is written until all
-// is removed, without a limit (pkg/controller/backup_deletion_controller.go). A request that failed is not
-// tried again, but the garbage collector makes one each hour, so the newest decides, not the backup's age.
-func (a *assessment) deleting() Verdict {
+// judgeDeleting judges a backup whose deletion has begun (docs/dev/velero.md#deletion). Nothing is written until
+// everything is removed, without a limit (pkg/controller/backup_deletion_controller.go). A failed request is not
+// retried, but the garbage collector makes a new one each hour, so the newest request decides, not the backup's age.
+func (a *jobJudge) judgeDeleting() Verdict {
 	a.noteQuiet()
 	a.noteServer()
-	d, ok := a.newestDeletion()
+	d, ok := a.findNewestDeletion()
 	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: " +
 		"velero backup delete " + a.j.Name
 	switch {
-	case !ok && a.env.Listed.Deletions != Whole:
-		a.Doubts(SourceWatch, a.Now, "whether a DeleteBackupRequest still asks for its deletion was not seen")
+	case !ok && a.world.Listed.Deletions != FullyListed:
+		a.AddDoubt(SourceWatch, a.Now, "whether a DeleteBackupRequest still asks for its deletion was not seen")
 		return a.Conclude(
 			Unknown,
 			Deleting,
 			"Ask for the right to list deletebackuprequests in namespace "+a.j.Namespace+".",
 			"deletion began %s ago; whether it still runs cannot be told",
-			a.env.Style.Duration(a.quiet()),
+			a.world.Style.Duration(a.quietDuration()),
 		)
-	case !ok && a.quiet() < deletionQuiet:
-		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.env.Style.Duration(a.quiet()))
+	case !ok && a.quietDuration() < maxDeletionQuiet:
+		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.world.Style.Duration(a.quietDuration()))
 	case !ok:
-		fact := a.Supports(SourceWatch, a.Now, "no DeleteBackupRequest asks for its deletion any more")
-		return a.stuck(
-			ByAbsence(a.env.Listed.Deletions, fact),
+		fact := a.AddSupport(SourceWatch, a.Now, "no DeleteBackupRequest asks for its deletion any more")
+		return a.proveStuck(
+			ProveAbsence(a.world.Listed.Deletions, fact),
 			DeletionFailed,
 			again,
 			"deletion began %s ago and did not end; no request asks for it any more",
-			a.env.Style.Duration(a.quiet()),
+			a.world.Style.Duration(a.quietDuration()),
 		)
 	}
-	fact := a.Supports(
+	fact := a.AddSupport(
 		SourceWatch,
 		d.Created,
 		"DeleteBackupRequest %s is %s",
@@ -322,51 +331,51 @@ func (a *assessment) deleting() Verdict {
 		cmp.Or(d.Phase, velero.VolumeNew),
 	)
 	for _, e := range d.Errors {
-		a.Supports(SourceWatch, d.Created, "%s", human.Shorten(e, 400))
+		a.AddSupport(SourceWatch, d.Created, "%s", human.Shorten(e, 400))
 	}
-	began := job.Latest(d.Created, d.Changed)
+	began := job.LatestTime(d.Created, d.LastChanged)
 	switch {
-	case d.Phase == velero.DeletionProcessed && a.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
-		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
+	case d.Phase == velero.DeletionProcessed && a.Now.Sub(began) < maxDeletionQuiet && len(d.Errors) == 0:
+		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.formatAge(d.Created))
 	case d.Phase == velero.DeletionProcessed:
-		return a.stuck(
-			ByGivingUp(fact),
+		return a.proveStuck(
+			ProveGivenUp(fact),
 			DeletionFailed,
 			again,
 			"deletion began %s ago and did not end",
-			a.env.Style.Duration(a.quiet()),
+			a.world.Style.Duration(a.quietDuration()),
 		)
-	case d.Phase == velero.DeletionInProgress && a.env.restartedSince(began) &&
-		a.env.Listed.Locations == Whole: // they tell its clock
-		fact = a.Supports(
+	case d.Phase == velero.DeletionInProgress && a.world.haveServersRestartedSince(began) &&
+		a.world.Listed.Locations == FullyListed: // the locations tell the server's clock
+		fact = a.AddSupport(
 			SourcePod,
-			a.env.serverStarted(),
+			a.world.serverStartTime(),
 			"the Velero server restarted %s ago, after it began with the deletion",
-			a.ago(a.env.serverStarted()),
+			a.formatAge(a.world.serverStartTime()),
 		)
-		return a.stuck(
-			ByOwner(fact),
+		return a.proveStuck(
+			ProveOwnerGone(fact),
 			DeletionFailed,
 			"Delete it again: velero backup delete "+a.j.Name+
 				". Velero looks at the old request again only when it is a day old.",
 			"its deletion was cut off when Velero restarted %s ago",
-			a.ago(a.env.serverStarted()),
+			a.formatAge(a.world.serverStartTime()),
 		)
-	case !a.env.Server.Running && a.env.Server.Visible:
-		return a.stuck(
-			ByOwner(fact),
+	case !a.world.Server.Running && a.world.Server.Visible:
+		return a.proveStuck(
+			ProveOwnerGone(fact),
 			DeletionFailed,
 			"Get the Velero server to run again.",
 			"being deleted, and no Velero server runs",
 		)
 	}
-	v := a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
-	v.Waits = publicWaits(a.waits())
+	v := a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.formatAge(d.Created))
+	v.Waits = toWaits(a.likelyWaits())
 	return v
 }
 
-func (a *assessment) newestDeletion() (newest Deletion, ok bool) {
-	for _, d := range a.env.Deletions {
+func (a *jobJudge) findNewestDeletion() (newest DeletionRequest, ok bool) {
+	for _, d := range a.world.DeletionRequests {
 		if d.Backup == a.j.Name && (!ok || d.Created.After(newest.Created)) {
 			newest, ok = d, true
 		}
@@ -374,9 +383,9 @@ func (a *assessment) newestDeletion() (newest Deletion, ok bool) {
 	return newest, ok
 }
 
-func (a *assessment) progressing() Verdict {
+func (a *jobJudge) judgeProgressing() Verdict {
 	j := a.j
-	a.Supports(SourceWatch, j.QuietSince(), "last movement %s ago", a.ago(j.QuietSince()))
+	a.AddSupport(SourceWatch, j.QuietSince(), "last movement %s ago", a.formatAge(j.QuietSince()))
 	text := progressText(j)
 	done, total, unit, known := j.Progress()
 	if j.Stage == job.StageItems && known && done >= total {
@@ -398,10 +407,10 @@ func (a *assessment) progressing() Verdict {
 	} else if ok {
 		text += ", " + human.PerSecond(rate)
 	}
-	if low, high, ok := j.RoughETA(a.Now); ok {
-		text += ", about " + a.env.Style.TimeLeftRange(low, high) + " left"
+	if low, high, ok := j.ETARange(a.Now); ok {
+		text += ", about " + a.world.Style.TimeLeftRange(low, high) + " left"
 	} else if left, ok := j.ETA(a.Now); ok {
-		text += ", about " + a.env.Style.TimeLeft(left) + " left"
+		text += ", about " + a.world.Style.TimeLeft(left) + " left"
 	}
 	return a.Conclude(Progressing, reason, "", "%s", text)
 }

@@ -16,8 +16,8 @@ func line(text string, minutes float64) velero.LogLine {
 }
 
 // clockAhead is a server whose node has another clock.
-func clockAhead(by time.Duration) func(*Environment) {
-	return func(e *Environment) { e.ServerAhead = by }
+func clockAhead(by time.Duration) func(*World) {
+	return func(e *World) { e.ServerClockOffset = by }
 }
 
 func TestServersLog(t *testing.T) {
@@ -36,7 +36,7 @@ func TestServersLog(t *testing.T) {
 		name   string
 		job    spec
 		log    velero.JobLog
-		env    Environment
+		env    World
 		state  State
 		reason Reason
 		says   string
@@ -53,7 +53,7 @@ func TestServersLog(t *testing.T) {
 		{"a line of a time to come", dead, gaveUp("Finalizing", -30), healthy(), Quiet, SlowItem, ""},
 		{"the server's clock is ahead", dead, gaveUp("Finalizing", -23), with(clockAhead(30 * time.Minute)), Stuck, LostPatch, "7m ago"},
 		{"written after that, by a clock that is ahead", dead, gaveUp("Finalizing", -15), with(clockAhead(30 * time.Minute)), Quiet, SlowItem, ""},
-		{"since when the server runs is not known", dead, gaveUp("Finalizing", 7), with(func(e *Environment) { e.Server.StartedAt = time.Time{} }), Quiet, SlowItem, ""},
+		{"since when the server runs is not known", dead, gaveUp("Finalizing", 7), with(func(e *World) { e.Server.StartedAt = time.Time{} }), Quiet, SlowItem, ""},
 		{"logged in a time to come", collecting, velero.JobLog{Last: line("Listing items", -30)}, healthy(), Quiet, CollectingItems, ""},
 		{"logged long ago, by a clock that is ahead", collecting, velero.JobLog{Last: line("Listing items", 0)}, with(clockAhead(30 * time.Minute)), Quiet, CollectingItems, ""},
 		{"logged now, by a clock that is behind", collecting, velero.JobLog{Last: line("Listing items", 30)}, with(clockAhead(-30 * time.Minute)), Progressing, LogMoving, ""},
@@ -71,7 +71,7 @@ func TestServersLog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j, env := c.job.job(t), c.env
-			env.Evidence = map[types.UID]Evidence{j.UID: {NamespacesSeen: true, LogSeen: true, Log: c.log}}
+			env.Evidence = map[types.UID]JobEvidence{j.UID: {NamespacesChecked: true, LogChecked: true, ServerLog: c.log}}
 			v := Judge(j, env)
 			text := v.Summary() + v.Advice
 			for _, f := range v.Facts {
@@ -96,13 +96,13 @@ func TestUnreadLogIsNoNo(t *testing.T) {
 	j := spec{name: "crm", kind: job.Restore, phase: "InProgress", started: 60, changed: 10, done: 7, total: 9}.job(t)
 	env := healthy()
 	without := Judge(j, env)
-	env.Evidence = map[types.UID]Evidence{j.UID: {LogWhy: "pods/log is forbidden"}}
+	env.Evidence = map[types.UID]JobEvidence{j.UID: {LogUnchecked: "pods/log is forbidden"}}
 	v := Judge(j, env)
 	if v.State() != without.State() || v.Reason != without.Reason {
 		t.Errorf("it is %s (%s), want %s (%s)", v.State(), v.Reason, without.State(), without.Reason)
 	}
 	for _, f := range v.Facts {
-		if f.Source == SourceLog && !f.Holds && strings.Contains(f.Text, "forbidden") {
+		if f.Source == SourceLog && !f.Supports && strings.Contains(f.Text, "forbidden") {
 			return
 		}
 	}

@@ -2,15 +2,14 @@ package diagnosis
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // noon is when the jobs of these tests are looked at.
@@ -41,11 +40,11 @@ type spec struct {
 	reason   string
 	invalid  []string
 	volumes  []job.Volume
-	backup   func(*velerov1.Backup)
-	restore  func(*velerov1.Restore)
+	backup   func(*veleroapi.Backup)
+	restore  func(*veleroapi.Restore)
 }
 
-func (s spec) input() job.Input {
+func (s spec) input() job.Observation {
 	kind := s.kind
 	if kind == "" {
 		kind = job.Backup
@@ -75,12 +74,12 @@ func (s spec) input() job.Input {
 		at := metav1.NewTime(minutesAgo(s.ended))
 		ended = &at
 	}
-	in := job.Input{At: noon, Volumes: s.volumes}
+	in := job.Observation{ObservedAt: noon, Volumes: s.volumes}
 	if kind == job.Restore {
-		r := &velerov1.Restore{ObjectMeta: meta}
+		r := &veleroapi.Restore{ObjectMeta: meta}
 		r.Spec.BackupName = "nightly"
-		r.Status = velerov1.RestoreStatus{
-			Phase:                          velerov1.RestorePhase(s.phase),
+		r.Status = veleroapi.RestoreStatus{
+			Phase:                          veleroapi.RestorePhase(s.phase),
 			StartTimestamp:                 started,
 			CompletionTimestamp:            ended,
 			Errors:                         s.errors,
@@ -92,7 +91,7 @@ func (s spec) input() job.Input {
 			RestoreItemOperationsFailed:    s.ops[2],
 		}
 		if s.total >= 0 {
-			r.Status.Progress = &velerov1.RestoreProgress{TotalItems: s.total, ItemsRestored: s.done}
+			r.Status.Progress = &veleroapi.RestoreProgress{TotalItems: s.total, ItemsRestored: s.done}
 		}
 		if s.restore != nil {
 			s.restore(r)
@@ -100,11 +99,11 @@ func (s spec) input() job.Input {
 		in.Restore = r
 		return in
 	}
-	b := &velerov1.Backup{ObjectMeta: meta}
+	b := &veleroapi.Backup{ObjectMeta: meta}
 	b.Spec.IncludedNamespaces, b.Spec.ExcludedNamespaces = s.includes, s.excludes
 	b.Spec.StorageLocation = s.location
-	b.Status = velerov1.BackupStatus{
-		Phase: velerov1.BackupPhase(
+	b.Status = veleroapi.BackupStatus{
+		Phase: veleroapi.BackupPhase(
 			s.phase,
 		),
 		StartTimestamp:                started,
@@ -119,7 +118,7 @@ func (s spec) input() job.Input {
 		BackupItemOperationsFailed:    s.ops[2],
 	}
 	if s.total >= 0 {
-		b.Status.Progress = &velerov1.BackupProgress{TotalItems: s.total, ItemsBackedUp: s.done}
+		b.Status.Progress = &veleroapi.BackupProgress{TotalItems: s.total, ItemsBackedUp: s.done}
 	}
 	if s.backup != nil {
 		s.backup(b)
@@ -130,7 +129,7 @@ func (s spec) input() job.Input {
 
 func (s spec) job(t testing.TB) *job.Job {
 	t.Helper()
-	j := job.Next(nil, s.input())
+	j := job.Fold(nil, s.input())
 	if j == nil {
 		t.Fatalf("no job of %+v", s)
 	}
@@ -150,13 +149,13 @@ func jobs(t testing.TB, specs ...spec) []*job.Job {
 func volume(kind velero.VolumeKind, name, phase string, done, total int64, created, changed float64) job.Volume {
 	return job.Volume{
 		Kind: kind, Name: name, UID: types.UID(name), Phase: phase, Target: "shop/" + name, Done: done, Total: total,
-		Created: minutesAgo(created), Started: minutesAgo(created), Changed: minutesAgo(changed),
+		Created: minutesAgo(created), Started: minutesAgo(created), LastChanged: minutesAgo(changed),
 	}
 }
 
 // healthy is a cluster where Velero has run for two days.
-func healthy() Environment {
-	return Environment{
+func healthy() World {
+	return World{
 		Now: noon,
 		Server: velero.Server{
 			Visible: true, SeenAt: noon,
@@ -165,10 +164,10 @@ func healthy() Environment {
 				StartedAt: noon.Add(-48 * time.Hour), Flags: velero.DefaultServerFlags(),
 			},
 		},
-		NodeAgents: []velero.Agent{{Pod: "node-agent-a", Node: "a", Ready: true, StartedAt: noon.Add(-48 * time.Hour)}},
-		Locations: map[string]Location{
+		NodeAgents: []velero.NodeAgent{{Pod: "node-agent-a", Node: "a", Ready: true, StartedAt: noon.Add(-48 * time.Hour)}},
+		Locations: map[string]LocationStatus{
 			"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(0.5)},
 		},
-		Listed: Listings{Whole, Whole, Whole, Whole, Whole},
+		Listed: Listings{FullyListed, FullyListed, FullyListed, FullyListed, FullyListed},
 	}
 }

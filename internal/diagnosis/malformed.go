@@ -10,67 +10,69 @@ import (
 	"github.com/veltui/veltui/internal/velero/decode"
 )
 
-// maxMalformed is how many malformed resources are named beside the job's own.
+// maxMalformed is how many malformed resources are named besides the job's own.
 const maxMalformed = 3
 
-// Malformed is a resource with a field that Velero's types cannot hold.
-type Malformed struct {
-	// Ref names it as KIND/NAME.
+// MalformedResource is a resource with a field that Velero's types cannot hold.
+type MalformedResource struct {
+	// Ref is the resource as KIND/NAME.
 	Ref   string
-	Field decode.Malformed
+	Field decode.MalformedField
 }
 
-// String names the resource, the field and what is wrong with that.
-func (m Malformed) String() string { return m.Ref + " (" + m.Field.String() + ")" }
+// String names the resource, the field and what is wrong with the field.
+func (m MalformedResource) String() string { return m.Ref + " (" + m.Field.String() + ")" }
 
-// of reports whether the resource is of one of the kinds.
-func (m Malformed) of(kinds ...job.Kind) bool {
-	return slices.ContainsFunc(kinds, func(k job.Kind) bool { return strings.HasPrefix(m.Ref, k.Word()+"/") })
+// isOfKind reports whether the resource is of one of the kinds.
+func (m MalformedResource) isOfKind(kinds ...job.Kind) bool {
+	return slices.ContainsFunc(kinds, func(k job.Kind) bool { return strings.HasPrefix(m.Ref, k.Noun()+"/") })
 }
 
-// BlindingJobs are the malformed resources that may keep a running server from working on a job: its controllers read
-// backups for a backup, and both for a restore (restore_controller.go fetchBackupInfo gets the backup from the cache).
-func (e *Environment) BlindingJobs(kind job.Kind) (found []Malformed) {
+// FindMalformedBlockers returns the malformed resources that may keep a running server from working on a job: its
+// controllers read backups for a backup, and both kinds for a restore (restore_controller.go fetchBackupInfo gets the
+// backup from the cache).
+func (e *World) FindMalformedBlockers(kind job.Kind) (found []MalformedResource) {
 	kinds := []job.Kind{job.Backup}
 	if kind == job.Restore {
 		kinds = append(kinds, job.Restore)
 	}
-	for _, m := range e.Malformed {
-		if m.of(kinds...) {
+	for _, m := range e.MalformedResources {
+		if m.isOfKind(kinds...) {
 			found = append(found, m)
 		}
 	}
 	return found
 }
 
-// noteMalformed names what Velero cannot read: the job, volumes, and what hides its kind from the typed informers.
-func (a *assessment) noteMalformed() {
-	for _, m := range a.j.Malformed {
-		a.Supports(SourceWatch, a.Now, "%s; %s", m, decode.ServerWarning)
+// noteMalformed names what Velero cannot read: the job, volumes, and resources that hide their kind from the typed
+// informers.
+func (a *jobJudge) noteMalformed() {
+	for _, m := range a.j.MalformedFields {
+		a.AddSupport(SourceWatch, a.Now, "%s; %s", m, decode.ServerWarning)
 	}
 	own := map[string]bool{strings.ToLower(string(a.j.Kind)) + "/" + a.j.Name: true}
 	named := 0
 	for _, v := range a.j.Volumes {
-		if v.Malformed == (decode.Malformed{}) {
+		if v.MalformedField == (decode.MalformedField{}) {
 			continue
 		}
 		ref := v.Ref().String()
 		own[ref] = true
 		if named++; named <= maxMalformed {
-			a.Supports(SourceWatch, a.Now, "%s: %s; %s", ref, v.Malformed, decode.ServerWarning)
+			a.AddSupport(SourceWatch, a.Now, "%s: %s; %s", ref, v.MalformedField, decode.ServerWarning)
 		}
 	}
-	if a.j.Terminal() {
+	if a.j.IsTerminal() {
 		return
 	}
-	for _, m := range a.env.Malformed {
+	for _, m := range a.world.MalformedResources {
 		if own[m.Ref] {
 			continue
 		}
 		if named++; named > maxMalformed {
 			return
 		}
-		a.Supports(
+		a.AddSupport(
 			SourceWatch,
 			a.Now,
 			"%s: %s; %s, and then sees nothing of that kind",
@@ -81,26 +83,26 @@ func (a *assessment) noteMalformed() {
 	}
 }
 
-// malformed: Velero cannot read the job, unless it read it before. A newer one may.
-func (a *assessment) malformed() Verdict {
+// judgeMalformed judges a job that Velero cannot read, unless it read the job before. A newer Velero may be able to.
+func (a *jobJudge) judgeMalformed() Verdict {
 	a.noteServer()
 	a.noteCounts()
-	what := fmt.Sprintf("%s. %s", a.j.Malformed[0], decode.ServerWarning)
-	if a.fresh() && job.StageOf(a.j.Phase) != job.StageQueued {
-		v := a.progressing()
+	what := fmt.Sprintf("%s. %s", a.j.MalformedFields[0], decode.ServerWarning)
+	if a.hasMovedRecently() && job.StageOf(a.j.Phase) != job.StageQueued {
+		v := a.judgeProgressing()
 		v.Text += "; " + what
 		return v
 	}
 	const advice = "Correct the field. A restart of the Velero server does not help: it fails on the resource again."
-	if v, known := velero.ParseVersion(a.env.Server.Version); known && velero.Current.Before(v) {
-		a.Doubts(SourceSchema, a.Now, "Velero %s may read what %s cannot", v, velero.Current)
+	if v, known := velero.ParseVersion(a.world.Server.Version); known && velero.LatestReviewedVersion.Before(v) {
+		a.AddDoubt(SourceSchema, a.Now, "Velero %s may read what %s cannot", v, velero.LatestReviewedVersion)
 		return a.Conclude(Unknown, MalformedSpec, advice, "%s", what).withAction(FixField)
 	}
 	fact := Fact{
-		Holds:  true,
-		Source: SourceWatch,
-		At:     a.Now,
-		Text:   fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning),
+		Supports: true,
+		Source:   SourceWatch,
+		At:       a.Now,
+		Text:     fmt.Sprintf("%s; %s", a.j.MalformedFields[0], decode.ServerWarning),
 	}
-	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s", what).withAction(FixField)
+	return a.proveStuck(ProveRefused(fact), MalformedSpec, advice, "%s", what).withAction(FixField)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/veltui/veltui/internal/velero/decode"
 )
 
-var days = decode.Malformed{Field: "spec.ttl", Value: `"30d"`, Error: "expected a duration"}
+var days = decode.MalformedField{Field: "spec.ttl", Value: `"30d"`, Error: "expected a duration"}
 
 // A job that Velero cannot read is stuck for that, whatever else is known, but
 // for what it shows itself.
 func TestMalformed(t *testing.T) {
 	for name, c := range map[string]struct {
 		job    spec
-		env    func(*Environment)
+		env    func(*World)
 		state  State
 		reason Reason
 	}{
@@ -24,21 +24,21 @@ func TestMalformed(t *testing.T) {
 		"new a moment ago":           {spec{name: "x", phase: "New", changed: 0.1}, nil, Stuck, MalformedSpec},
 		"in progress and moving":     {spec{name: "x", phase: "InProgress", started: 9, changed: 0.1, done: 1, total: 2}, nil, Progressing, ItemsMoving},
 		"in progress and silent":     {spec{name: "x", phase: "InProgress", started: 9, changed: 8, done: 1, total: 2}, nil, Stuck, MalformedSpec},
-		"the server is down":         {spec{name: "x", phase: "New"}, func(e *Environment) { e.Server.Running = false }, Stuck, MalformedSpec},
-		"the pods are hidden":        {spec{name: "x", phase: "New"}, func(e *Environment) { e.Server.Visible = false }, Stuck, MalformedSpec},
-		"a newer Velero":             {spec{name: "x", phase: "New"}, func(e *Environment) { e.Server.Version = "v1.19.0" }, Unknown, MalformedSpec},
-		"nothing is heard":           {spec{name: "x", phase: "New"}, func(e *Environment) { e.StaleSince = minutesAgo(3) }, Unknown, StaleData},
+		"the server is down":         {spec{name: "x", phase: "New"}, func(e *World) { e.Server.Running = false }, Stuck, MalformedSpec},
+		"the pods are hidden":        {spec{name: "x", phase: "New"}, func(e *World) { e.Server.Visible = false }, Stuck, MalformedSpec},
+		"a newer Velero":             {spec{name: "x", phase: "New"}, func(e *World) { e.Server.Version = "v1.19.0" }, Unknown, MalformedSpec},
+		"nothing is heard":           {spec{name: "x", phase: "New"}, func(e *World) { e.StaleSince = minutesAgo(3) }, Unknown, StaleData},
 		"completed":                  {spec{name: "x", phase: "Completed", started: 9, ended: 8}, nil, "", Completed},
 		"a phase that is unheard of": {spec{name: "x", phase: "Dreaming", started: 9, changed: 8}, nil, Stuck, MalformedSpec},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := c.job.input()
-			in.Malformed = []decode.Malformed{days}
+			in.MalformedFields = []decode.MalformedField{days}
 			env := healthy()
 			if c.env != nil {
 				c.env(&env)
 			}
-			v := Judge(job.Next(nil, in), env)
+			v := Judge(job.Fold(nil, in), env)
 			if v.State() != c.state || v.Reason != c.reason {
 				t.Errorf("%s for %s: %s", v.State(), v.Reason, v.Summary())
 			}
@@ -57,14 +57,14 @@ func TestMalformed(t *testing.T) {
 func TestMalformedBeside(t *testing.T) {
 	s := spec{name: "x", phase: "InProgress", started: 9, changed: 0.1, done: 1, total: 2}
 	s.volumes = []job.Volume{volume(velero.DataUpload, "v", "Accepted", 0, 0, 5, 5)}
-	s.volumes[0].Malformed = decode.Malformed{
+	s.volumes[0].MalformedField = decode.MalformedField{
 		Field: "spec.operationTimeout",
 		Value: `"4"`,
 		Error: "expected a duration",
 	}
 	env := healthy()
 	for _, name := range []string{"dataupload/v", "schedule/a", "schedule/b", "schedule/c"} {
-		env.Malformed = append(env.Malformed, Malformed{Ref: name, Field: days})
+		env.MalformedResources = append(env.MalformedResources, MalformedResource{Ref: name, Field: days})
 	}
 	v := Judge(s.job(t), env)
 	if v.State() != Progressing {

@@ -4,41 +4,40 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Without a proof nothing is stuck.
 func TestVerdictNeedsAProof(t *testing.T) {
-	fact := Fact{Holds: true, Text: "it is so"}
-	later, passed := Wait{Until: noon.Add(time.Minute)}, Wait{Until: noon.Add(-time.Minute)}
+	fact := Fact{Supports: true, Text: "it is so"}
+	later, passed := Wait{Deadline: noon.Add(time.Minute)}, Wait{Deadline: noon.Add(-time.Minute)}
 	for _, c := range []struct {
 		proof Proof
 		want  State
 	}{
 		{Proof{}, Quiet},
-		{ByOwner(fact), Stuck},
-		{ByGivingUp(fact), Stuck},
-		{ByRefusal(fact), Stuck},
-		{provenByLimits(noon, fact), Quiet},
-		{provenByLimits(noon, fact, passed), Stuck},
-		{provenByLimits(noon, fact, passed, later), Quiet},
-		{provenByLimits(noon, fact, passed, Wait{For: "a plugin"}), Quiet},
+		{ProveOwnerGone(fact), Stuck},
+		{ProveGivenUp(fact), Stuck},
+		{ProveRefused(fact), Stuck},
+		{proveLimitsPassed(noon, fact), Quiet},
+		{proveLimitsPassed(noon, fact, passed), Stuck},
+		{proveLimitsPassed(noon, fact, passed, later), Quiet},
+		{proveLimitsPassed(noon, fact, passed, Wait{Target: "a plugin"}), Quiet},
 	} {
-		if v := Proven(Stuck, c.proof, LimitPassed, ""); v.State() != c.want || v.Proof.IsZero() != (c.want == Quiet) {
+		if v := NewProven(Stuck, c.proof, LimitPassed, ""); v.State() != c.want || v.Proof.IsZero() != (c.want == Quiet) {
 			t.Errorf("%+v: %s, want %s", c.proof, v.State(), c.want)
 		}
 	}
-	if v := Undecided(Open(Stuck), LimitPassed, ""); v.State() != Quiet {
+	if v := NewUnproven(UnprovenState(Stuck), LimitPassed, ""); v.State() != Quiet {
 		t.Errorf("stuck without a proof: %s", v.State())
 	}
 }
@@ -98,26 +97,28 @@ func TestProofs(t *testing.T) {
 			},
 		}
 	}
-	server := func(change func(*velero.Server)) func(*Environment) {
-		return func(e *Environment) { e.Server.Container = "velero"; change(&e.Server) }
+	server := func(change func(*velero.Server)) func(*World) {
+		return func(e *World) { e.Server.Container = "velero"; change(&e.Server) }
 	}
 	known := server(func(*velero.Server) {})
-	replaced := func(minutes float64, grace time.Duration) func(*Environment) {
+	replaced := func(minutes float64, grace time.Duration) func(*World) {
 		return server(func(s *velero.Server) {
-			s.StartedAt, s.Created, s.Grace = minutesAgo(minutes), minutesAgo(minutes), grace
+			s.StartedAt, s.Created, s.TerminationGracePeriod = minutesAgo(minutes), minutesAgo(minutes), grace
 		})
 	}
 	two := server(func(s *velero.Server) {
 		s.StartedAt = minutesAgo(26)
 		s.Pods = []velero.ServerPod{{StartedAt: minutesAgo(300)}, s.ServerPod}
 	})
-	log := func(l velero.JobLog) Evidence { return Evidence{LogSeen: true, NamespacesSeen: true, Log: l} }
-	caches := func(waits, since, unlisted float64) Evidence {
+	log := func(l velero.JobLog) JobEvidence {
+		return JobEvidence{LogChecked: true, NamespacesChecked: true, ServerLog: l}
+	}
+	caches := func(waits, since, unlisted float64) JobEvidence {
 		return log(
 			velero.JobLog{
 				UnlistedSince: minutesAgo(since),
 				Last:          line("waiting informer cache sync ...", waits),
-				Unlisted: velero.LogLine{
+				ListFailure: velero.LogLine{
 					At:    minutesAgo(unlisted),
 					Text:  "Failed to watch",
 					Error: "failed to list example.com/v1, Resource=widgets: no webhook",
@@ -125,10 +126,10 @@ func TestProofs(t *testing.T) {
 			},
 		)
 	}
-	refused := func(minutes float64) Evidence {
+	refused := func(minutes float64) JobEvidence {
 		return log(
 			velero.JobLog{
-				Refused: velero.LogLine{
+				Refusal: velero.LogLine{
 					At:    minutesAgo(minutes),
 					Text:  "Reconciler error",
 					Error: "admission webhook denied the request",
@@ -136,19 +137,19 @@ func TestProofs(t *testing.T) {
 			},
 		)
 	}
-	elsewhere := func(validated float64) func(*Environment) {
-		return func(e *Environment) {
+	elsewhere := func(validated float64) func(*World) {
+		return func(e *World) {
 			e.Server.ServerPod = velero.ServerPod{}
-			e.Locations = map[string]Location{
+			e.Locations = map[string]LocationStatus{
 				"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(validated)},
 			}
 		}
 	}
 	ready := spec{phase: velero.PhaseReadyToStart, total: -1, created: 20, changed: 20}
 	queued := spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}
-	away := func(synced float64, message string) func(*Environment) {
-		return func(e *Environment) {
-			e.Locations = map[string]Location{
+	away := func(synced float64, message string) func(*World) {
+		return func(e *World) {
+			e.Locations = map[string]LocationStatus{
 				"default": {Name: "default", Phase: "Unavailable", Message: message, LastSynced: minutesAgo(synced)},
 			}
 		}
@@ -166,28 +167,28 @@ func TestProofs(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		job   spec
-		s     Environment
-		e     Evidence
+		s     World
+		e     JobEvidence
 		more  []spec
 		state State
 		proof ProofKind
 		says  string
 	}{
-		{"the only restore worker has gone on", restore(running(60, 50, 4, 9)), with(known), Evidence{}, second(job.Restore, 10), Stuck, ProofOwnerGone, "gone on to second"},
-		{"the other one began first", restore(running(60, 50, 4, 9)), with(known), Evidence{}, second(job.Restore, 70), Quiet, "", ""},
-		{"the other one has just begun", restore(running(60, 50, 4, 9)), with(known), Evidence{}, second(job.Restore, 1), Quiet, "", ""},
-		{"it moved after the other one began", restore(running(60, 5, 4, 9)), with(known), Evidence{}, second(job.Restore, 10), Quiet, "", ""},
-		{"two servers have two workers", restore(running(60, 50, 4, 9)), with(known, func(e *Environment) { e.Server.Pods = []velero.ServerPod{e.Server.ServerPod, e.Server.ServerPod} }), Evidence{}, second(job.Restore, 10), Quiet, "", ""},
-		{"the only backup worker of 1.17", running(60, 50, 4, 9), with(known, version17("v1.17.2")), Evidence{}, second(job.Backup, 10), Stuck, ProofOwnerGone, "gone on"},
-		{"one of two workers of 1.18", running(60, 50, 4, 9), with(known, func(e *Environment) { e.Server.Flags.ConcurrentBackups = 2 }), Evidence{}, second(job.Backup, 10), Quiet, "", ""},
-		{"workers of a server whose flags were not seen", running(60, 50, 4, 9), with(func(e *Environment) { e.Server.Container = "" }), Evidence{}, second(job.Backup, 10), Quiet, "", ""},
+		{"the only restore worker has gone on", restore(running(60, 50, 4, 9)), with(known), JobEvidence{}, second(job.Restore, 10), Stuck, ProofOwnerGone, "gone on to second"},
+		{"the other one began first", restore(running(60, 50, 4, 9)), with(known), JobEvidence{}, second(job.Restore, 70), Quiet, "", ""},
+		{"the other one has just begun", restore(running(60, 50, 4, 9)), with(known), JobEvidence{}, second(job.Restore, 1), Quiet, "", ""},
+		{"it moved after the other one began", restore(running(60, 5, 4, 9)), with(known), JobEvidence{}, second(job.Restore, 10), Quiet, "", ""},
+		{"two servers have two workers", restore(running(60, 50, 4, 9)), with(known, func(e *World) { e.Server.Pods = []velero.ServerPod{e.Server.ServerPod, e.Server.ServerPod} }), JobEvidence{}, second(job.Restore, 10), Quiet, "", ""},
+		{"the only backup worker of 1.17", running(60, 50, 4, 9), with(known, version17("v1.17.2")), JobEvidence{}, second(job.Backup, 10), Stuck, ProofOwnerGone, "gone on"},
+		{"one of two workers of 1.18", running(60, 50, 4, 9), with(known, func(e *World) { e.Server.Flags.ConcurrentBackups = 2 }), JobEvidence{}, second(job.Backup, 10), Quiet, "", ""},
+		{"workers of a server whose flags were not seen", running(60, 50, 4, 9), with(func(e *World) { e.Server.Container = "" }), JobEvidence{}, second(job.Backup, 10), Quiet, "", ""},
 
-		{"an old server wrote once more", running(240, 179.6, 4, 9), with(replaced(180, 30*time.Second)), Evidence{}, nil, Orphaned, ProofOwnerGone, "restarted"},
-		{"it may still write for its grace period", running(240, 170, 4, 9), with(replaced(180, 3*time.Hour)), Evidence{}, nil, Quiet, "", ""},
-		{"it wrote a moment ago", running(240, 2, 4, 9), with(replaced(180, 30*time.Second)), Evidence{}, nil, Quiet, "", ""},
-		{"one of two servers restarted", running(60, 33, 4, 9), with(two), Evidence{}, nil, Quiet, "", ""},
+		{"an old server wrote once more", running(240, 179.6, 4, 9), with(replaced(180, 30*time.Second)), JobEvidence{}, nil, Orphaned, ProofOwnerGone, "restarted"},
+		{"it may still write for its grace period", running(240, 170, 4, 9), with(replaced(180, 3*time.Hour)), JobEvidence{}, nil, Quiet, "", ""},
+		{"it wrote a moment ago", running(240, 2, 4, 9), with(replaced(180, 30*time.Second)), JobEvidence{}, nil, Quiet, "", ""},
+		{"one of two servers restarted", running(60, 33, 4, 9), with(two), JobEvidence{}, nil, Quiet, "", ""},
 
-		{"the status is dropped", restore(running(50, 47, 4, 9)), with(), Evidence{StatusSubresource: true}, nil, Stuck, ProofRefused, "subresource"},
+		{"the status is dropped", restore(running(50, 47, 4, 9)), with(), JobEvidence{HasStatusSubresource: true}, nil, Stuck, ProofRefused, "subresource"},
 		{"a kind cannot be listed", restore(running(52, 50, 0, -1)), with(), caches(50, 49, 0.5), nil, Stuck, ProofRefused, "widgets"},
 		{"it can be listed again", restore(running(52, 50, 0, -1)), with(), caches(50, 49, 10), nil, Waiting, "", "every kind"},
 		{"a list failed once", restore(running(52, 50, 0, -1)), with(), caches(50, 49, 49), nil, Waiting, "", ""},
@@ -196,26 +197,26 @@ func TestProofs(t *testing.T) {
 
 		{"its start is refused", ready, with(), refused(6), nil, Stuck, ProofRefused, "denied"},
 		{"its start was refused long ago", ready, with(), refused(40), nil, Quiet, "", ""},
-		{"nobody starts it", ready, with(), Evidence{}, nil, Quiet, "", ""},
-		{"nothing shows what holds the queue", queued, with(), Evidence{}, nil, Quiet, "", ""},
+		{"nobody starts it", ready, with(), JobEvidence{}, nil, Quiet, "", ""},
+		{"nothing shows what holds the queue", queued, with(), JobEvidence{}, nil, Quiet, "", ""},
 
-		{"all is stored", restore(running(60, 40, 4, 9)), with(), Evidence{NamespacesSeen: true, Stored: minutesAgo(39), NextPhase: velero.PhaseFinalizing}, nil, Stuck, ProofLimitsPassed, "lost"},
-		{"all was stored a moment ago", restore(running(60, 40, 4, 9)), with(), Evidence{NamespacesSeen: true, Stored: minutesAgo(3)}, nil, Quiet, "", ""},
+		{"all is stored", restore(running(60, 40, 4, 9)), with(), JobEvidence{NamespacesChecked: true, StoredAt: minutesAgo(39), NextPhase: velero.PhaseFinalizing}, nil, Stuck, ProofLimitsPassed, "lost"},
+		{"all was stored a moment ago", restore(running(60, 40, 4, 9)), with(), JobEvidence{NamespacesChecked: true, StoredAt: minutesAgo(3)}, nil, Quiet, "", ""},
 
-		{"a server of another cluster works", running(22, 14, 4, 9), with(elsewhere(0.5)), Evidence{}, nil, Quiet, "", "at work"},
-		{"no server works", running(22, 14, 4, 9), with(elsewhere(40)), Evidence{}, nil, Stuck, ProofOwnerGone, "no Velero server"},
+		{"a server of another cluster works", running(22, 14, 4, 9), with(elsewhere(0.5)), JobEvidence{}, nil, Quiet, "", "at work"},
+		{"no server works", running(22, 14, 4, 9), with(elsewhere(40)), JobEvidence{}, nil, Stuck, ProofOwnerGone, "no Velero server"},
 
-		{"the store refuses", finalizing(5), with(away(6, "api error InvalidAccessKeyId")), Evidence{}, nil, Stuck, ProofRefused, "unavailable"},
-		{"the store is away", finalizing(5), with(away(6, "connection refused")), Evidence{}, nil, Waiting, "", "unavailable"},
-		{"the store is away for long", finalizing(50), with(away(51, "connection refused")), Evidence{}, nil, Stuck, ProofRefused, "unavailable"},
+		{"the store refuses", finalizing(5), with(away(6, "api error InvalidAccessKeyId")), JobEvidence{}, nil, Stuck, ProofRefused, "unavailable"},
+		{"the store is away", finalizing(5), with(away(6, "connection refused")), JobEvidence{}, nil, Waiting, "", "unavailable"},
+		{"the store is away for long", finalizing(50), with(away(51, "connection refused")), JobEvidence{}, nil, Stuck, ProofRefused, "unavailable"},
 
-		{"queued behind one that is given up", queued, with(known), Evidence{}, []spec{{name: "lost", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 4, total: 9}}, Waiting, "", "lost"},
+		{"queued behind one that is given up", queued, with(known), JobEvidence{}, []spec{{name: "lost", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 4, total: 9}}, Waiting, "", "lost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.job.name = "crm-old"
 			j := c.job.job(t)
 			c.s.Jobs = append(jobs(t, c.more...), j)
-			c.s.Evidence = map[types.UID]Evidence{j.UID: c.e}
+			c.s.Evidence = map[types.UID]JobEvidence{j.UID: c.e}
 			v := Judge(j, c.s)
 			if v.State() != c.state || v.Proof.Kind() != c.proof || !strings.Contains(v.Summary(), c.says) {
 				t.Errorf(
@@ -239,7 +240,7 @@ func TestProofs(t *testing.T) {
 func TestOverriddenJobs(t *testing.T) {
 	at := func(minutes float64) *metav1.Time { m := metav1.NewTime(minutesAgo(minutes)); return &m }
 	ended := func(started *metav1.Time, server, person float64) *job.Job {
-		b := &velerov1.Backup{
+		b := &veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{
 				Name:              "edited",
 				Namespace:         "velero",
@@ -248,9 +249,9 @@ func TestOverriddenJobs(t *testing.T) {
 				ManagedFields: []metav1.ManagedFieldsEntry{
 					{Manager: "velero-server", Time: at(server)}, {Manager: "kubectl-edit", Time: at(person)}},
 			},
-			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: started},
+			Status: veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFailed, StartTimestamp: started},
 		}
-		return job.Next(nil, job.Input{Backup: b, At: noon})
+		return job.Fold(nil, job.Observation{Backup: b, ObservedAt: noon})
 	}
 	for _, c := range []struct {
 		name  string
@@ -266,8 +267,8 @@ func TestOverriddenJobs(t *testing.T) {
 		j := spec{name: "next", phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}.job(t)
 		env := with()
 		env.Jobs = []*job.Job{j}
-		if c.other.RunsOn(noon) || c.other.LostSlot(env.Server.StartedAt) {
-			env.Overridden = []*job.Job{c.other}
+		if c.other.IsStillRunning(noon) || c.other.HasLostSlot(env.Server.StartedAt) {
+			env.OverriddenJobs = []*job.Job{c.other}
 		}
 		if v := Judge(
 			j,
@@ -295,10 +296,10 @@ func TestRefusedActionsAreNotOffered(t *testing.T) {
 	if v := Judge(j, env); v.Action != Finalize {
 		t.Fatalf("%q: %q", v.Summary(), v.Action)
 	}
-	env.Evidence = map[types.UID]Evidence{j.UID: {Refused: map[Action]string{Finalize: "you may not patch backups"}}}
+	env.Evidence = map[types.UID]JobEvidence{j.UID: {RefusedActions: map[Action]string{Finalize: "you may not patch backups"}}}
 	v := Judge(j, env)
 	last := v.Facts[len(v.Facts)-1]
-	if v.Action != "" || last.Holds || !strings.Contains(last.Text, "you may not patch backups") {
+	if v.Action != "" || last.Supports || !strings.Contains(last.Text, "you may not patch backups") {
 		t.Errorf("%q, and says %q", v.Action, last.Text)
 	}
 }
@@ -317,12 +318,12 @@ func TestReopenedJobs(t *testing.T) {
 	}
 	logged := back
 	logged.ended = 0
-	marked := map[types.UID]Evidence{
-		"Restore/crm": {LogSeen: true, Log: velero.JobLog{Last: line("Marking restore Completed", 2)}},
+	marked := map[types.UID]JobEvidence{
+		"Restore/crm": {LogChecked: true, ServerLog: velero.JobLog{Last: line("Marking restore Completed", 2)}},
 	}
 	for _, c := range []struct {
 		job  spec
-		e    map[types.UID]Evidence
+		e    map[types.UID]JobEvidence
 		want State
 	}{{back, nil, Orphaned}, {logged, marked, Orphaned}, {logged, nil, Quiet}} {
 		env := with()

@@ -95,7 +95,7 @@ func TestQueueRule(t *testing.T) {
 			s := healthy()
 			s.Server.Flags.ConcurrentBackups, s.Namespaces = c.limit, c.known
 			s.Jobs = jobs(t, append(c.others, c.job)...)
-			position, reason, ok := Queue(c.job.job(t), s)
+			position, reason, ok := QueuePosition(c.job.job(t), s)
 			if !ok || position != c.place || !strings.HasPrefix(reason, c.want) {
 				t.Errorf("got %d, %q, %v; want %d, %q", position, reason, ok, c.place, c.want)
 			}
@@ -166,7 +166,7 @@ func TestNoPlaceForTies(t *testing.T) {
 			if j.Name != name {
 				continue
 			}
-			if position, reason, ok := Queue(j, s); !ok || position != want || reason == "" {
+			if position, reason, ok := QueuePosition(j, s); !ok || position != want || reason == "" {
 				t.Errorf("%s: %d, %q, %v; want %d", name, position, reason, ok, want)
 			}
 		}
@@ -179,7 +179,7 @@ func TestQueueOfNewJobs(t *testing.T) {
 	second := spec{name: "second", kind: job.Restore, phase: velero.PhaseNew, total: -1, created: 8}
 	runs := spec{name: "runs", kind: job.Restore, phase: velero.PhaseInProgress, started: 10, done: 3, total: 9}
 	s.Jobs = jobs(t, second, runs, first)
-	position, reason, ok := Queue(second.job(t), s)
+	position, reason, ok := QueuePosition(second.job(t), s)
 	if want := "waits for runs: Velero runs one restore at a time"; !ok || position != 2 || reason != want {
 		t.Errorf("restore: %d, %q, %v", position, reason, ok)
 	}
@@ -187,14 +187,14 @@ func TestQueueOfNewJobs(t *testing.T) {
 	backup := spec{name: "b", total: -1, created: 9}
 	busy := spec{name: "busy", phase: velero.PhaseInProgress, started: 9}
 	s.Jobs = jobs(t, backup, busy)
-	if _, reason, ok := Queue(backup.job(t), s); !ok || reason != "not yet taken up by Velero" {
+	if _, reason, ok := QueuePosition(backup.job(t), s); !ok || reason != "not yet taken up by Velero" {
 		t.Errorf("backup on 1.18: %q, %v", reason, ok)
 	}
 	s.Server.Version = "v1.16.2"
-	if _, reason, ok := Queue(backup.job(t), s); !ok || !strings.HasPrefix(reason, "waits for busy: ") {
+	if _, reason, ok := QueuePosition(backup.job(t), s); !ok || !strings.HasPrefix(reason, "waits for busy: ") {
 		t.Errorf("backup on 1.16: %q, %v", reason, ok)
 	}
-	if _, _, ok := Queue(busy.job(t), s); ok {
+	if _, _, ok := QueuePosition(busy.job(t), s); ok {
 		t.Error("a running backup waits for its turn")
 	}
 }
@@ -220,10 +220,10 @@ func TestLongQueue(t *testing.T) {
 	env.Jobs = jobs(t, specs...)
 	env.Server.Flags.ConcurrentBackups = 10
 	for _, i := range []int{0, 1, 100, queue - 1} {
-		c := &comparing{left: maxComparisons}
-		w := waitInQueue(env.Jobs[i], &env, c)
-		if w.free != (i == 0) || w.reason == "" || c.left < 0 {
-			t.Errorf("%d: %+v, %d comparisons left", i, w, c.left)
+		c := &namespaceComparer{budget: maxComparisons}
+		w := findTurnInQueue(env.Jobs[i], &env, c)
+		if w.canStart != (i == 0) || w.reasonText == "" || c.budget < 0 {
+			t.Errorf("%d: %+v, %d comparisons left", i, w, c.budget)
 		}
 	}
 }

@@ -70,7 +70,7 @@ const (
 	Reopened Reason = "Reopened"
 	// SchemaTooOld: the CRD does not allow the phase that comes next.
 	SchemaTooOld Reason = "SchemaTooOld"
-	// StatusSubresource: the CRD splits the status off, and nothing that Velero writes
+	// HasStatusSubresource: the CRD splits the status off, and nothing that Velero writes
 	// lands.
 	StatusSubresource Reason = "StatusSubresource"
 	// LocationReadOnly: its storage location is read-only, so Velero cannot end it.

@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // almost is what a bar shows at most of a job that has not ended.
@@ -21,7 +20,7 @@ const almost = 0.99
 
 // readStuck reads a resource recorded from a real Velero. The recordings hold no
 // managed fields: written says when Velero last wrote it.
-func readStuck(t *testing.T, name string, written time.Time) job.Input {
+func readStuck(t *testing.T, name string, written time.Time) job.Observation {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "job", "testdata", "stuck", filepath.FromSlash(name)+".yaml"))
 	if err != nil {
@@ -29,13 +28,13 @@ func readStuck(t *testing.T, name string, written time.Time) job.Input {
 	}
 	stamp := metav1.NewTime(written)
 	fields := []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: &stamp}}
-	in := job.Input{At: written}
+	in := job.Observation{ObservedAt: written}
 	if strings.Contains(string(raw), "kind: Restore") {
-		in.Restore = &velerov1.Restore{}
+		in.Restore = &veleroapi.Restore{}
 		err = yaml.Unmarshal(raw, in.Restore)
 		in.Restore.ManagedFields = fields
 	} else {
-		in.Backup = &velerov1.Backup{}
+		in.Backup = &veleroapi.Backup{}
 		err = yaml.Unmarshal(raw, in.Backup)
 		in.Backup.ManagedFields = fields
 	}
@@ -54,26 +53,26 @@ func TestStuckRecordings(t *testing.T) {
 		}
 		return when
 	}
-	up := func(now, since string) Environment {
+	up := func(now, since string) World {
 		s := healthy()
 		s.Now, s.Server.SeenAt, s.Server.StartedAt = at(now), at(now), at(since)
 		return s
 	}
 	down := up("02:10:00", "01:00:00")
 	down.Now = at("01:58:00")
-	down.Server.Running, down.Server.LastTermination, down.Server.LastTerminationAt = false, "Error", at("01:54:50")
+	down.Server.Running, down.Server.LastTerminationReason, down.Server.LastTerminationAt = false, "Error", at("01:54:50")
 	gone := down
 	gone.Now = at("02:03:00")
 	store := up("02:00:00", "01:00:00")
-	storeIs := func(phase string) Environment {
+	storeIs := func(phase string) World {
 		s := store
-		s.Locations = map[string]Location{"default": {Name: "default", Phase: phase}}
+		s.Locations = map[string]LocationStatus{"default": {Name: "default", Phase: phase}}
 		return s
 	}
 	for _, c := range []struct {
 		file    string
 		written string
-		s       Environment
+		s       World
 		want    State
 		reason  Reason
 		full    float64
@@ -112,8 +111,8 @@ func TestStuckRecordings(t *testing.T) {
 		{"a6/after-restart-plugin-missing", "02:05:19", up("02:30:00", "02:20:00"), "", PartiallyFailed, 1},
 	} {
 		t.Run(c.file+" "+string(c.want), func(t *testing.T) {
-			j := job.Next(nil, readStuck(t, c.file, at(c.written)))
-			c.s.Evidence = map[types.UID]Evidence{j.UID: {NamespacesSeen: true}}
+			j := job.Fold(nil, readStuck(t, c.file, at(c.written)))
+			c.s.Evidence = map[types.UID]JobEvidence{j.UID: {NamespacesChecked: true}}
 			checkVerdict(t, j, Judge(j, c.s), c.want, c.reason)
 			if j.Fraction != c.full {
 				t.Errorf("fraction %v, want %v", j.Fraction, c.full)

@@ -86,20 +86,20 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
+func compare(t *testing.T, v diagnosis.Verdict, want scene.Expectation) {
 	t.Helper()
 	state := string(v.State())
-	if len(want.State) > 0 && !slices.Contains(want.State, state) || slices.Contains(want.Never, state) {
-		t.Errorf("state %s, want one of %q: %s", state, want.State, v.Summary())
+	if len(want.AllowedStates) > 0 && !slices.Contains(want.AllowedStates, state) || slices.Contains(want.ForbiddenStates, state) {
+		t.Errorf("state %s, want one of %q: %s", state, want.AllowedStates, v.Summary())
 	}
-	if len(want.Reason) > 0 && !slices.Contains(want.Reason, string(v.Reason)) {
-		t.Errorf("reason %s (%s), want one of %q: %s", v.Reason, state, want.Reason, v.Summary())
+	if len(want.AllowedReasons) > 0 && !slices.Contains(want.AllowedReasons, string(v.Reason)) {
+		t.Errorf("reason %s (%s), want one of %q: %s", v.Reason, state, want.AllowedReasons, v.Summary())
 	}
 	text := v.Summary() + "\n" + v.Advice
 	for _, f := range v.Facts {
 		text += "\n" + f.Text
 	}
-	for _, word := range want.Says {
+	for _, word := range want.RequiredWords {
 		if !strings.Contains(strings.ToLower(text), strings.ToLower(word)) {
 			t.Errorf("nothing says %q:\n%s", word, text)
 		}
@@ -110,15 +110,15 @@ func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
 func judge(
 	t *testing.T,
 	objects []*unstructured.Unstructured,
-	want scene.Expect,
+	want scene.Expectation,
 	now time.Time,
-	look func(*job.Job) diagnosis.Evidence,
-	stored scene.Stored,
+	look func(*job.Job) diagnosis.JobEvidence,
+	stored scene.StoredFiles,
 ) diagnosis.Verdict {
 	t.Helper()
 	store := watch.NewStore(func() time.Time { return now }, 0)
 	known := testbed.VeleroScheme()
-	var malformed []watch.Malformed
+	var malformed []watch.MalformedObject
 	for _, o := range objects {
 		typed, fields := typed(t, known, o)
 		if typed != nil {
@@ -127,25 +127,25 @@ func judge(
 		if len(fields) > 0 {
 			malformed = append(
 				malformed,
-				watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io", Kind: o.GetKind(),
+				watch.MalformedObject{Resource: strings.ToLower(o.GetKind()) + "s.velero.io", Kind: o.GetKind(),
 					Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields},
 			)
 		}
 	}
 	snap := live(store)
 	snap.Malformed = malformed
-	kind, name := want.Target()
+	kind, name := want.KindAndName()
 	for _, j := range snap.Jobs {
 		if strings.EqualFold(string(j.Kind), kind) && j.Name == name {
-			env := snap.Environment(now)
+			env := snap.BuildWorld(now)
 			v := diagnosis.Judge(j, env)
 			if v.NeedsCloserLook() {
-				env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: look(j)}
+				env.Evidence = map[types.UID]diagnosis.JobEvidence{j.UID: look(j)}
 				v = diagnosis.Judge(j, env)
 			}
 			if v.StorageDecides() {
 				seen := env.Evidence[j.UID]
-				seen.Stored, seen.StoredErrors = storedOf(stored, j)
+				seen.StoredAt, seen.StoredErrors = storedOf(stored, j)
 				env.Evidence[j.UID] = seen
 				v = diagnosis.Judge(j, env)
 			}
@@ -161,7 +161,7 @@ func judge(
 var short = regexp.MustCompile(`(?m)( |^)(?:(\d+)d|(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?)([ ,;:).]|$)`)
 
 // compareSpoken compares a verdict in words with one in short: they differ in durations only.
-func compareSpoken(t *testing.T, v diagnosis.Verdict, j *job.Job, env diagnosis.Environment) {
+func compareSpoken(t *testing.T, v diagnosis.Verdict, j *job.Job, env diagnosis.World) {
 	t.Helper()
 	text := func(v diagnosis.Verdict) string {
 		all := v.Summary() + "\n" + v.Advice
@@ -170,7 +170,7 @@ func compareSpoken(t *testing.T, v diagnosis.Verdict, j *job.Job, env diagnosis.
 		}
 		return all
 	}
-	env.Style = human.Spoken
+	env.Style = human.SpokenStyle
 	spoken := diagnosis.Judge(j, env)
 	want := short.ReplaceAllStringFunc(text(v), func(match string) string {
 		parts := short.FindStringSubmatch(match)
@@ -191,8 +191,8 @@ func compareSpoken(t *testing.T, v diagnosis.Verdict, j *job.Job, env diagnosis.
 }
 
 // storedOf is what a look at the object store finds, without the list of operations.
-func storedOf(stored scene.Stored, j *job.Job) (at time.Time, errors int) {
-	for _, target := range action.Targets(j.Kind) {
+func storedOf(stored scene.StoredFiles, j *job.Job) (at time.Time, errors int) {
+	for _, target := range action.ArtifactTargets(j.Kind) {
 		file, ok := stored.Files[target]
 		if strings.HasSuffix(target, "ItemOperations") || target == "RestoreVolumeInfo" && !ok {
 			continue
@@ -200,7 +200,7 @@ func storedOf(stored scene.Stored, j *job.Job) (at time.Time, errors int) {
 		if !ok || !file.Modified.After(j.Started) {
 			return time.Time{}, 0
 		}
-		at = job.Latest(at, file.Modified)
+		at = job.LatestTime(at, file.Modified)
 		if strings.HasSuffix(target, "Results") {
 			var results struct {
 				Errors struct {
@@ -226,9 +226,9 @@ var listable = []string{
 	watch.PodVolumeRestores,
 	watch.DataUploads,
 	watch.DataDownloads,
-	watch.Locations,
+	watch.StorageLocations,
 	watch.Repositories,
-	watch.Deletions,
+	watch.DeleteRequests,
 }
 
 // live is the store's snapshot while all is live.
@@ -283,10 +283,10 @@ func checkRecording(t *testing.T, r replay.Recording) (judged int) {
 		}
 		for who, store := range map[string]*watch.Store{"watching": watching, "coming": coming} {
 			snap := live(store)
-			env := snap.Environment(now)
-			env.Movers = map[velero.VolumeRef]velero.Mover{} // they were not recorded
+			env := snap.BuildWorld(now)
+			env.MoverPods = map[velero.VolumeRef]velero.Mover{} // they were not recorded
 			for _, v := range env.Volumes {
-				env.Movers[v.Ref()] = velero.Mover{Phase: velero.MoverRunning, Node: v.Node}
+				env.MoverPods[v.Ref()] = velero.Mover{Phase: velero.MoverRunning, Node: v.Node}
 			}
 			for _, j := range snap.Jobs {
 				judged++
@@ -363,7 +363,7 @@ func serverPods(since time.Time) []client.Object {
 
 // typed is an object as a reflector decodes it, with what it could not hold; nil
 // for a kind that no reflector reads.
-func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (client.Object, []decode.Malformed) {
+func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (client.Object, []decode.MalformedField) {
 	t.Helper()
 	made, err := known.New(schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
 	if err != nil {
@@ -379,7 +379,7 @@ func typed(t *testing.T, known *runtime.Scheme, o *unstructured.Unstructured) (c
 
 // closerLook is what explain's look at one job finds in a cluster that the demo
 // makes of the scenario.
-func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) func(*job.Job) diagnosis.Evidence {
+func closerLook(t *testing.T, path string, want scene.Expectation, now time.Time) func(*job.Job) diagnosis.JobEvidence {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -401,9 +401,9 @@ func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) fun
 	}
 	// By the test's clock its certificate may not be valid yet.
 	config.Insecure, config.CAData = true, nil
-	return func(j *job.Job) diagnosis.Evidence {
+	return func(j *job.Job) diagnosis.JobEvidence {
 		connection, err := session.New(session.Options{
-			Load: func() (*rest.Config, error) { return config, nil }, Clock: func() time.Time { return now },
+			LoadConfig: func() (*rest.Config, error) { return config, nil }, Clock: func() time.Time { return now },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -419,10 +419,10 @@ func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) fun
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := engine.Gather(t.Context(), j.Kind, j.Name)
+		e, err := engine.GatherEvidence(t.Context(), j.Kind, j.Name)
 		if err != nil {
 			t.Fatalf("gathering evidence about %s: %v", want.Job, err)
 		}
-		return e.ForVerdict()
+		return e.VerdictEvidence()
 	}
 }

@@ -6,19 +6,20 @@ import (
 	"github.com/veltui/veltui/internal/job"
 )
 
-// ServerDownFor tells why and since when no Velero server runs; the reason is empty while one does, may come
+// FindServerOutage returns why and since when no Velero server runs; the reason is empty while one runs, may come
 // back, or is hidden.
-func ServerDownFor(env Environment) (why Reason, since time.Time) {
+func FindServerOutage(env World) (why Reason, since time.Time) {
 	s := env.Server
 	if !s.Visible || s.Running || !env.StaleSince.IsZero() {
 		return "", time.Time{}
 	}
-	since = job.Latest(s.LastTerminationAt, s.Created)
-	a := &assessment{Case: Case{Now: env.Now}, env: &env}
-	if _, elsewhere := a.servedElsewhere(); elsewhere || !since.IsZero() && env.Now.Sub(since) < s.DownGrace() {
+	since = job.LatestTime(s.LastTerminationAt, s.Created)
+	a := &jobJudge{VerdictBuilder: VerdictBuilder{Now: env.Now}, world: &env}
+	if _, elsewhere := a.findLocationServedElsewhere(); elsewhere ||
+		!since.IsZero() && env.Now.Sub(since) < s.DownGrace() {
 		return "", time.Time{}
 	}
-	if s.Waiting == "CrashLoopBackOff" {
+	if s.WaitingReason == "CrashLoopBackOff" {
 		return ServerCrashLooping, since
 	}
 	return ServerDown, since

@@ -9,10 +9,10 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// State is the short word of a verdict; empty for a job that has ended.
+// State is the state of a job in one word; empty for a job that has ended.
 type State string
 
-// The states. Those with a type need a proof: only [Proven] makes a verdict of them.
+// These are the states. The typed ones need a proof: only [NewProven] makes a verdict with them.
 const (
 	Progressing = "progressing"
 	Waiting     = "waiting"
@@ -23,31 +23,31 @@ const (
 	Orphaned State = "orphaned"
 )
 
-// Open is a state that needs no proof: the job goes on, or may.
-type Open string
+// UnprovenState is a state that needs no proof: the job progresses, or may.
+type UnprovenState string
 
-// Verdict says how a job fares, and why veltui thinks so.
+// Verdict says how a job is doing, and why veltui thinks so.
 type Verdict struct {
 	state State
 	// Reason says why, in one CamelCase word that is never renamed.
 	Reason Reason
-	// Subject is the name of what is judged, and Text the sentence about it.
+	// Subject is the name of the judged job, and Text the sentence about it.
 	Subject, Text string
-	// Proof is why the job cannot go on by itself, zero unless it is stuck or orphaned.
+	// Proof is why the job cannot continue by itself, zero unless it is stuck or orphaned.
 	Proof Proof
-	// storage is true if the job's stored files would settle it.
-	storage bool
-	Waits   []Wait
-	Facts   []Fact
-	// Advice is empty if nothing has to be done. It names no key or command of veltui's: front ends add theirs for Action.
+	// storageDecides is true if the job's stored files would settle the verdict.
+	storageDecides bool
+	Waits          []Wait
+	Facts          []Fact
+	// Advice is empty if nothing has to be done. It names no key or command of veltui: front ends add theirs for Action.
 	Advice string
-	// Action is what veltui can do about it or show the commands for.
+	// Action is what veltui can do about the job, or show the commands for.
 	Action Action
 }
 
 func (v Verdict) State() State { return v.state }
 
-// Summary is the sentence with its subject.
+// Summary returns the sentence with its subject.
 func (v Verdict) Summary() string {
 	if v.Subject == "" {
 		return v.Text
@@ -55,16 +55,16 @@ func (v Verdict) Summary() string {
 	return v.Subject + ": " + v.Text
 }
 
-// Undecided returns a verdict that needs no proof. A state that needs one becomes quiet.
-func Undecided(state Open, reason Reason, text string) Verdict {
+// NewUnproven returns a verdict that needs no proof. A state that needs one becomes quiet.
+func NewUnproven(state UnprovenState, reason Reason, text string) Verdict {
 	if s := State(state); s == Stuck || s == Orphaned {
 		state = Quiet
 	}
 	return Verdict{state: State(state), Reason: reason, Text: text}
 }
 
-// Proven returns the verdict that a job cannot go on by itself; quiet without a proof.
-func Proven(state State, proof Proof, reason Reason, text string) Verdict {
+// NewProven returns the verdict that a job cannot continue by itself; without a proof it becomes quiet.
+func NewProven(state State, proof Proof, reason Reason, text string) Verdict {
 	v := Verdict{state: state, Proof: proof, Reason: reason, Text: text}
 	if proof.IsZero() {
 		v.state = Quiet
@@ -93,15 +93,15 @@ func (v Verdict) withWaits(waits []Wait) Verdict {
 	return v
 }
 
-// NeedsCloserLook: evidence for this job alone may change the verdict. That a deletion holds a lock is
-// only likely: it may wait for a namespace or a hook.
+// NeedsCloserLook reports whether evidence for this job alone may change the verdict. That a deletion holds a lock is
+// only likely: the job may wait for a namespace or a hook.
 func (v Verdict) NeedsCloserLook() bool {
 	return slices.Contains([]State{Stuck, Orphaned, Quiet, Unknown}, v.state) || v.Reason == WaitingForSlot ||
 		v.Reason == RepositoryLocked
 }
 
 // StorageDecides reports whether the job's stored files would settle the verdict.
-func (v Verdict) StorageDecides() bool { return v.state == Quiet && v.storage }
+func (v Verdict) StorageDecides() bool { return v.state == Quiet && v.storageDecides }
 
 const (
 	SourceAPI        = "api"
@@ -119,53 +119,59 @@ const (
 
 // Fact is one observation behind a verdict or a plan.
 type Fact struct {
-	// Holds is false for a fact that could not be checked or speaks against the conclusion.
-	Holds  bool
-	Text   string
-	Source string
-	// At is when it was seen or last changed, in the cluster's clock.
+	// Supports is false for a fact that could not be checked or contradicts the conclusion.
+	Supports bool
+	Text     string
+	Source   string
+	// At is when the fact was seen or last changed, by the cluster's clock.
 	At time.Time
 }
 
-// Ledger collects the facts of one conclusion in the order in which they are shown.
-type Ledger struct{ facts []Fact }
+// FactCollector collects the facts of one conclusion in the order in which they are shown.
+type FactCollector struct{ facts []Fact }
 
-func (l *Ledger) Facts() []Fact { return l.facts }
+func (l *FactCollector) Facts() []Fact { return l.facts }
 
-// Note adds a fact, which supports the conclusion or puts it in doubt, and returns it.
-func (l *Ledger) Note(holds bool, source string, at time.Time, format string, args ...any) Fact {
-	f := Fact{Holds: holds, Text: fmt.Sprintf(format, args...), Source: source, At: at}
+// AddFact adds a fact, which supports the conclusion or casts doubt on it, and returns the fact.
+func (l *FactCollector) AddFact(holds bool, source string, at time.Time, format string, args ...any) Fact {
+	f := Fact{Supports: holds, Text: fmt.Sprintf(format, args...), Source: source, At: at}
 	l.facts = append(l.facts, f)
 	return f
 }
 
-func (l *Ledger) Supports(source string, at time.Time, format string, args ...any) Fact {
-	return l.Note(true, source, at, format, args...)
+func (l *FactCollector) AddSupport(source string, at time.Time, format string, args ...any) Fact {
+	return l.AddFact(true, source, at, format, args...)
 }
 
-// Doubts notes what speaks against the conclusion or could not be checked.
-func (l *Ledger) Doubts(source string, at time.Time, format string, args ...any) {
-	l.Note(false, source, at, format, args...)
+// AddDoubt adds a fact that contradicts the conclusion or could not be checked.
+func (l *FactCollector) AddDoubt(source string, at time.Time, format string, args ...any) {
+	l.AddFact(false, source, at, format, args...)
 }
 
-// Case collects the facts of one verdict. Each verdict is about Name.
-type Case struct {
-	Ledger
-	Name string
-	Now  time.Time
+// VerdictBuilder collects the facts of one verdict. Each verdict is about Name.
+type VerdictBuilder struct {
+	FactCollector
+	Subject string
+	Now     time.Time
 }
 
-// Conclude makes a verdict that needs no proof.
-func (c *Case) Conclude(state Open, reason Reason, advice, format string, args ...any) Verdict {
-	v := Undecided(state, reason, fmt.Sprintf(format, args...))
-	v.Subject, v.Facts, v.Advice = c.Name, c.facts, advice
+// Conclude returns a verdict that needs no proof.
+func (c *VerdictBuilder) Conclude(state UnprovenState, reason Reason, advice, format string, args ...any) Verdict {
+	v := NewUnproven(state, reason, fmt.Sprintf(format, args...))
+	v.Subject, v.Facts, v.Advice = c.Subject, c.facts, advice
 	return v
 }
 
-// Prove makes a verdict that rests on a proof, which becomes the first fact.
-func (c *Case) Prove(state State, proof Proof, reason Reason, advice, format string, args ...any) Verdict {
-	v := Proven(state, proof, reason, fmt.Sprintf(format, args...))
-	v.Subject, v.Facts, v.Advice = c.Name, c.facts, advice
+// ConcludeProven returns a verdict that rests on a proof, which becomes the first fact.
+func (c *VerdictBuilder) ConcludeProven(
+	state State,
+	proof Proof,
+	reason Reason,
+	advice, format string,
+	args ...any,
+) Verdict {
+	v := NewProven(state, proof, reason, fmt.Sprintf(format, args...))
+	v.Subject, v.Facts, v.Advice = c.Subject, c.facts, advice
 	if !proof.IsZero() {
 		rest := slices.DeleteFunc(slices.Clone(c.facts), func(f Fact) bool { return f == proof.fact })
 		v.Facts = append([]Fact{proof.fact}, rest...)
@@ -173,62 +179,62 @@ func (c *Case) Prove(state State, proof Proof, reason Reason, advice, format str
 	return v
 }
 
-// ProofKind is how it is known that a job cannot go on by itself.
+// ProofKind is the way in which it is known that a job cannot continue by itself.
 type ProofKind string
 
 const (
-	// ProofOwnerGone: nothing works on it. The server restarted, the only worker went on, no node-agent
-	// runs on the node, or no controller has the phase.
+	// ProofOwnerGone means that nothing works on the job. The server restarted, the only worker has gone on, no
+	// node-agent runs on the node, or no controller handles the phase.
 	ProofOwnerGone ProofKind = "ownerGone"
-	// ProofGaveUp: Velero says that it gave up, in its log or in a condition.
+	// ProofGaveUp means that Velero says that it gave up, in its log or in a condition.
 	ProofGaveUp ProofKind = "gaveUp"
-	// ProofRefused: an error that lasts until its cause is repaired keeps it back.
+	// ProofRefused means that an error that lasts until its cause is fixed blocks the job.
 	ProofRefused ProofKind = "refused"
-	// ProofLimitsPassed: all that it may wait for has a limit, and every limit has passed.
+	// ProofLimitsPassed means that everything that the job may wait for has a limit, and every limit has passed.
 	ProofLimitsPassed ProofKind = "limitsPassed"
 )
 
-// Proof is why a job cannot go on by itself. Its zero value proves nothing.
+// Proof is why a job cannot continue by itself. Its zero value proves nothing.
 type Proof struct {
 	kind ProofKind
 	fact Fact
 }
 
-// Kind is empty for the zero Proof.
+// Kind returns the kind of proof, empty for the zero Proof.
 func (p Proof) Kind() ProofKind { return p.kind }
 
 func (p Proof) Fact() Fact { return p.fact }
 
 func (p Proof) IsZero() bool { return p.kind == "" }
 
-// behind is the proof of a job that waits for the one that it is about.
-func (p Proof) behind(f Fact) Proof {
+// withFact returns the same proof with another fact, for a job that waits for the job that the proof is about.
+func (p Proof) withFact(f Fact) Proof {
 	p.fact = f
 	return p
 }
 
-// ByOwner returns the proof that nothing works on the job any more.
-func ByOwner(f Fact) Proof { return Proof{kind: ProofOwnerGone, fact: f} }
+// ProveOwnerGone returns the proof that nothing works on the job any more.
+func ProveOwnerGone(f Fact) Proof { return Proof{kind: ProofOwnerGone, fact: f} }
 
-// ByAbsence returns the proof that nothing works on the job any more because something is not there; none unless all of
-// its kind was read.
-func ByAbsence(of Listing, f Fact) Proof {
-	if of != Whole {
+// ProveAbsence returns the proof that nothing works on the job any more because something does not exist; none unless
+// the kind was fully listed.
+func ProveAbsence(of ListCompleteness, f Fact) Proof {
+	if of != FullyListed {
 		return Proof{}
 	}
-	return ByOwner(f)
+	return ProveOwnerGone(f)
 }
 
-// ByGivingUp returns the proof that Velero says that it gave up.
-func ByGivingUp(f Fact) Proof { return Proof{kind: ProofGaveUp, fact: f} }
+// ProveGivenUp returns the proof that Velero says that it gave up.
+func ProveGivenUp(f Fact) Proof { return Proof{kind: ProofGaveUp, fact: f} }
 
-// ByRefusal returns the proof that an error that lasts keeps the job back.
-func ByRefusal(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
+// ProveRefused returns the proof that a lasting error blocks the job.
+func ProveRefused(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
 
-// provenByLimits returns the proof that every limit has passed; none without a wait, or with one whose limit is open.
-func provenByLimits(now time.Time, f Fact, waits ...Wait) Proof {
+// proveLimitsPassed returns the proof that every limit has passed; none without a wait, or if a wait has no limit.
+func proveLimitsPassed(now time.Time, f Fact, waits ...Wait) Proof {
 	if len(waits) == 0 ||
-		slices.ContainsFunc(waits, func(w Wait) bool { return w.Until.IsZero() || now.Before(w.Until) }) {
+		slices.ContainsFunc(waits, func(w Wait) bool { return w.Deadline.IsZero() || now.Before(w.Deadline) }) {
 		return Proof{}
 	}
 	return Proof{kind: ProofLimitsPassed, fact: f}
@@ -236,32 +242,33 @@ func provenByLimits(now time.Time, f Fact, waits ...Wait) Proof {
 
 // Wait is something that a job may be waiting for.
 type Wait struct {
-	// Name is that of the row of Velero's table.
+	// Name is the name of the row in Velero's table.
 	Name velero.WaitName
-	// For names it, such as "a slot on node-3".
-	For string
-	// Limit is the setting that bounds it, empty if nothing does.
-	Limit string
-	// Until is when Velero has acted on the limit for sure, zero if nothing bounds it, or from when it counts is
-	// not known.
-	Until time.Time
-	// Shown is true if the evidence shows that the job waits for this.
-	Shown bool
+	// Target describes what is awaited, such as "a slot on node-3".
+	Target string
+	// LimitSetting is the setting that limits the wait, empty if nothing does.
+	LimitSetting string
+	// Deadline is when Velero has certainly acted on the limit, zero if nothing limits the wait, or the start of the limit
+	// is unknown.
+	Deadline time.Time
+	// Confirmed is true if the evidence shows that the job waits for this.
+	Confirmed bool
 }
 
-// NeedsOthers reports what may change a verdict of the job, its volumes and the pods alone: other jobs, or all volumes.
-func NeedsOthers(j *job.Job, v Verdict) (jobs, volumes bool) {
+// NeedsOtherEvidence reports which evidence beyond the job, its volumes and the pods may change a verdict: other
+// jobs, or all volumes.
+func NeedsOtherEvidence(j *job.Job, v Verdict) (jobs, volumes bool) {
 	switch {
-	case j.Terminal():
+	case j.IsTerminal():
 		return false, false
 	case j.Stage == job.StageQueued:
-		return true, true // the verdict on what it waits for needs that one's volumes
+		return true, true // the verdict on the job that it waits for needs that job's volumes
 	}
 	volumes = slices.ContainsFunc(j.Volumes, func(o job.Volume) bool {
-		return !o.Ended() && (v.State() != Progressing || o.Waiting())
+		return !o.HasEnded() && (v.State() != Progressing || o.IsWaiting())
 	})
 	switch v.Reason {
-	case NotPickedUp, Starting, QueueStalled, WorkerHung, FinalizerStalled: // see blinding
+	case NotPickedUp, Starting, QueueStalled, WorkerHung, FinalizerStalled: // see judgeHiddenKind
 		return true, volumes
 	}
 	stage := job.StageOf(j.Phase)

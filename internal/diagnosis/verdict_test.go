@@ -1,22 +1,21 @@
 package diagnosis
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // with changes a healthy cluster.
-func with(change ...func(*Environment)) Environment {
+func with(change ...func(*World)) World {
 	s := healthy()
 	for _, c := range change {
 		c(&s)
@@ -24,26 +23,26 @@ func with(change ...func(*Environment)) Environment {
 	return s
 }
 
-func restarted(minutes float64) func(*Environment) {
-	return func(s *Environment) {
+func restarted(minutes float64) func(*World) {
+	return func(s *World) {
 		s.Server.StartedAt, s.Server.Restarts = minutesAgo(minutes), 1
-		s.Server.LastTermination, s.Server.LastTerminationAt = "OOMKilled", minutesAgo(minutes)
+		s.Server.LastTerminationReason, s.Server.LastTerminationAt = "OOMKilled", minutesAgo(minutes)
 	}
 }
 
-func allVolumes(s *Environment) { s.VolumesKnown = true }
+func allVolumes(s *World) { s.VolumesKnown = true }
 
-func another(v job.Volume) func(*Environment) {
-	return func(s *Environment) { s.Volumes = append(s.Volumes, v) }
+func another(v job.Volume) func(*World) {
+	return func(s *World) { s.Volumes = append(s.Volumes, v) }
 }
 
-func moverOf(v job.Volume, phase velero.MoverPhase) func(*Environment) {
-	return func(s *Environment) { s.Movers = map[velero.VolumeRef]velero.Mover{v.Ref(): {Phase: phase}} }
+func moverOf(v job.Volume, phase velero.MoverPhase) func(*World) {
+	return func(s *World) { s.MoverPods = map[velero.VolumeRef]velero.Mover{v.Ref(): {Phase: phase}} }
 }
 
-func deletion(phase string, errors ...string) func(*Environment) {
-	return func(s *Environment) {
-		s.Deletions = []Deletion{
+func deletion(phase string, errors ...string) func(*World) {
+	return func(s *World) {
+		s.DeletionRequests = []DeletionRequest{
 			{Name: "request", Backup: "crm-old", Phase: phase, Errors: errors, Created: minutesAgo(30)},
 		}
 	}
@@ -51,35 +50,35 @@ func deletion(phase string, errors ...string) func(*Environment) {
 
 func foreign(v job.Volume) job.Volume { v.DataMover = "storvault"; return v }
 
-func serverDown(minutes float64) func(*Environment) {
-	return func(s *Environment) {
-		s.Server.Running, s.Server.Ready, s.Server.Waiting = false, false, "CrashLoopBackOff"
+func serverDown(minutes float64) func(*World) {
+	return func(s *World) {
+		s.Server.Running, s.Server.Ready, s.Server.WaitingReason = false, false, "CrashLoopBackOff"
 		s.Server.LastTerminationAt = minutesAgo(minutes)
 	}
 }
 
-func version17(tag string) func(*Environment) {
-	return func(s *Environment) { s.Server.Version = tag }
+func version17(tag string) func(*World) {
+	return func(s *World) { s.Server.Version = tag }
 }
 
-func noAgents(s *Environment)   { s.NodeAgents = nil }
-func noPods(s *Environment)     { s.Server = velero.Server{}; s.NodeAgents = nil }
-func staleSince(s *Environment) { s.StaleSince = minutesAgo(1) }
-func unavailable(s *Environment) {
-	s.Locations = map[string]Location{"default": {Name: "default", Phase: "Unavailable", Message: "connection refused"}}
+func noAgents(s *World)   { s.NodeAgents = nil }
+func noPods(s *World)     { s.Server = velero.Server{}; s.NodeAgents = nil }
+func staleSince(s *World) { s.StaleSince = minutesAgo(1) }
+func unavailable(s *World) {
+	s.Locations = map[string]LocationStatus{"default": {Name: "default", Phase: "Unavailable", Message: "connection refused"}}
 }
 
 func TestVerdicts(t *testing.T) {
 	pvr := func(phase string, done, total int64, created, changed float64) []job.Volume {
 		return []job.Volume{volume(velero.PodVolumeRestore, "data", phase, done, total, created, changed)}
 	}
-	hooks := func(r *velerov1.Restore) {
-		r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "hook"}}
+	hooks := func(r *veleroapi.Restore) {
+		r.Spec.Hooks.Resources = []veleroapi.RestoreResourceHookSpec{{Name: "hook"}}
 	}
 	for _, c := range []struct {
 		name   string
 		job    spec
-		s      Environment
+		s      World
 		more   []spec
 		want   State
 		reason Reason
@@ -91,12 +90,12 @@ func TestVerdicts(t *testing.T) {
 		{"items quiet for too long", spec{phase: velero.PhaseInProgress, started: 290, changed: 270, done: 40, total: 100}, with(), nil,
 			Quiet, SlowItem},
 		{"a longer snapshot time-out is no reason to cry", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100,
-			backup: func(b *velerov1.Backup) { b.Spec.CSISnapshotTimeout.Duration = 2 * time.Hour }}, with(), nil, Quiet, SlowItem},
+			backup: func(b *veleroapi.Backup) { b.Spec.CSISnapshotTimeout.Duration = 2 * time.Hour }}, with(), nil, Quiet, SlowItem},
 		{"collecting", spec{phase: velero.PhaseInProgress, started: 20, changed: 20, total: -1}, with(), nil, Quiet, CollectingItems},
 		{"a hook that no spec shows may take hours", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100}, with(), nil, Quiet, SlowItem},
 		{"restore quiet for too long", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 70, done: 40, total: 100}, with(), nil, Quiet, SlowItem},
 		{"a server with a longer limit", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 70, done: 40, total: 100},
-			with(func(s *Environment) { s.Server.Flags.TerminatingTimeout = 2 * time.Hour }), nil, Quiet, SlowItem},
+			with(func(s *World) { s.Server.Flags.TerminatingTimeout = 2 * time.Hour }), nil, Quiet, SlowItem},
 		{"collecting for ever", spec{phase: velero.PhaseInProgress, started: 280, changed: 280, total: -1}, with(), nil, Quiet, CollectingItems},
 		{"results are being stored", spec{phase: velero.PhaseInProgress, started: 9, changed: 3, done: 140, total: 140}, with(), nil,
 			Quiet, UploadingArtifacts},
@@ -120,7 +119,7 @@ func TestVerdicts(t *testing.T) {
 			Orphaned, NotHandled},
 		{"server down for a moment, and its version has a queue", spec{phase: velero.PhaseQueued, total: -1, created: 50, changed: 50}, with(serverDown(1)), nil,
 			Waiting, ServerStarting},
-		{"server down, operations", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 14, total: 14, ops: [3]int{2, 0, 0}}, with(serverDown(42)), nil,
+		{"server down, operations", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 14, total: 14, ops: [3]int{2, 0, 0}}, with(serverDown(42)), nil,
 			Stuck, ServerCrashLooping},
 		{"stale", spec{phase: velero.PhaseInProgress, started: 5, changed: 0.1, done: 40, total: 100}, with(staleSince), nil,
 			Unknown, StaleData},
@@ -147,7 +146,7 @@ func TestVerdicts(t *testing.T) {
 		{"no node-agent, just made", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 20, changed: 3, done: 9, total: 9,
 			volumes: pvr(velero.VolumeNew, 0, 0, 1, 3)}, with(noAgents), nil, Waiting, PreparingVolume},
 		{"no node-agent on its node", spec{phase: velero.PhaseInProgress, started: 50, changed: 40, done: 9, total: 9,
-			volumes: []job.Volume{{Kind: velero.PodVolumeBackup, Name: "v", Phase: velero.VolumeNew, Node: "b", Target: "shop/db:data", Created: minutesAgo(40), Changed: minutesAgo(40)}}},
+			volumes: []job.Volume{{Kind: velero.PodVolumeBackup, Name: "v", Phase: velero.VolumeNew, Node: "b", Target: "shop/db:data", Created: minutesAgo(40), LastChanged: minutesAgo(40)}}},
 			with(), nil, Stuck, NodeAgentMissing},
 		{"volume stands still", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 50, 20)}, with(), nil, Quiet, VolumeSilent},
@@ -157,33 +156,33 @@ func TestVerdicts(t *testing.T) {
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr("", 0, 0, 0, 0)[0], velero.MoverRunning)), nil, Quiet, WaitingForOperations},
 		{"volume silent for long, its mover is gone", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes), nil, Stuck, MoverGone},
-		{"a mover is gone, and the store is away too", spec{phase: velero.PhaseWaiting, started: 90, changed: 80, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
+		{"a mover is gone, and the store is away too", spec{phase: velero.PhaseWaitingForPluginOperations, started: 90, changed: 80, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}}, with(allVolumes, unavailable), nil, Stuck, MoverGone},
-		{"a mover runs, and the store is away", spec{phase: velero.PhaseWaiting, started: 90, changed: 80, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
+		{"a mover runs, and the store is away", spec{phase: velero.PhaseWaitingForPluginOperations, started: 90, changed: 80, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}},
-			with(allVolumes, func(s *Environment) {
-				s.Locations = map[string]Location{"default": {Name: "default", Phase: "Unavailable", LastSynced: minutesAgo(1)}}
+			with(allVolumes, func(s *World) {
+				s.Locations = map[string]LocationStatus{"default": {Name: "default", Phase: "Unavailable", LastSynced: minutesAgo(1)}}
 			}, moverOf(volume(velero.DataUpload, "du", "", 0, 0, 0, 0), velero.MoverRunning)), nil, Waiting, LocationUnavailable},
 		{"volume that its node-agent lost track of", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 90, changed: 80, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 80, 70)}, with(allVolumes, moverOf(pvr("", 0, 0, 0, 0)[0], velero.MoverSucceeded)), nil, Stuck, MoverForgotten},
-		{"upload waits for a slot that another backup has", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"upload waits for a slot that another backup has", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumePrepared, 0, 0, 50, 45)}},
 			with(allVolumes, another(volume(velero.DataUpload, "of-another-backup", velero.VolumeInProgress, 1, 9, 90, 1))), nil, Waiting, WaitingForSlot},
-		{"upload waits in New while others are prepared", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"upload waits in New while others are prepared", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 50, 50)}},
 			with(allVolumes, another(volume(velero.DataDownload, "of-a-restore", velero.VolumePrepared, 1, 9, 90, 60))), nil, Waiting, WaitingForSlot},
-		{"upload waits, and not all volumes are known", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"upload waits, and not all volumes are known", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumePrepared, 0, 0, 50, 45)}}, with(), nil, Quiet, WaitingForSlot},
-		{"upload that nobody begins", spec{phase: velero.PhaseWaiting, started: 70, changed: 60, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"upload that nobody begins", spec{phase: velero.PhaseWaitingForPluginOperations, started: 70, changed: 60, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 60, 60)}}, with(allVolumes), nil, Stuck, VolumeStalled},
-		{"upload whose pod no node can take", spec{phase: velero.PhaseWaiting, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"upload whose pod no node can take", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeAccepted, 0, 0, 20, 20)}},
 			with(allVolumes, moverOf(volume(velero.DataUpload, "du", "", 0, 0, 0, 0), velero.MoverUnschedulable)), nil, Waiting, MoverUnschedulable},
-		{"upload of a third-party mover, without node-agents", spec{phase: velero.PhaseWaiting, started: 75, changed: 69, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"upload of a third-party mover, without node-agents", spec{phase: velero.PhaseWaitingForPluginOperations, started: 75, changed: 69, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{foreign(volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 70, 70))}}, with(allVolumes, noAgents), nil, Quiet, WaitingForOperations},
 		{"volumes past Velero's limit", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9,
 			volumes: pvr(velero.VolumeInProgress, 4<<30, 8<<30, 50, 20),
-			restore: func(r *velerov1.Restore) { r.Annotations = map[string]string{"velero.io/pod-volume-timeout": "30m"} }}, with(), nil,
+			restore: func(r *veleroapi.Restore) { r.Annotations = map[string]string{"velero.io/pod-volume-timeout": "30m"} }}, with(), nil,
 			Quiet, VolumeSilent}, // Velero may have given them up, which leaves them open
 		{"cancelled volume, version with the bug", spec{phase: velero.PhaseInProgress, started: 20, changed: 5, done: 9, total: 9,
 			volumes: []job.Volume{volume(velero.PodVolumeBackup, "v", velero.VolumeCanceled, 0, 9, 9, 5)}}, with(version17("v1.17.1")), nil,
@@ -196,21 +195,21 @@ func TestVerdicts(t *testing.T) {
 		{"cancelled volume, fixed version", spec{phase: velero.PhaseInProgress, started: 20, changed: 4, done: 9, total: 9,
 			volumes: []job.Volume{volume(velero.PodVolumeBackup, "v", velero.VolumeCanceled, 0, 9, 9, 4)}}, with(), nil, Quiet, UploadingArtifacts},
 
-		{"operations wait", spec{phase: velero.PhaseWaiting, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{5, 1, 1}}, with(), nil,
+		{"operations wait", spec{phase: velero.PhaseWaitingForPluginOperations, kind: job.Restore, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{5, 1, 1}}, with(), nil,
 			Waiting, WaitingForOperations},
-		{"operations past their limit", spec{phase: velero.PhaseWaiting, kind: job.Restore, started: 300, changed: 280, done: 9, total: 9, ops: [3]int{5, 0, 0}}, with(), nil,
+		{"operations past their limit", spec{phase: velero.PhaseWaitingForPluginOperations, kind: job.Restore, started: 300, changed: 280, done: 9, total: 9, ops: [3]int{5, 0, 0}}, with(), nil,
 			Stuck, LimitPassed},
-		{"operations all ended", spec{phase: velero.PhaseWaitingPartly, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{5, 3, 2}}, with(), nil,
+		{"operations all ended", spec{phase: velero.PhaseWaitingForPluginOperationsPartiallyFailed, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{5, 3, 2}}, with(), nil,
 			Quiet, WaitingForOperations},
-		{"data upload moves", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"data upload moves", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeInProgress, 1<<30, 2<<30, 50, 0.1)}}, with(), nil, Progressing, BytesMoving},
-		{"data upload moves though the store is away", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
+		{"data upload moves though the store is away", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeInProgress, 1<<30, 2<<30, 50, 0.1)}}, with(unavailable), nil, Progressing, BytesMoving},
-		{"operations, store away", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default"}, with(unavailable), nil,
+		{"operations, store away", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default"}, with(unavailable), nil,
 			Waiting, WaitingForOperations},
-		{"operations ended, store away", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 1, 0}, location: "default"}, with(unavailable), nil,
+		{"operations ended, store away", spec{phase: velero.PhaseWaitingForPluginOperations, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 1, 0}, location: "default"}, with(unavailable), nil,
 			Stuck, LocationUnavailable},
-		{"data upload without node-agent", spec{phase: velero.PhaseWaiting, started: 70, changed: 60, done: 9, total: 9, ops: [3]int{1, 0, 0},
+		{"data upload without node-agent", spec{phase: velero.PhaseWaitingForPluginOperations, started: 70, changed: 60, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 60, 60)}}, with(noAgents), nil, Stuck, NodeAgentMissing},
 
 		{"finalizing", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 0.2, done: 9, total: 9}, with(), nil, Progressing, Finalizing},
@@ -218,7 +217,7 @@ func TestVerdicts(t *testing.T) {
 			Quiet, Finalizing},
 		{"finalizing with hooks for too long", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9, restore: hooks}, with(version17("v1.18.2")), nil,
 			Quiet, Finalizing},
-		{"finalizing for too long", spec{phase: velero.PhaseFinalizingPartly, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9}, with(), nil,
+		{"finalizing for too long", spec{phase: velero.PhaseFinalizingPartiallyFailed, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9}, with(), nil,
 			Quiet, Finalizing},
 		{"finalizing before 1.18.3, hooks not seen", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 90, changed: 70, done: 9, total: 9},
 			with(version17("v1.18.2")), nil, Quiet, Finalizing},
@@ -226,26 +225,26 @@ func TestVerdicts(t *testing.T) {
 			Quiet, Finalizing},
 		{"finalizing behind another", spec{phase: velero.PhaseFinalizing, started: 90, changed: 40, done: 9, total: 9}, with(),
 			[]spec{{name: "first", phase: velero.PhaseFinalizing, started: 200, changed: 100, done: 1, total: 1}}, Waiting, FinalizingBehind},
-		{"finalizing, store away", spec{phase: velero.PhaseFinalizingPartly, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable), nil,
+		{"finalizing, store away", spec{phase: velero.PhaseFinalizingPartiallyFailed, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable), nil,
 			Waiting, LocationUnavailable},
 
 		{"finalizing, its backup's store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
-			func(s *Environment) {
-				s.Locations["other"] = Location{Name: "other", Phase: "Available"}
-				s.BackupLocations = map[string]string{"nightly": "default"}
+			func(s *World) {
+				s.Locations["other"] = LocationStatus{Name: "other", Phase: "Available"}
+				s.LocationByBackup = map[string]string{"nightly": "default"}
 			}), nil,
 			Waiting, LocationUnavailable},
 		{"finalizing, the other store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
-			func(s *Environment) {
-				s.Locations["other"] = Location{Name: "other", Phase: "Available"}
-				s.BackupLocations = map[string]string{"nightly": "other"}
+			func(s *World) {
+				s.Locations["other"] = LocationStatus{Name: "other", Phase: "Available"}
+				s.LocationByBackup = map[string]string{"nightly": "other"}
 			}), nil,
 			Quiet, Finalizing},
 		{"finalizing, one store of two away", spec{phase: velero.PhaseFinalizing, kind: job.Restore, started: 60, changed: 6, done: 9, total: 9}, with(unavailable,
-			func(s *Environment) { s.Locations["other"] = Location{Name: "other", Phase: "Available"} }), nil,
+			func(s *World) { s.Locations["other"] = LocationStatus{Name: "other", Phase: "Available"} }), nil,
 			Quiet, Finalizing},
 		{"finalizing, another store away", spec{phase: velero.PhaseFinalizing, location: "mine", started: 60, changed: 3, done: 9, total: 9}, with(unavailable,
-			func(s *Environment) { s.Locations["mine"] = Location{Name: "mine", Phase: "Available"} }), nil,
+			func(s *World) { s.Locations["mine"] = LocationStatus{Name: "mine", Phase: "Available"} }), nil,
 			Waiting, Finalizing},
 		{"finalizing, its location deleted", spec{phase: velero.PhaseFinalizing, location: "mine", started: 60, changed: 3, done: 9, total: 9}, with(unavailable), nil,
 			Stuck, LocationUnavailable},
@@ -258,14 +257,14 @@ func TestVerdicts(t *testing.T) {
 		{"queued behind an orphan", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(restarted(30)),
 			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 9, total: 19}}, Stuck, QueueBlocked},
 		{"queued behind one behind a stuck one", spec{phase: velero.PhaseQueued, position: 2, total: -1, created: 20, changed: 20, includes: []string{"x"}},
-			with(func(s *Environment) { s.Server.Flags.ConcurrentBackups = 3 }), []spec{
+			with(func(s *World) { s.Server.Flags.ConcurrentBackups = 3 }), []spec{
 				{name: "other", phase: velero.PhaseInProgress, started: 90, changed: 80, done: 9, total: 9, includes: []string{"y"}},
 				{name: "between", phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20, includes: []string{"x", "y"}}},
 			Waiting, QueuedBehind},
 		{"queue stalled", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(), nil,
 			Quiet, QueueStalled},
 		{"queue moves in a moment", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20},
-			with(func(s *Environment) { s.LastEnded = minutesAgo(0.5) }), nil, Waiting, NotPickedUp},
+			with(func(s *World) { s.LastJobEndedAt = minutesAgo(0.5) }), nil, Waiting, NotPickedUp},
 		{"queue after a restart", spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}, with(restarted(1)), nil, Waiting, NotPickedUp},
 		{"ready to start", spec{phase: velero.PhaseReadyToStart, total: -1, created: 1, changed: 0.5}, with(), nil, Waiting, Starting},
 		{"ready to start for long", spec{phase: velero.PhaseReadyToStart, total: -1, created: 20, changed: 20}, with(), nil, Quiet, Starting},
@@ -288,15 +287,15 @@ func TestVerdicts(t *testing.T) {
 		{"deletion ended with errors", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(deletion("Processed", "no such bucket")), nil, Stuck, DeletionFailed},
 		{"queued, the server's version not known", spec{total: -1, created: 12, changed: 12}, with(version17("")),
 			[]spec{{name: "other", phase: velero.PhaseInProgress, started: 20, changed: 0.1, done: 1, total: 9}}, Waiting, VersionUnknown},
-		{"a hook of its spec", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100, backup: func(b *velerov1.Backup) {
-			b.Spec.Hooks.Resources = []velerov1.BackupResourceHookSpec{{PostHooks: []velerov1.BackupResourceHook{{Exec: &velerov1.ExecHook{Timeout: metav1.Duration{Duration: 90 * time.Minute}}}}}}
+		{"a hook of its spec", spec{phase: velero.PhaseInProgress, started: 90, changed: 70, done: 40, total: 100, backup: func(b *veleroapi.Backup) {
+			b.Spec.Hooks.Resources = []veleroapi.BackupResourceHookSpec{{PostHooks: []veleroapi.BackupResourceHook{{Exec: &veleroapi.ExecHook{Timeout: metav1.Duration{Duration: 90 * time.Minute}}}}}}
 		}}, with(), nil, Waiting, RunningHook},
 		{"a repository is being prepared", spec{phase: velero.PhaseInProgress, kind: job.Restore, started: 20, changed: 12, done: 100, total: 100},
-			with(func(s *Environment) { s.Repositories = []Repository{{Name: "shop-default-kopia", Namespace: "shop"}} }), nil, Waiting, PreparingRepository},
+			with(func(s *World) { s.Repositories = []RepositoryStatus{{Name: "shop-default-kopia", Namespace: "shop"}} }), nil, Waiting, PreparingRepository},
 		{"a big backup stores its files", spec{phase: velero.PhaseInProgress, started: 90, changed: 26, done: 480_000, total: 480_000}, with(), nil, Quiet, UploadingArtifacts},
 		{"a read-only location", spec{phase: velero.PhaseInProgress, started: 90, changed: 26, done: 9, total: 9, location: "default"},
-			with(func(s *Environment) {
-				s.Locations = map[string]Location{"default": {Name: "default", Phase: "Available", AccessMode: "ReadOnly"}}
+			with(func(s *World) {
+				s.Locations = map[string]LocationStatus{"default": {Name: "default", Phase: "Available", AccessMode: "ReadOnly"}}
 			}), nil, Stuck, LocationReadOnly},
 		{"deleting", spec{phase: velero.PhaseDeleting, started: 90, changed: 3, done: 9, total: 9}, with(), nil, Waiting, Deleting},
 		{"deletion failed", spec{phase: velero.PhaseDeleting, started: 90, changed: 30, done: 9, total: 9}, with(), nil, Stuck, DeletionFailed},
@@ -306,7 +305,7 @@ func TestVerdicts(t *testing.T) {
 			c.job.name = "crm-old"
 			j := c.job.job(t)
 			c.s.Jobs = jobs(t, c.more...)
-			if !j.Terminal() {
+			if !j.IsTerminal() {
 				c.s.Jobs = append(c.s.Jobs, j)
 			}
 			checkVerdict(t, j, Judge(j, c.s), c.want, c.reason)
@@ -319,7 +318,7 @@ func TestHowAJobEnded(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		job  spec
-		s    Environment
+		s    World
 		says string
 	}{
 		{"completed", spec{phase: velero.PhaseCompleted, started: 60, ended: 58.5, changed: 58, done: 402, total: 402}, with(), "Completed in 1m30s, 402 items"},
@@ -330,7 +329,7 @@ func TestHowAJobEnded(t *testing.T) {
 		{"failed, but a volume goes on", spec{phase: velero.PhaseFailed, started: 60, ended: 58, changed: 58, done: 9, total: 9, reason: "no",
 			volumes: []job.Volume{volume(velero.DataUpload, "a", velero.VolumeInProgress, 0, 9, 60, 58)}}, with(), "Failed after 2m at 9 of 9 items: no; the only volume not ended"},
 		{"completed, being deleted", spec{phase: velero.PhaseCompleted, kind: job.Restore, started: 60, ended: 58, changed: 58, done: 9, total: 9,
-			restore: func(r *velerov1.Restore) {
+			restore: func(r *veleroapi.Restore) {
 				at := metav1.NewTime(minutesAgo(5))
 				r.DeletionTimestamp, r.Finalizers = &at, []string{"restores.velero.io/external-resources-finalizer"}
 			}}, with(), "Completed in 2m, 9 items; being deleted"},
@@ -398,7 +397,7 @@ func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
 		total:   140,
 	}
 	for _, c := range []struct {
-		s    Environment
+		s    World
 		want []string
 	}{
 		{with(), []string{"storage", "schema"}},
@@ -409,7 +408,7 @@ func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
 		for _, source := range c.want {
 			found := false
 			for _, f := range v.Facts {
-				found = found || f.Source == source && !f.Holds
+				found = found || f.Source == source && !f.Supports
 			}
 			if !found {
 				t.Errorf("%q: no open fact from %s in %+v", v.Summary(), source, v.Facts)
@@ -427,9 +426,9 @@ func TestATouchIsNoProgress(t *testing.T) {
 		in.Backup.ManagedFields,
 		metav1.ManagedFieldsEntry{Manager: "kubectl-annotate", Time: &touched},
 	)
-	j := job.Next(nil, in)
-	if !j.Changed.Equal(minutesAgo(1)) {
-		t.Errorf("changed %v, want the touch", j.Changed)
+	j := job.Fold(nil, in)
+	if !j.LastChanged.Equal(minutesAgo(1)) {
+		t.Errorf("changed %v, want the touch", j.LastChanged)
 	}
 	checkVerdict(t, j, Judge(j, with(restarted(42))), Orphaned, ServerRestarted)
 	checkVerdict(t, j, Judge(j, with()), Quiet, SlowItem)
@@ -438,9 +437,9 @@ func TestATouchIsNoProgress(t *testing.T) {
 	later.Backup = in.Backup.DeepCopy()
 	later.Backup.ResourceVersion = "touched"
 	later.Backup.Annotations = map[string]string{"a": "b"}
-	j = job.Next(j, later)
-	if !j.Changed.Equal(noon) {
-		t.Errorf("changed %v, want when it was seen", j.Changed)
+	j = job.Fold(j, later)
+	if !j.LastChanged.Equal(noon) {
+		t.Errorf("changed %v, want when it was seen", j.LastChanged)
 	}
 	checkVerdict(t, j, Judge(j, with()), Quiet, SlowItem)
 }
@@ -454,8 +453,8 @@ func TestVersionOfTheCRDs(t *testing.T) {
 		says   string
 	}{
 		{"", velero.SchemaVersions{}, "does not tell its version; the rules are those of v1.18.3"},
-		{"main", velero.SchemaVersions{From: velero.Version{1, 14, 0}, Before: velero.Version{1, 18, 3}}, "; its CRD is that of v1.14.0 or later, but before v1.18.3; the rules are those of v1.14.0"},
-		{"v1.16.2", velero.SchemaVersions{From: velero.Version{1, 18, 3}}, ""},
+		{"main", velero.SchemaVersions{Since: velero.Version{1, 14, 0}, Before: velero.Version{1, 18, 3}}, "; its CRD is that of v1.14.0 or later, but before v1.18.3; the rules are those of v1.14.0"},
+		{"v1.16.2", velero.SchemaVersions{Since: velero.Version{1, 18, 3}}, ""},
 	} {
 		j := spec{
 			kind:    job.Restore,
@@ -470,7 +469,7 @@ func TestVersionOfTheCRDs(t *testing.T) {
 		)
 		env := with()
 		env.Server.Version = c.tag
-		env.Evidence = map[types.UID]Evidence{j.UID: {Schema: c.schema}}
+		env.Evidence = map[types.UID]JobEvidence{j.UID: {SchemaVersions: c.schema}}
 		facts := ""
 		for _, f := range Judge(j, env).Facts {
 			facts += f.Text + "\n"
@@ -486,13 +485,13 @@ func TestVersionOfTheCRDs(t *testing.T) {
 // is to be told so.
 func TestAClusterThatIsBeingReadIsNotStale(t *testing.T) {
 	env := with(staleSince)
-	for want, r := range map[string]Reading{
+	for want, r := range map[string]ReadProgress{
 		"cannot tell yet, reading Backups, 500 of 10000;":           {Kind: "Backups", Read: 500, Total: 10000},
 		"cannot tell yet, slow: reading DataUploads, 12000 so far;": {Kind: "DataUploads", Read: 12000, Slow: true},
 		"cannot tell yet, reading Restores;":                        {Kind: "Restores"},
 		"cannot tell, nothing heard from the cluster for ":          {},
 	} {
-		env.Reading = r
+		env.ReadProgress = r
 		v := Judge(spec{phase: velero.PhaseInProgress, started: 5, changed: 0.1, done: 40, total: 100}.job(t), env)
 		if v.State() != Unknown || v.Reason != StaleData || !strings.Contains(v.Summary(), want) {
 			t.Errorf("%s %s %q, want %q", v.State(), v.Reason, v.Summary(), want)

@@ -6,307 +6,313 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// sight is what the evidence says of one wait of Velero's table.
-type sight struct {
-	// out is true if the job cannot be waiting for it, shown if it is.
-	out, shown bool
-	// what names it where the table's words are too general.
-	what string
-	// reason stands for the wait's own where the evidence tells more.
+// probeResult is what the evidence says about one wait of Velero's table.
+type probeResult struct {
+	// isRuledOut is true if the job cannot be waiting for it, shown is true if it is.
+	isRuledOut, isConfirmed bool
+	// label names the wait if the table's words are too general.
+	label string
+	// reason replaces the wait's own reason if the evidence tells more.
 	reason Reason
-	// since is when it began and limit its length, where the evidence tells.
+	// since is when the wait began and limit its length, if the evidence tells.
 	since time.Time
 	limit time.Duration
-	// rounds is how many times in a row the limit may pass, at least one.
+	// rounds is how many times in a row the limit may pass, at least once.
 	rounds int
-	// unsure is true where it may be more rounds than were seen.
-	unsure bool
-	note   func()
-	// summary ends a sentence that begins with the progress; both only where it is shown.
+	// roundsUncertain is true if there may be more rounds than were seen.
+	roundsUncertain bool
+	addFacts        func()
+	// summary ends a sentence that begins with the progress; summary and advice are set only if the wait is shown.
 	summary, advice string
 	action          Action
 }
 
-type wait struct {
-	row *velero.Wait
-	sight
-	// passes is when its limit passes as far as one can see, for words and deadlines; zero if it has none.
-	passes time.Time
-	// until is the latest moment at which Velero can have acted on the limit; zero if that cannot be said.
-	until time.Time
+type waitCandidate struct {
+	row *velero.PossibleWait
+	probeResult
+	// limitAt is when its limit passes as far as known, for texts and deadlines; zero if it has none.
+	limitAt time.Time
+	// latestAt is the latest time at which Velero can have acted on the limit; zero if unknown.
+	latestAt time.Time
 }
 
-var steps = map[job.Stage]velero.Step{
+var stageSteps = map[job.Stage]velero.Step{
 	job.StageQueued: velero.StepQueued, job.StageOperations: velero.StepOperations,
 	job.StageFinalizing: velero.StepFinalizing, job.StageDeleting: velero.StepDeleting,
 }
 
-// step is the most likely one, for words. A proof takes all of [assessment.reachable].
-func (a *assessment) step() velero.Step {
+// likelyStep returns the most likely step, for texts. A proof uses all of [jobJudge.reachableSteps].
+func (a *jobJudge) likelyStep() velero.Step {
 	j := a.j
-	switch step, known := steps[job.StageOf(j.Phase)]; {
+	switch step, known := stageSteps[job.StageOf(j.Phase)]; {
 	case known:
 		return step
-	case !a.evidence().Stored.IsZero():
-		return velero.StepStoring // whatever is counted, it stores its files last
+	case !a.jobEvidence().StoredAt.IsZero():
+		return velero.StepStoring // whatever the counts say, it stores its files last
 	case !j.Items.Known:
 		return velero.StepCollecting
-	case j.Items.Done < j.Items.Total && !(j.Stage == job.StageVolumes && j.PodVolumes().Active() > 0):
+	case j.Items.Done < j.Items.Total && !(j.Stage == job.StageVolumes && j.PodVolumes().ActiveCount() > 0):
 		return velero.StepItems
-	case j.PodVolumes().Active() > 0:
+	case j.PodVolumes().ActiveCount() > 0:
 		return velero.StepVolumes
 	}
 	return velero.StepStoring
 }
 
-// reachable are the steps in which the job can be. While it is in progress only its stored files tell more than
-// whether there is a count: a count of all items may grow again.
-func (a *assessment) reachable() []velero.Step {
+// reachableSteps returns the steps in which the job can be. While it is in progress, only its stored files tell more
+// than whether there is a count: a count of all items may grow again.
+func (a *jobJudge) reachableSteps() []velero.Step {
 	j, from := a.j, velero.StepItems
-	switch step, known := steps[job.StageOf(j.Phase)]; {
+	switch step, known := stageSteps[job.StageOf(j.Phase)]; {
 	case known:
 		return []velero.Step{step}
-	case !a.evidence().Stored.IsZero():
+	case !a.jobEvidence().StoredAt.IsZero():
 		return []velero.Step{velero.StepStoring}
 	case !j.Items.Known:
 		from = velero.StepCollecting
 	}
-	return velero.Reachable(string(j.Kind), from, a.version(), j.PodVolumes().Active() > 0)
+	return velero.ReachableSteps(string(j.Kind), from, a.effectiveVersion(), j.PodVolumes().ActiveCount() > 0)
 }
 
-// waits are what the evidence allows the job to be waiting for in its most likely step, by Velero's table.
-func (a *assessment) waits() []wait { return a.waitsIn(a.step()) }
+// likelyWaits returns what the evidence allows the job to be waiting for in its most likely step, by Velero's table.
+func (a *jobJudge) likelyWaits() []waitCandidate { return a.findWaits(a.likelyStep()) }
 
-func (a *assessment) waitsIn(step velero.Step) []wait {
-	var found []wait
-	sightings, rows := sightings(), velero.WaitsIn(a.env.table(), string(a.j.Kind), step, a.version())
+func (a *jobJudge) findWaits(step velero.Step) []waitCandidate {
+	var found []waitCandidate
+	sightings, rows := waitProbes(), velero.FindWaits(
+		a.world.effectiveWaitTable(),
+		string(a.j.Kind),
+		step,
+		a.effectiveVersion(),
+	)
 	for i := range rows {
 		of, known := sightings[rows[i].Name]
 		if !known {
 			continue
 		}
-		w := wait{row: &rows[i]}
-		if of.see != nil {
-			w.sight = of.see(a)
+		w := waitCandidate{row: &rows[i]}
+		if of.probe != nil {
+			w.probeResult = of.probe(a)
 		}
-		if w.reason = cmp.Or(w.reason, of.reason); w.out || a.filesStored(rows[i].Name) {
+		if w.reason = cmp.Or(w.reason, of.reason); w.isRuledOut || a.isRuledOutByFiles(rows[i].Name) {
 			continue
 		}
-		w.passes, w.until = a.bound(w)
+		w.limitAt, w.latestAt = a.waitBounds(w)
 		found = append(found, w)
 	}
 	return found
 }
 
-// filesStored: with all of its files stored a job in progress has only its last status left to write.
-func (a *assessment) filesStored(name velero.WaitName) bool {
-	return a.j.Phase == velero.PhaseInProgress && !a.evidence().Stored.IsZero() && name != velero.WaitLastPatch
+// isRuledOutByFiles reports whether the stored files rule a wait out: with all files stored, a job in progress has
+// only its last status left to write.
+func (a *jobJudge) isRuledOutByFiles(name velero.WaitName) bool {
+	return a.j.Phase == velero.PhaseInProgress && !a.jobEvidence().StoredAt.IsZero() && name != velero.WaitLastPatch
 }
 
-// byLimits is the proof that every limit has passed of all that the job can be waiting for, in each step that it can
-// be in.
-func (a *assessment) byLimits(fact Fact) Proof {
-	var all []wait
-	for _, step := range a.reachable() {
-		all = append(all, a.waitsIn(step)...)
+// proveAllLimitsPassed returns the proof that the limits of everything that the job can be waiting for have passed, in
+// each step that it can be in.
+func (a *jobJudge) proveAllLimitsPassed(fact Fact) Proof {
+	var all []waitCandidate
+	for _, step := range a.reachableSteps() {
+		all = append(all, a.findWaits(step)...)
 	}
-	return provenByLimits(a.Now, fact, publicWaits(all)...)
+	return proveLimitsPassed(a.Now, fact, toWaits(all)...)
 }
 
-// bound is when a wait's limit passes, and the latest moment at which Velero can have acted on it.
-func (a *assessment) bound(w wait) (passes, until time.Time) {
-	flags, limit := a.env.Server.Flags, velero.Endless
+// waitBounds returns when a wait's limit passes, and the latest time at which Velero can have acted on it.
+func (a *jobJudge) waitBounds(w waitCandidate) (passes, until time.Time) {
+	flags, limit := a.world.Server.Flags, velero.Unlimited
 	switch {
-	case w.row.Limit.Of != nil:
-		limit = w.row.Limit.Of(a.j.Object, flags)
+	case w.row.Limit.Length != nil:
+		limit = w.row.Limit.Length(a.j.Object, flags)
 	case w.limit > 0:
 		limit = w.limit
 	}
-	from, rounds := a.moment(w), min(max(w.rounds, 1), maxRounds)
-	if from.IsZero() || limit >= velero.Endless/time.Duration(rounds) {
+	from, rounds := a.limitStart(w), min(max(w.rounds, 1), maxRounds)
+	if from.IsZero() || limit >= velero.Unlimited/time.Duration(rounds) {
 		return time.Time{}, time.Time{}
 	}
 	passes = from.Add(time.Duration(rounds) * limit)
 	delay := time.Duration(0)
-	if w.row.Limit.Delay != nil {
-		delay = w.row.Limit.Delay(flags)
+	if w.row.Limit.EffectDelay != nil {
+		delay = w.row.Limit.EffectDelay(flags)
 	}
-	if w.row.Limit.Open || w.unsure || w.row.From == velero.FromMovement || delay >= velero.Endless ||
-		!a.limitsKnown() {
+	if w.row.Limit.ContinuesAfter || w.roundsUncertain || w.row.LimitStart == velero.FromMovement ||
+		delay >= velero.Unlimited ||
+		!a.areLimitsKnown() {
 		return passes, time.Time{}
 	}
-	return passes, job.Latest(passes, a.env.serverStarted()).Add(delay)
+	return passes, job.LatestTime(passes, a.world.serverStartTime()).Add(delay)
 }
 
-// limitsKnown: the limits in force are those of the one server whose arguments were seen, and its version was read.
-func (a *assessment) limitsKnown() bool {
-	s := a.env.Server
-	return s.Visible && s.Others() == 0 && s.Container != "" && !velero.IsUnread(s.Version)
+// areLimitsKnown reports whether the limits in force are those of one server whose arguments and version are known.
+func (a *jobJudge) areLimitsKnown() bool {
+	s := a.world.Server
+	return s.Visible && s.OtherServerCount() == 0 && s.Container != "" && !velero.IsUnreviewedVersion(s.Version)
 }
 
-// moment is what a wait's limit is counted from; zero if unknown, which bounds nothing.
-func (a *assessment) moment(w wait) time.Time {
+// limitStart returns the time from which a wait's limit is counted; zero if unknown, which sets no limit.
+func (a *jobJudge) limitStart(w waitCandidate) time.Time {
 	j := a.j
-	switch w.row.From {
+	switch w.row.LimitStart {
 	case velero.FromStart:
 		return j.Started
 	case velero.FromPhase:
-		return j.Record(j.Stage).Began
+		return j.FindStageRecord(j.Stage).Began
 	case velero.FromTurn:
-		if a.finalizesFirst() != nil {
-			return time.Time{} // its turn is still to come
+		if a.firstFinalizingJob() != nil {
+			return time.Time{} // its turn is yet to come
 		}
-		return job.Latest(j.Record(j.Stage).Began, a.env.serverStarted(), a.env.LastEnded)
+		return job.LatestTime(j.FindStageRecord(j.Stage).Began, a.world.serverStartTime(), a.world.LastJobEndedAt)
 	case velero.FromFirstVolume:
-		return firstPodVolume(j)
+		return firstPodVolumeCreated(j)
 	case velero.FromStored:
-		return a.evidence().Stored
+		return a.jobEvidence().StoredAt
 	case velero.FromEvidence:
 		return w.since
 	}
 	return j.QuietSince()
 }
 
-// passed reports whether a limit passed long enough ago that Velero would have acted.
-func (a *assessment) passed(limit time.Time) bool {
-	return !limit.IsZero() && a.Now.After(limit.Add(waitMargin))
+// hasLimitPassed reports whether a limit passed long enough ago that Velero would have acted.
+func (a *jobJudge) hasLimitPassed(limit time.Time) bool {
+	return !limit.IsZero() && a.Now.After(limit.Add(waitLimitMargin))
 }
 
-func (w wait) public() Wait {
-	p := Wait{Name: w.row.Name, For: cmp.Or(w.what, w.row.For), Shown: w.shown}
-	if !w.passes.IsZero() {
-		p.Limit = w.row.Limit.Setting
+func (w waitCandidate) toWait() Wait {
+	p := Wait{Name: w.row.Name, Target: cmp.Or(w.label, w.row.Target), Confirmed: w.isConfirmed}
+	if !w.limitAt.IsZero() {
+		p.LimitSetting = w.row.Limit.Setting
 	}
-	if !w.until.IsZero() {
-		p.Until = w.until.Add(waitMargin)
+	if !w.latestAt.IsZero() {
+		p.Deadline = w.latestAt.Add(waitLimitMargin)
 	}
 	return p
 }
 
-func publicWaits(waits []wait) []Wait {
+func toWaits(waits []waitCandidate) []Wait {
 	out := make([]Wait, len(waits))
 	for i := range waits {
-		out[i] = waits[i].public()
+		out[i] = waits[i].toWait()
 	}
 	return out
 }
 
-// silent judges a job that does not move: it waits for what is shown, all limits have passed, or it may
-// wait for several things. doing says how far it is.
-func (a *assessment) silent(doing string) Verdict {
-	waits := a.waits()
-	all := publicWaits(waits)
+// judgeSilent judges a job that does not move: it waits for what is shown, all limits have passed, or it may wait for
+// several things. doing says how far it is.
+func (a *jobJudge) judgeSilent(doing string) Verdict {
+	waits := a.likelyWaits()
+	all := toWaits(waits)
 	for _, w := range waits {
-		if !w.shown || a.passed(w.passes) {
+		if !w.isConfirmed || a.hasLimitPassed(w.limitAt) {
 			continue
 		}
-		if w.note != nil {
-			w.note()
+		if w.addFacts != nil {
+			w.addFacts()
 		}
 		return a.Conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).withAction(w.action).withWaits(all)
 	}
 	fact := Fact{
-		Holds:  true,
-		Source: SourceWatch,
-		At:     a.Now,
-		Text:   "every limit of what it may be waiting for has passed: " + limitsText(all),
+		Supports: true,
+		Source:   SourceWatch,
+		At:       a.Now,
+		Text:     "every limit of what it may be waiting for has passed: " + limitsText(all),
 	}
-	if p := a.byLimits(fact); !p.IsZero() {
-		return a.overdue(p, waits, doing)
+	if p := a.proveAllLimitsPassed(fact); !p.IsZero() {
+		return a.judgeOverdue(p, waits, doing)
 	}
 	for _, w := range waits {
-		if w.note != nil {
-			w.note()
+		if w.addFacts != nil {
+			w.addFacts()
 		}
 	}
 	reason, advice := SlowItem, ""
 	var open []string
 	for _, w := range waits {
-		if a.passed(w.passes) {
+		if a.hasLimitPassed(w.limitAt) {
 			continue
 		}
-		if open = append(open, w.public().For); len(open) == 1 {
+		if open = append(open, w.toWait().Target); len(open) == 1 {
 			reason, advice = w.reason, w.advice
 		}
 	}
-	if a.step() == velero.StepItems || len(open) == 0 {
+	if a.likelyStep() == velero.StepItems || len(open) == 0 {
 		reason = SlowItem
 	}
-	a.Doubts(SourceWatch, a.Now, "it may be waiting for %s", limitsText(all))
-	if a.step() != velero.StepFinalizing {
-		doing += ", quiet for " + a.quietWords()
+	a.AddDoubt(SourceWatch, a.Now, "it may be waiting for %s", limitsText(all))
+	if a.likelyStep() != velero.StepFinalizing {
+		doing += ", quiet for " + a.quietText()
 	}
-	v := a.Conclude(Quiet, reason, advice, "%s; may wait for %s", doing, human.Shorten(human.List(open, 1), 50))
-	v.Waits, v.storage = all, a.j.Phase == velero.PhaseInProgress && a.quiet() >= lostPatchQuiet
+	v := a.Conclude(Quiet, reason, advice, "%s; may wait for %s", doing, human.Shorten(human.JoinNames(open, 1), 50))
+	v.Waits, v.storageDecides = all, a.j.Phase == velero.PhaseInProgress && a.quietDuration() >= lostPatchQuiet
 	return v
 }
 
 const overdueAdvice = "Look into the log of the Velero server: it should have given up by itself."
 
-func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
-	last := slices.MaxFunc(waits, func(v, w wait) int { return v.until.Compare(w.until) })
-	a.Supports(SourceWatch, last.until, "Velero's limit passed %s ago", a.ago(last.until))
-	return a.stuck(p, LimitPassed, overdueAdvice,
-		"%s; Velero's own limit passed %s ago, and it did not go on", doing, a.ago(last.until))
+func (a *jobJudge) judgeOverdue(p Proof, waits []waitCandidate, doing string) Verdict {
+	last := slices.MaxFunc(waits, func(v, w waitCandidate) int { return v.latestAt.Compare(w.latestAt) })
+	a.AddSupport(SourceWatch, last.latestAt, "Velero's limit passed %s ago", a.formatAge(last.latestAt))
+	return a.proveStuck(p, LimitPassed, overdueAdvice,
+		"%s; Velero's own limit passed %s ago, and it did not go on", doing, a.formatAge(last.latestAt))
 }
 
 func limitsText(waits []Wait) string {
 	texts := make([]string, len(waits))
 	for i, w := range waits {
-		texts[i] = w.For + " (no limit)"
+		texts[i] = w.Target + " (no limit)"
 		switch {
-		case !w.Until.IsZero():
-			texts[i] = w.For + " (until " + w.Until.UTC().Format("15:04") + " UTC by " + w.Limit + ")"
-		case w.Limit != "":
-			texts[i] = w.For + " (" + w.Limit + ", from when is not known)"
+		case !w.Deadline.IsZero():
+			texts[i] = w.Target + " (until " + w.Deadline.UTC().Format("15:04") + " UTC by " + w.LimitSetting + ")"
+		case w.LimitSetting != "":
+			texts[i] = w.Target + " (" + w.LimitSetting + ", from when is not known)"
 		}
 	}
 	return strings.Join(texts, ", ")
 }
 
-// maxRounds bounds what is multiplied: a limit of years says nothing.
+// maxRounds limits the factor: a limit of years says nothing.
 const maxRounds = 1000
 
-// decisive is the wait that gives a stage its deadline.
-var decisive = map[job.Stage]velero.WaitName{
+// deadlineWaits are the waits that give stages their deadlines.
+var deadlineWaits = map[job.Stage]velero.WaitName{
 	job.StageVolumes:    velero.WaitPodVolumes,
 	job.StageOperations: velero.WaitOperations,
 	job.StageFinalizing: velero.WaitBinding,
 }
 
-// Deadline is when Velero gives up on the present stage, and the setting; zero without a bound
+// StageDeadline returns when Velero gives up on the present stage, and the setting; zero without a limit
 // (docs/dev/velero.md#waits).
-func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
-	name, bounded := decisive[j.Stage]
-	if !bounded || j.Object == nil || j.Record(j.Stage).Began.IsZero() {
-		return time.Time{}, "" // the waits of most jobs, which have ended, need not be known
+func StageDeadline(j *job.Job, env World) (at time.Time, setting string) {
+	name, bounded := deadlineWaits[j.Stage]
+	if !bounded || j.Object == nil || j.FindStageRecord(j.Stage).Began.IsZero() {
+		return time.Time{}, "" // the waits of ended jobs, which are most, need not be known
 	}
-	if j.Stage == job.StageFinalizing && hasHooks(j) {
+	if j.Stage == job.StageFinalizing && hasSpecHooks(j) {
 		name = velero.WaitRestoreHooks
 	}
-	return passesAt(name, j, env)
+	return findWaitDeadline(name, j, env)
 }
 
-// passesAt is when the limit of a wait passes, and the setting; zero if the job does not wait for that, or without
-// a limit.
-func passesAt(name velero.WaitName, j *job.Job, env Environment) (at time.Time, setting string) {
-	for _, w := range newAssessment(j, &env).waits() {
-		if w.row.Name == name && !w.passes.IsZero() {
-			return w.passes, w.row.Limit.Setting
+// findWaitDeadline returns when the limit of a wait passes, and the setting; zero if the job does not wait for it, or
+// it has no limit.
+func findWaitDeadline(name velero.WaitName, j *job.Job, env World) (at time.Time, setting string) {
+	for _, w := range newJobJudge(j, &env).likelyWaits() {
+		if w.row.Name == name && !w.limitAt.IsZero() {
+			return w.limitAt, w.row.Limit.Setting
 		}
 	}
 	return time.Time{}, ""
 }
 
-// firstPodVolume is when the first of the job's pod volumes was created, zero for none.
-func firstPodVolume(j *job.Job) time.Time {
+// firstPodVolumeCreated returns when the first of the job's pod volumes was created, zero for none.
+func firstPodVolumeCreated(j *job.Job) time.Time {
 	var first time.Time
 	for i := range j.Volumes {
 		if v := &j.Volumes[i]; v.Kind.IsPodVolume() && !v.Created.IsZero() &&
@@ -317,12 +323,12 @@ func firstPodVolume(j *job.Job) time.Time {
 	return first
 }
 
-// hasHooks reports whether the resource itself asks for hooks; pods may, too.
-func hasHooks(j *job.Job) bool {
+// hasSpecHooks reports whether the resource itself asks for hooks; pods may, too.
+func hasSpecHooks(j *job.Job) bool {
 	switch o := j.Object.(type) {
-	case *velerov1.Backup:
+	case *veleroapi.Backup:
 		return len(o.Spec.Hooks.Resources) > 0
-	case *velerov1.Restore:
+	case *veleroapi.Restore:
 		return len(o.Spec.Hooks.Resources) > 0
 	}
 	return false

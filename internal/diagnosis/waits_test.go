@@ -2,17 +2,16 @@ package diagnosis
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func minutes(t time.Time) string {
@@ -26,22 +25,24 @@ func minutes(t time.Time) string {
 type waitCase struct {
 	name string
 	job  spec
-	s    Environment
-	e    Evidence
+	s    World
+	e    JobEvidence
 	more []spec
 	want string
 }
 
 func waitCases() []waitCase {
-	seen := Evidence{NamespacesSeen: true, LogSeen: true}
+	seen := JobEvidence{NamespacesChecked: true, LogChecked: true}
 	line := func(text string) velero.JobLog {
 		return velero.JobLog{Last: velero.LogLine{At: minutesAgo(5), Text: text}}
 	}
-	unready := func(e *Environment) { e.Repositories = []Repository{{Name: "shop-kopia", Namespace: "shop"}} }
-	ready := func(e *Environment) {
-		e.Repositories = []Repository{{Name: "shop-kopia", Namespace: "shop", Ready: true}}
+	unready := func(e *World) { e.Repositories = []RepositoryStatus{{Name: "shop-kopia", Namespace: "shop"}} }
+	ready := func(e *World) {
+		e.Repositories = []RepositoryStatus{{Name: "shop-kopia", Namespace: "shop", Ready: true}}
 	}
-	deletes := func(e *Environment) { e.Deletions = []Deletion{{Name: "d", Backup: "old", Phase: "InProgress"}} }
+	deletes := func(e *World) {
+		e.DeletionRequests = []DeletionRequest{{Name: "d", Backup: "old", Phase: "InProgress"}}
+	}
 	pvb := func(phase string) []job.Volume {
 		return []job.Volume{volume(velero.PodVolumeBackup, "data", phase, 1, 9, 30, 10)}
 	}
@@ -65,8 +66,8 @@ func waitCases() []waitCase {
 	other := func(kind job.Kind, phase string) []spec {
 		return []spec{{name: "other", kind: kind, phase: phase, started: 90, changed: 30, done: 1, total: 9}}
 	}
-	backups := func(e *Environment) {
-		e.BackupVolumes, e.BackupGroups = map[string]int{"nightly": 4}, map[string]bool{"nightly": true}
+	backups := func(e *World) {
+		e.BackupVolumeCounts, e.GroupSnapshotBackups = map[string]int{"nightly": 4}, map[string]bool{"nightly": true}
 	}
 	hook := velero.JobLog{
 		Hook: velero.LoggedHook{At: minutesAgo(10), Pod: "shop/db-0", Phase: "pre", Timeout: 30 * time.Minute},
@@ -99,9 +100,9 @@ func waitCases() []waitCase {
 
 		{"a backup lists", backup(0, -1), with(), seen, nil, "Listing Hook ItemAction"},
 		{"a backup waits for a snapshot", backup(1, 9, func(s *spec) {
-			s.backup = func(b *velerov1.Backup) { b.Spec.CSISnapshotTimeout.Duration = 10 * time.Minute }
-		}), with(), Evidence{Snapshots: []Snapshot{{Name: "shop/s", Created: minutesAgo(4)}}}, nil, "Hook *Snapshot@6! ItemAction"},
-		{"a backup runs a hook", backup(1, 9), with(), Evidence{Log: hook}, nil, "*Hook@20! ItemAction"},
+			s.backup = func(b *veleroapi.Backup) { b.Spec.CSISnapshotTimeout.Duration = 10 * time.Minute }
+		}), with(), JobEvidence{PendingSnapshots: []PendingSnapshot{{Name: "shop/s", Created: minutesAgo(4)}}}, nil, "Hook *Snapshot@6! ItemAction"},
+		{"a backup runs a hook", backup(1, 9), with(), JobEvidence{ServerLog: hook}, nil, "*Hook@20! ItemAction"},
 		{
 			"a backup waits for pod volumes before hooks",
 			backup(1, 9, moves(pvb(velero.VolumeInProgress))),
@@ -141,7 +142,7 @@ func waitCases() []waitCase {
 			"a restore reads",
 			restore(0, -1),
 			with(),
-			Evidence{LogSeen: true},
+			JobEvidence{LogChecked: true},
 			nil,
 			"Download Namespace@5 ItemAction CustomResourceDefinition@5 AdditionalItems@5",
 		},
@@ -149,7 +150,7 @@ func waitCases() []waitCase {
 			"a restore waits for caches",
 			restore(0, -1),
 			with(),
-			Evidence{NamespacesSeen: true, LogSeen: true, Log: line("waiting informer cache sync ...")},
+			JobEvidence{NamespacesChecked: true, LogChecked: true, ServerLog: line("waiting informer cache sync ...")},
 			nil,
 			"Download *CacheSync ItemAction CustomResourceDefinition@5 AdditionalItems@5",
 		},
@@ -157,7 +158,7 @@ func waitCases() []waitCase {
 			"a restore waits for a namespace",
 			restore(1, 9),
 			with(),
-			Evidence{NamespacesSeen: true, Terminating: []string{"shop"}},
+			JobEvidence{NamespacesChecked: true, TerminatingNamespaces: []string{"shop"}},
 			nil,
 			"*Namespace@5 ItemAction CustomResourceDefinition@5 AdditionalItems@5",
 		},
@@ -213,7 +214,7 @@ func waitCases() []waitCase {
 		},
 		{"a cancelled volume", backup(9, 9, moves(pvb(velero.VolumeCanceled))), with(), seen, nil, "Storing LastPatch"},
 		{"a backup stores", backup(9, 9), with(), seen, nil, "Storing LastPatch"},
-		{"a backup is stored", backup(9, 9), with(), Evidence{Stored: minutesAgo(2)}, nil, "LastPatch@1.6!"},
+		{"a backup is stored", backup(9, 9), with(), JobEvidence{StoredAt: minutesAgo(2)}, nil, "LastPatch@1.6!"},
 		{
 			"a restore stores, and a volume may be deleted",
 			restore(9, 9, moves(pvr(velero.VolumeCompleted))),
@@ -226,14 +227,14 @@ func waitCases() []waitCase {
 			"a restore is stored",
 			restore(9, 9, moves(pvr(velero.VolumeCompleted))),
 			with(),
-			Evidence{Stored: minutesAgo(2)},
+			JobEvidence{StoredAt: minutesAgo(2)},
 			nil,
 			"LastPatch@1.6!",
 		},
 
-		{"operations of a backup", backup(9, 9, in(velero.PhaseWaiting)), with(), seen, nil, "Operations@235!236.2"},
-		{"operations of a restore", restore(9, 9, in(velero.PhaseWaiting), func(s *spec) {
-			s.restore = func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }
+		{"operations of a backup", backup(9, 9, in(velero.PhaseWaitingForPluginOperations)), with(), seen, nil, "Operations@235!236.2"},
+		{"operations of a restore", restore(9, 9, in(velero.PhaseWaitingForPluginOperations), func(s *spec) {
+			s.restore = func(r *veleroapi.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }
 		}), with(), seen, nil, "Operations@55!56.2"},
 
 		{"a backup is finalized", backup(9, 9, in(velero.PhaseFinalizing)), with(), seen, nil, "Store LastPatch"},
@@ -306,29 +307,29 @@ func waitCases() []waitCase {
 }
 
 // differing are the cases that come out otherwise by a table, nil if none does.
-func differing(t *testing.T, table []velero.Wait) (wrong []string) {
+func differing(t *testing.T, table []velero.PossibleWait) (wrong []string) {
 	t.Helper()
 	for _, c := range waitCases() {
 		c.job.name = "crm-old"
 		j := c.job.job(t)
 		c.s.Jobs = append(jobs(t, c.more...), j)
-		c.s.Waits, c.s.Evidence = table, map[types.UID]Evidence{j.UID: c.e}
-		a := &assessment{j: j, env: &c.s}
+		c.s.WaitTable, c.s.Evidence = table, map[types.UID]JobEvidence{j.UID: c.e}
+		a := &jobJudge{j: j, world: &c.s}
 		var got []string
-		for _, w := range a.waits() {
+		for _, w := range a.likelyWaits() {
 			text := string(w.row.Name)
-			if w.shown {
+			if w.isConfirmed {
 				text = "*" + text
 			}
-			if !w.passes.IsZero() {
-				text += "@" + minutes(w.passes)
+			if !w.limitAt.IsZero() {
+				text += "@" + minutes(w.limitAt)
 			}
 			switch {
-			case w.until.IsZero():
-			case w.until.Equal(w.passes):
+			case w.latestAt.IsZero():
+			case w.latestAt.Equal(w.limitAt):
 				text += "!"
 			default:
-				text += "!" + minutes(w.until)
+				text += "!" + minutes(w.latestAt)
 			}
 			got = append(got, text)
 		}
@@ -340,7 +341,7 @@ func differing(t *testing.T, table []velero.Wait) (wrong []string) {
 }
 
 func TestWaits(t *testing.T) {
-	for _, w := range differing(t, velero.Waits()) {
+	for _, w := range differing(t, velero.WaitTable()) {
 		t.Error(w)
 	}
 }
@@ -348,76 +349,76 @@ func TestWaits(t *testing.T) {
 // Each row of the table matters: without it, with twice its limit, counted from
 // another moment, or in other versions, a case that was worked out by hand fails.
 func TestEachWaitMatters(t *testing.T) {
-	mutations := map[string]func(*velero.Wait) bool{
-		"limit doubled": func(w *velero.Wait) bool {
-			of := w.Limit.Of
+	mutations := map[string]func(*velero.PossibleWait) bool{
+		"limit doubled": func(w *velero.PossibleWait) bool {
+			of := w.Limit.Length
 			if of == nil {
 				return false
 			}
-			w.Limit.Of = func(o metav1.Object, f velero.ServerFlags) time.Duration { return 2 * of(o, f) }
+			w.Limit.Length = func(o metav1.Object, f velero.ServerFlags) time.Duration { return 2 * of(o, f) }
 			return true
 		},
-		"limit dropped": func(w *velero.Wait) bool {
-			was := w.Limit.Of != nil
-			w.Limit.Of = nil
+		"limit dropped": func(w *velero.PossibleWait) bool {
+			was := w.Limit.Length != nil
+			w.Limit.Length = nil
 			return was
 		},
-		"delay dropped": func(w *velero.Wait) bool {
-			was := w.Limit.Delay != nil
-			w.Limit.Delay = nil
+		"delay dropped": func(w *velero.PossibleWait) bool {
+			was := w.Limit.EffectDelay != nil
+			w.Limit.EffectDelay = nil
 			return was
 		},
-		"taken for an end": func(w *velero.Wait) bool {
-			was := w.Limit.Open
-			w.Limit.Open = false
+		"taken for an end": func(w *velero.PossibleWait) bool {
+			was := w.Limit.ContinuesAfter
+			w.Limit.ContinuesAfter = false
 			return was
 		},
-		"starting moment shifted": func(w *velero.Wait) bool {
-			if w.Limit.Of == nil {
+		"starting moment shifted": func(w *velero.PossibleWait) bool {
+			if w.Limit.Length == nil {
 				return false
 			}
-			if w.From == velero.FromStart {
-				w.From = velero.FromMovement
+			if w.LimitStart == velero.FromStart {
+				w.LimitStart = velero.FromMovement
 			} else {
-				w.From = velero.FromStart
+				w.LimitStart = velero.FromStart
 			}
 			return true
 		},
-		"a limit invented": func(w *velero.Wait) bool {
-			if w.Limit.Setting != "" || w.From == "" {
+		"a limit invented": func(w *velero.PossibleWait) bool {
+			if w.Limit.Setting != "" || w.LimitStart == "" {
 				return false
 			}
-			w.Limit = velero.Bound{Setting: "resource-timeout", Of: velero.ResourceTimeout}
-			w.From = velero.FromMovement
+			w.Limit = velero.WaitLimit{Setting: "resource-timeout", Length: velero.ResourceTimeout}
+			w.LimitStart = velero.FromMovement
 			return true
 		},
-		"since the next version": func(w *velero.Wait) bool { w.Since = velero.Version{1, 19, 0}; return true },
-		"before dropped": func(w *velero.Wait) bool {
+		"since the next version": func(w *velero.PossibleWait) bool { w.Since = velero.Version{1, 19, 0}; return true },
+		"before dropped": func(w *velero.PossibleWait) bool {
 			was := w.Before != velero.Version{}
 			w.Before = velero.Version{}
 			return was
 		},
-		"since dropped": func(w *velero.Wait) bool {
+		"since dropped": func(w *velero.PossibleWait) bool {
 			was := w.Since != velero.Version{} && w.Name != velero.WaitQueue
 			w.Since = velero.Version{}
 			return was
 		},
 	}
 	tried := 0
-	check := func(what string, row velero.Wait, table []velero.Wait) {
+	check := func(what string, row velero.PossibleWait, table []velero.PossibleWait) {
 		tried++
 		if differing(t, table) == nil {
-			t.Errorf("%s of %s %v, %s: no case differs", row.Name, row.Subject, row.Steps, what)
+			t.Errorf("%s of %s %v, %s: no case differs", row.Name, row.JobKind, row.Steps, what)
 		}
 	}
-	for i, row := range velero.Waits() {
-		check("removed", row, slices.Delete(velero.Waits(), i, i+1))
+	for i, row := range velero.WaitTable() {
+		check("removed", row, slices.Delete(velero.WaitTable(), i, i+1))
 		for what, mutate := range mutations {
-			table := velero.Waits()
+			table := velero.WaitTable()
 			if mutate(&table[i]) {
 				check(what, row, table)
 			}
 		}
 	}
-	t.Logf("%d mutations of %d rows", tried, len(velero.Waits()))
+	t.Logf("%d mutations of %d rows", tried, len(velero.WaitTable()))
 }

@@ -17,47 +17,48 @@ import (
 	"github.com/veltui/veltui/internal/velero/decode"
 )
 
-// Namespace is where the Jobs, CronJobs, claims and pods are (pkg/operator/operatorclient, TargetNamespace).
+// Namespace is the namespace of the Jobs, CronJobs, claims and pods (pkg/operator/operatorclient, TargetNamespace).
 const Namespace = "openshift-etcd"
 
-// The resources that are read, by their plural with its group.
+// These are the resources that are read, by their plural with its group.
 const (
-	Backups   = "etcdbackups.operator.openshift.io"
-	Schedules = "backups.config.openshift.io"
-	Jobs      = "jobs.batch"
-	CronJobs  = "cronjobs.batch"
-	Claims    = "persistentvolumeclaims"
-	Pods      = "pods"
+	ResourceBackups   = "etcdbackups.operator.openshift.io"
+	ResourceSchedules = "backups.config.openshift.io"
+	ResourceJobs      = "jobs.batch"
+	ResourceCronJobs  = "cronjobs.batch"
+	ResourceClaims    = "persistentvolumeclaims"
+	ResourcePods      = "pods"
 )
 
-// The operator's labels (pkg/operator/backupcontroller, backupLabel, backupJobLabel;
+// These are the operator's labels (pkg/operator/backupcontroller, backupLabel, backupJobLabel;
 // bindata/etcd/cluster-backup-cronjob.yaml).
 const (
-	appLabel     = "app"
-	jobApp       = "cluster-backup-job"
-	cronJobApp   = "cluster-backup-cronjob"
-	backupLabel  = "backup-name"
-	stateLabel   = "state"
-	processed    = "processed"
-	jobNameLabel = "batch.kubernetes.io/job-name"
+	appLabel       = "app"
+	jobApp         = "cluster-backup-job"
+	cronJobApp     = "cluster-backup-cronjob"
+	backupLabel    = "backup-name"
+	stateLabel     = "state"
+	processedState = "processed"
+	jobNameLabel   = "batch.kubernetes.io/job-name"
 )
 
-// The selectors of what concerns a backup; the namespace holds much else.
+// These selectors match what concerns a backup; the namespace contains much else.
 const (
 	JobSelector     = appLabel + " in (" + jobApp + "," + cronJobApp + ")"
 	CronJobSelector = appLabel + "=" + cronJobApp
 	PodSelector     = jobNameLabel
 )
 
-// The conditions of an EtcdBackup, and its reasons (operator/v1alpha1/types_etcdbackup.go, BackupConditionReason).
+// These are the conditions of an EtcdBackup, and its reasons (operator/v1alpha1/types_etcdbackup.go,
+// BackupConditionReason).
 const (
-	Pending   = "BackupPending"
-	Completed = "BackupCompleted"
-	Failed    = "BackupFailed"
-	Skipped   = "BackupSkipped"
+	ConditionPending   = "BackupPending"
+	ConditionCompleted = "BackupCompleted"
+	ConditionFailed    = "BackupFailed"
+	ConditionSkipped   = "BackupSkipped"
 )
 
-// Objects are what was read, already harmless (package sanitize).
+// Objects are the objects that were read, already sanitized (package sanitize).
 type Objects struct {
 	Backups   []*unstructured.Unstructured
 	Schedules []*unstructured.Unstructured
@@ -67,58 +68,59 @@ type Objects struct {
 	Pods      []*corev1.Pod
 }
 
-// Unseen is a resource that could not be read.
-type Unseen struct {
+// UncheckedResource is a resource that could not be read.
+type UncheckedResource struct {
 	Resource string `json:"resource"`
-	// Missing is true for a kind that the cluster does not have.
-	Missing bool `json:"missing,omitempty"`
-	// Why is the API server's answer.
-	Why string `json:"error"`
+	// IsMissing is true for a kind that the cluster does not have.
+	IsMissing bool `json:"missing,omitempty"`
+	// Reason is the API server's answer.
+	Reason string `json:"error"`
 }
 
-// Cluster is all that is known of etcd's backups at one moment. It is immutable.
+// Cluster is everything that is known of etcd's backups at one moment. It is immutable.
 type Cluster struct {
-	// Backups are newest first, Schedules by name.
+	// Backups are sorted newest first, Schedules by name.
 	Backups   []Backup
 	Schedules []Schedule
-	Unseen    []Unseen
-	// StaleSince is set while the API server is away.
+	Unchecked []UncheckedResource
+	// StaleSince is set while the API server is unreachable.
 	StaleSince time.Time
 
 	jobs   []*Job
 	claims map[string]*corev1.PersistentVolumeClaim // by name
-	logs   map[string]Log
+	logs   map[string]BackupLog
 }
 
-// Resource is what EtcdBackups and their schedules have in common.
+// Resource has the fields that EtcdBackups and their schedules share.
 type Resource struct {
 	Name      string
 	UID       types.UID
 	Created   time.Time
-	Malformed []decode.Malformed
+	Malformed []decode.MalformedField
 	Object    *unstructured.Unstructured
 }
 
 type Backup struct {
 	Resource
-	// Claim is the PersistentVolumeClaim that it is written to.
+	// Claim is the PersistentVolumeClaim that the backup is written to.
 	Claim string
-	// Condition is the newest that is True, the zero value if none is.
+	// Condition is the newest condition that is True, the zero value if none is.
 	Condition  metav1.Condition
 	Conditions []metav1.Condition
-	// Processed says that the operator is done with it.
-	Processed bool
-	// JobName is the Job that the status names. Job is it, or the one that names this backup; nil if missing or hidden.
+	// IsProcessed is true once the operator has finished with the backup.
+	IsProcessed bool
+	// JobName is the Job that the status names. Job is that Job, or the one that names this backup; nil if missing or
+	// hidden.
 	JobName string
 	Job     *Job
-	// Schedule is the Backup that it was made for, empty for one made by hand.
+	// Schedule is the Backup that the EtcdBackup was made for, empty for one made by hand.
 	Schedule string
 }
 
 type Schedule struct {
 	Resource
-	Cron, TimeZone, Claim string
-	Retention             Retention
+	CronSchedule, TimeZone, Claim string
+	Retention                     Retention
 	// CronJob is nil if it is missing or hidden.
 	CronJob *batchv1.CronJob
 }
@@ -130,29 +132,30 @@ type Retention struct {
 	Type string `json:"type"`
 	// Limit is a number of backups or of gigabytes, 0 for a type that veltui does not know.
 	Limit int64 `json:"limit"`
-	// Default says that the operator chose the limit.
-	Default bool `json:"default,omitempty"`
+	// IsDefault says that the operator chose the limit.
+	IsDefault bool `json:"default,omitempty"`
 }
 
-// String writes what is kept: "15 backups (default)", "20 GB".
+// String formats what is kept: "15 backups (default)", "20 GB".
 func (r Retention) String() string {
 	text := r.Type
 	switch r.Type {
-	case byNumber:
+	case retentionByNumber:
 		text = human.Count(r.Limit, "backup")
-	case bySize:
+	case retentionBySize:
 		text = fmt.Sprintf("%d GB", r.Limit)
 	}
-	if r.Default {
+	if r.IsDefault {
 		text += " (default)"
 	}
 	return text
 }
 
-// What the operator keeps where a Backup does not say (periodicbackupcontroller.go, setRetentionPolicyInitContainer).
+// These are the operator's defaults for a Backup without a retention (periodicbackupcontroller.go,
+// setRetentionPolicyInitContainer).
 const (
-	byNumber, bySize           = "RetentionNumber", "RetentionSize"
-	defaultNumber, defaultSize = 15, 10
+	retentionByNumber, retentionBySize           = "RetentionNumber", "RetentionSize"
+	defaultRetentionNumber, defaultRetentionSize = 15, 10
 )
 
 type backupFields struct {
@@ -187,16 +190,16 @@ type scheduleFields struct {
 	} `json:"spec"`
 }
 
-// Read makes a Cluster of objects. What cannot be read of one is among its Malformed.
-func Read(o Objects, unseen []Unseen) *Cluster {
-	c := &Cluster{Unseen: unseen, claims: map[string]*corev1.PersistentVolumeClaim{}}
+// NewCluster builds a Cluster from objects. The fields of an object that cannot be read are listed in its Malformed.
+func NewCluster(o Objects, unseen []UncheckedResource) *Cluster {
+	c := &Cluster{Unchecked: unseen, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	for _, claim := range o.Claims {
 		c.claims[claim.Name] = claim
 	}
 	cronOf := map[string]string{}
 	for _, j := range o.Jobs {
 		if j.Labels[appLabel] == cronJobApp {
-			cronOf[j.Name] = ownerOf(j, "CronJob")
+			cronOf[j.Name] = findOwner(j, "CronJob")
 		}
 		c.jobs = append(c.jobs, readJob(j, o.Pods))
 	}
@@ -206,8 +209,8 @@ func Read(o Objects, unseen []Unseen) *Cluster {
 	slices.SortStableFunc(c.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	for _, u := range o.Backups {
 		b := readBackup(u)
-		b.Job = c.jobOf(&b)
-		b.Schedule = scheduleOf(&b, cronOf)
+		b.Job = c.findJob(&b)
+		b.Schedule = findSchedule(&b, cronOf)
 		c.Backups = append(c.Backups, b)
 	}
 	slices.SortStableFunc(c.Backups, func(a, b Backup) int {
@@ -216,7 +219,7 @@ func Read(o Objects, unseen []Unseen) *Cluster {
 	return c
 }
 
-// readResource also reads the fields of an object; ok is false if that fails as a whole.
+// readResource also reads the fields of an object into fields; ok is false if that fails as a whole.
 func readResource(u *unstructured.Unstructured, fields any) (r Resource, ok bool) {
 	malformed, err := decode.Unstructured(u, fields)
 	return Resource{u.GetName(), u.GetUID(), u.GetCreationTimestamp().Time, malformed, u}, err == nil
@@ -229,7 +232,7 @@ func readBackup(u *unstructured.Unstructured) Backup {
 	if !ok {
 		return b
 	}
-	b.Claim, b.Processed = f.Spec.PVCName, f.Metadata.Labels[stateLabel] == processed
+	b.Claim, b.IsProcessed = f.Spec.PVCName, f.Metadata.Labels[stateLabel] == processedState
 	b.JobName, b.Conditions = f.Status.BackupJob.Name, f.Status.Conditions
 	for _, c := range b.Conditions {
 		if c.Status == metav1.ConditionTrue &&
@@ -253,26 +256,28 @@ func readSchedule(u *unstructured.Unstructured, cronJobs []*batchv1.CronJob) Sch
 		return s
 	}
 	spec, policy := f.Spec.Etcd, f.Spec.Etcd.RetentionPolicy
-	s.Cron, s.TimeZone, s.Claim = spec.Schedule, spec.TimeZone, spec.PVCName
-	s.Retention.Type = cmp.Or(policy.RetentionType, byNumber)
+	s.CronSchedule, s.TimeZone, s.Claim = spec.Schedule, spec.TimeZone, spec.PVCName
+	s.Retention.Type = cmp.Or(policy.RetentionType, retentionByNumber)
 	switch {
-	case s.Retention.Type == byNumber && policy.RetentionNumber != nil:
-		s.Retention.Limit, s.Retention.Default = policy.RetentionNumber.Max, false
-	case s.Retention.Type == bySize && policy.RetentionSize != nil:
-		s.Retention.Limit, s.Retention.Default = policy.RetentionSize.Max, false
-	case s.Retention.Type == byNumber:
-		s.Retention.Limit, s.Retention.Default = defaultNumber, true
-	case s.Retention.Type == bySize:
-		s.Retention.Limit, s.Retention.Default = defaultSize, true
+	case s.Retention.Type == retentionByNumber && policy.RetentionNumber != nil:
+		s.Retention.Limit, s.Retention.IsDefault = policy.RetentionNumber.Max, false
+	case s.Retention.Type == retentionBySize && policy.RetentionSize != nil:
+		s.Retention.Limit, s.Retention.IsDefault = policy.RetentionSize.Max, false
+	case s.Retention.Type == retentionByNumber:
+		s.Retention.Limit, s.Retention.IsDefault = defaultRetentionNumber, true
+	case s.Retention.Type == retentionBySize:
+		s.Retention.Limit, s.Retention.IsDefault = defaultRetentionSize, true
 	}
 	return s
 }
 
-// jobOf is the Job that a backup names, or the newest that names it (backupcontroller.go, indexJobsByBackupLabelName).
-func (c *Cluster) jobOf(b *Backup) *Job {
+// findJob returns the Job that a backup names, or the newest Job that names the backup (backupcontroller.go,
+// indexJobsByBackupLabelName).
+func (c *Cluster) findJob(b *Backup) *Job {
 	var found *Job
 	for _, j := range c.jobs {
-		if j.Runs && (j.Name == b.JobName || j.Backup == b.Name && (found == nil || j.Created.After(found.Created))) {
+		if j.WritesBackup &&
+			(j.Name == b.JobName || j.BackupName == b.Name && (found == nil || j.Created.After(found.Created))) {
 			found = j
 			if j.Name == b.JobName {
 				break
@@ -282,14 +287,14 @@ func (c *Cluster) jobOf(b *Backup) *Job {
 	return found
 }
 
-// scheduleOf is by the owner, a CronJob's Job (requestbackup.go, Run), which is named after the CronJob
-// and the minutes of the run (Kubernetes, pkg/controller/cronjob/utils.go, getJobName).
-func scheduleOf(b *Backup, cronOf map[string]string) string {
-	job := ownerOf(b.Object, "Job")
+// findSchedule finds the schedule by the backup's owner, a CronJob's Job (requestbackup.go, Run), which is named
+// after the CronJob and the minutes of the run (Kubernetes, pkg/controller/cronjob/utils.go, getJobName).
+func findSchedule(b *Backup, cronOf map[string]string) string {
+	job := findOwner(b.Object, "Job")
 	return cmp.Or(cronOf[job], job[:max(0, strings.LastIndexByte(job, '-'))])
 }
 
-func ownerOf(o metav1.Object, kind string) string {
+func findOwner(o metav1.Object, kind string) string {
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == kind {
 			return owner.Name
@@ -298,32 +303,33 @@ func ownerOf(o metav1.Object, kind string) string {
 	return ""
 }
 
-func (c *Cluster) WithLogs(logs map[string]Log) *Cluster {
+func (c *Cluster) WithLogs(logs map[string]BackupLog) *Cluster {
 	known := *c
 	known.logs = logs
 	return &known
 }
 
-// PodToRead is the pod whose log tells whether a completed backup failed, empty if there is none or it was read.
-func (c *Cluster) PodToRead(b *Backup) string {
-	if b.Condition.Type != Completed || b.Job == nil {
+// FindUnreadLogPod returns the pod whose log tells whether a completed backup failed, empty if there is none or its log
+// was read.
+func (c *Cluster) FindUnreadLogPod(b *Backup) string {
+	if b.Condition.Type != ConditionCompleted || b.Job == nil {
 		return ""
 	}
-	p := b.Job.succeeded()
+	p := b.Job.succeededPod()
 	if p == nil {
 		return ""
 	}
-	if log, known := c.logs[p.Name]; known && log.Unread == "" {
+	if log, known := c.logs[p.Name]; known && log.Unchecked == "" {
 		return ""
 	}
 	return p.Name
 }
 
-func (c *Cluster) sees(resource string) bool {
-	return !slices.ContainsFunc(c.Unseen, func(u Unseen) bool { return u.Resource == resource })
+func (c *Cluster) wasRead(resource string) bool {
+	return !slices.ContainsFunc(c.Unchecked, func(u UncheckedResource) bool { return u.Resource == resource })
 }
 
-func (c *Cluster) Find(name string) (*Backup, bool) {
+func (c *Cluster) FindBackup(name string) (*Backup, bool) {
 	at := slices.IndexFunc(c.Backups, func(b Backup) bool { return b.Name == name })
 	if at < 0 {
 		return nil, false
@@ -331,12 +337,12 @@ func (c *Cluster) Find(name string) (*Backup, bool) {
 	return &c.Backups[at], true
 }
 
-func (c *Cluster) ClaimText(name string) string {
+func (c *Cluster) FormatClaim(name string) string {
 	claim := c.claims[name]
 	switch {
 	case name == "":
 		return "none"
-	case claim == nil && c.sees(Claims):
+	case claim == nil && c.wasRead(ResourceClaims):
 		return name + ", which is not there"
 	case claim == nil:
 		return name
@@ -351,5 +357,5 @@ func (c *Cluster) ClaimText(name string) string {
 	return text
 }
 
-// ClaimOf returns the claim of a name, nil if it is not there or not seen.
-func (c *Cluster) ClaimOf(name string) *corev1.PersistentVolumeClaim { return c.claims[name] }
+// FindClaim returns the claim of a name, nil if it does not exist or was not read.
+func (c *Cluster) FindClaim(name string) *corev1.PersistentVolumeClaim { return c.claims[name] }

@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 )
 
-// deadline is a pod's own, by default (bindata/etcd/cluster-backup-job.yaml): it begins when a node takes the pod.
-const deadline = 15 * time.Minute
+// defaultDeadline is the default deadline of a pod (bindata/etcd/cluster-backup-job.yaml): it begins when a node
+// takes the pod.
+const defaultDeadline = 15 * time.Minute
 
 // defaultBackoffLimit is how many pods of a Job may fail (Kubernetes, pkg/apis/batch/v1/defaults.go, SetDefaults_Job).
 const defaultBackoffLimit = 6
@@ -21,18 +23,18 @@ const defaultBackoffLimit = 6
 // Job is a Job of the operator or of a schedule's CronJob.
 type Job struct {
 	Name string
-	// Runs is true for one that writes Backup; a schedule's only makes the EtcdBackup.
-	Runs      bool
-	Backup    string
-	Processed bool
+	// WritesBackup is true for a Job that writes Backup; a schedule's Job only makes the EtcdBackup.
+	WritesBackup bool
+	BackupName   string
+	IsProcessed  bool
 
 	Created, Started, Ended time.Time
 	// Result is Complete, Failed or empty.
 	Result, Reason, Message string
-	// Failed is how many of its pods have, and Most how many may be made.
-	Failed, Most int
-	Deadline     time.Duration
-	// Pods are those that are seen, oldest first.
+	// FailedPods is how many of its pods have failed, and MaxPods how many may be made.
+	FailedPods, MaxPods int
+	Deadline            time.Duration
+	// Pods are the visible pods, oldest first.
 	Pods []Pod
 }
 
@@ -40,36 +42,36 @@ type Pod struct {
 	Name, Node      string
 	Phase           corev1.PodPhase
 	Reason, Message string
-	// Created is when it was made, Started when a node took it.
-	Created, Started time.Time
-	Unschedulable    string
-	// Container is the one that runs or waits, and Waiting why it waits.
-	Container, Waiting string
-	// Failures are its containers that have failed.
-	Failures []Failure
+	// Created is when the pod was made, Started when a node took it.
+	Created, Started    time.Time
+	UnschedulableReason string
+	// Container is the container that runs or waits, and WaitingReason why it waits.
+	Container, WaitingReason string
+	// Failures are the pod's containers that have failed.
+	Failures []ContainerFailure
 }
 
-type Failure struct {
+type ContainerFailure struct {
 	Container string
 	Reason    string
-	// Message is the end of its log (terminationMessagePolicy).
+	// Message is the end of the container's log (terminationMessagePolicy).
 	Message string
 }
 
 func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 	known := &Job{
-		Name:      j.Name,
-		Runs:      j.Labels[appLabel] == jobApp,
-		Backup:    j.Labels[backupLabel],
-		Processed: j.Labels[stateLabel] == processed,
-		Created:   j.CreationTimestamp.Time,
-		Started:   job.TimeOf(j.Status.StartTime),
-		Failed:    int(j.Status.Failed),
-		Most:      defaultBackoffLimit + 1,
-		Deadline:  deadline,
+		Name:         j.Name,
+		WritesBackup: j.Labels[appLabel] == jobApp,
+		BackupName:   j.Labels[backupLabel],
+		IsProcessed:  j.Labels[stateLabel] == processedState,
+		Created:      j.CreationTimestamp.Time,
+		Started:      job.TimeOrZero(j.Status.StartTime),
+		FailedPods:   int(j.Status.Failed),
+		MaxPods:      defaultBackoffLimit + 1,
+		Deadline:     defaultDeadline,
 	}
 	if j.Spec.BackoffLimit != nil {
-		known.Most = int(*j.Spec.BackoffLimit) + 1
+		known.MaxPods = int(*j.Spec.BackoffLimit) + 1
 	}
 	if limit := j.Spec.Template.Spec.ActiveDeadlineSeconds; limit != nil && *limit > 0 &&
 		*limit < int64(365*24*time.Hour/time.Second) {
@@ -82,7 +84,7 @@ func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 			known.Ended = condition.LastTransitionTime.Time
 		}
 	}
-	known.Ended = cmp.Or(job.TimeOf(j.Status.CompletionTime), known.Ended)
+	known.Ended = cmp.Or(job.TimeOrZero(j.Status.CompletionTime), known.Ended)
 	for _, p := range pods {
 		if p.Labels[jobNameLabel] == j.Name {
 			known.Pods = append(known.Pods, readPod(p))
@@ -96,49 +98,42 @@ func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 }
 
 func readPod(p *corev1.Pod) Pod {
+	pod := velero.ReadPodState(p)
 	known := Pod{
-		Name:    p.Name,
-		Node:    p.Spec.NodeName,
-		Phase:   p.Status.Phase,
-		Reason:  p.Status.Reason,
-		Message: p.Status.Message,
-		Created: p.CreationTimestamp.Time,
-		Started: job.TimeOf(p.Status.StartTime),
+		Name:    pod.Name,
+		Node:    pod.Node,
+		Phase:   pod.Phase,
+		Reason:  pod.Reason,
+		Message: pod.Message,
+		Created: pod.Created,
+		Started: pod.Started,
 	}
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			// What it thought of preemption is long and no cause.
-			message, _, _ := strings.Cut(condition.Message, ". preemption:")
-			known.Unschedulable = cmp.Or(message, condition.Reason, "the scheduler does not say why")
-		}
+	if pod.IsUnscheduled {
+		// What the scheduler thought of preemption is long and no cause.
+		message, _, _ := strings.Cut(pod.UnscheduledMessage, ". preemption:")
+		known.UnschedulableReason = cmp.Or(message, pod.UnscheduledReason, "the scheduler does not say why")
 	}
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		switch state := s.State; {
-		case state.Terminated != nil && state.Terminated.ExitCode != 0:
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		switch {
+		case c.HasFailed():
 			known.Failures = append(
 				known.Failures,
-				Failure{s.Name, state.Terminated.Reason, strings.TrimSpace(state.Terminated.Message)},
+				ContainerFailure{c.Name, c.End.Reason, strings.TrimSpace(c.End.Message)},
 			)
-		case state.Running != nil && known.Container == "":
-			known.Container = s.Name
-		case state.Waiting != nil && known.Container == "":
-			known.Container = s.Name
-			if !starting(state.Waiting.Reason) {
-				known.Waiting = strings.TrimSuffix(state.Waiting.Reason+": "+state.Waiting.Message, ": ")
+		case c.IsRunning && known.Container == "":
+			known.Container = c.Name
+		case c.IsWaiting && known.Container == "":
+			known.Container = c.Name
+			if !c.IsStarting() {
+				known.WaitingReason = strings.TrimSuffix(c.WaitingReason+": "+c.WaitingMessage, ": ")
 			}
 		}
 	}
 	return known
 }
 
-// starting: a container is about to start (Kubernetes, pkg/kubelet/kubelet_pods.go, ContainerCreating,
-// PodInitializing).
-func starting(reason string) bool {
-	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
-}
-
-// newest returns the newest pod in such a phase, or nil.
-func (j *Job) newest(is func(corev1.PodPhase) bool) *Pod {
+// findNewestPod returns the newest pod in such a phase, or nil.
+func (j *Job) findNewestPod(is func(corev1.PodPhase) bool) *Pod {
 	for i := range slices.Backward(j.Pods) {
 		if is(j.Pods[i].Phase) {
 			return &j.Pods[i]
@@ -147,19 +142,19 @@ func (j *Job) newest(is func(corev1.PodPhase) bool) *Pod {
 	return nil
 }
 
-func (j *Job) live() *Pod {
-	return j.newest(func(p corev1.PodPhase) bool { return p != corev1.PodSucceeded && p != corev1.PodFailed })
+func (j *Job) activePod() *Pod {
+	return j.findNewestPod(func(p corev1.PodPhase) bool { return p != corev1.PodSucceeded && p != corev1.PodFailed })
 }
 
-func (j *Job) succeeded() *Pod {
-	return j.newest(func(p corev1.PodPhase) bool { return p == corev1.PodSucceeded })
+func (j *Job) succeededPod() *Pod {
+	return j.findNewestPod(func(p corev1.PodPhase) bool { return p == corev1.PodSucceeded })
 }
 
-func (j *Job) failed() *Pod {
-	return j.newest(func(p corev1.PodPhase) bool { return p == corev1.PodFailed })
+func (j *Job) failedPod() *Pod {
+	return j.findNewestPod(func(p corev1.PodPhase) bool { return p == corev1.PodFailed })
 }
 
-func (p *Pod) Cause() string {
+func (p *Pod) FailureCause() string {
 	if p.Reason != "" {
 		return strings.TrimSuffix(p.Reason+": "+p.Message, ": ")
 	}
@@ -169,30 +164,30 @@ func (p *Pod) Cause() string {
 	return ""
 }
 
-type Log struct {
-	// Failure is the error that the program logged before it ended well.
+type BackupLog struct {
+	// Failure is the error that the program logged before it ended successfully.
 	Failure string
-	// Unread says why the log is not known, and Forbidden that no log may be read.
-	Unread    string
-	Forbidden bool
+	// Unchecked says why the log is unknown, and IsForbidden that no log may be read.
+	Unchecked   string
+	IsForbidden bool
 }
 
-// backupFailedLine is what a program that fails logs; it succeeds all the same
-// (pkg/cmd/backuprestore/backuprestore.go, backupOptions.Run), and the operator goes by the Job.
+// backupFailedLine is what a failed program logs; it exits successfully nevertheless
+// (pkg/cmd/backuprestore/backuprestore.go, backupOptions.Run), and the operator relies on the Job.
 const backupFailedLine = "run: backup failed: "
 
-// lastLine is what the program logs last, failed or not. A log without it proves nothing.
-const lastLine = "config-dir is: "
+// lastLogLine is what the program logs last, whether it failed or not. A log without this line proves nothing.
+const lastLogLine = "config-dir is: "
 
-// ReadLog reads the end of the log of a backup's pod. The text need not be clean.
-func ReadLog(text string) Log {
+// ParseBackupLog reads the end of the log of a backup's pod. The text need not be sanitized.
+func ParseBackupLog(text string) BackupLog {
 	for line := range strings.Lines(text) {
 		if _, failure, found := strings.Cut(line, backupFailedLine); found {
-			return Log{Failure: strings.TrimSpace(failure)}
+			return BackupLog{Failure: strings.TrimSpace(failure)}
 		}
 	}
-	if !strings.Contains(text, lastLine) {
-		return Log{Unread: "it lacks the line with which the program ends"}
+	if !strings.Contains(text, lastLogLine) {
+		return BackupLog{Unchecked: "it lacks the line with which the program ends"}
 	}
-	return Log{}
+	return BackupLog{}
 }

@@ -13,102 +13,104 @@ import (
 	"github.com/veltui/veltui/internal/human"
 )
 
-// The operator looks at everything once a minute and at each change (backupcontroller.go
-// and periodicbackupcontroller.go, ResyncEvery), so three minutes are no coincidence. A pod
-// gets one minute to be scheduled, and two beyond its deadline to end.
+// The operator checks everything once a minute and at each change (backupcontroller.go and
+// periodicbackupcontroller.go, ResyncEvery), so three minutes of silence are no coincidence. A pod gets one minute to
+// be scheduled, and two beyond its deadline to end.
 const (
-	operatorPatience = 3 * time.Minute
-	schedulePatience = time.Minute
-	endPatience      = 2 * time.Minute
+	maxOperatorSilence = 3 * time.Minute
+	podSchedulingGrace = time.Minute
+	podDeadlineGrace   = 2 * time.Minute
 )
 
-// The advice that several verdicts give. Nobody can help these objects of the operator on.
+// These texts are advice that several verdicts give. Nobody can help these objects of the operator along.
 const (
-	adviseOperator = "Check the etcd ClusterOperator (oc get clusteroperator etcd) and at the pods and logs in " +
+	operatorAdvice = "Check the etcd ClusterOperator (oc get clusteroperator etcd) and at the pods and logs in " +
 		"namespace openshift-etcd-operator; the feature gate AutomatedEtcdBackup must be on"
-	adviseAnother = "Make a new EtcdBackup; leave this one to the operator"
+	newBackupAdvice = "Make a new EtcdBackup; leave this one to the operator"
 )
 
-type assessment struct {
-	diagnosis.Case
+type judgment struct {
+	diagnosis.VerdictBuilder
 	cluster *Cluster
 }
 
-func (c *Cluster) assess(r Resource, now time.Time) *assessment {
-	a := &assessment{Case: diagnosis.Case{Name: r.Name, Now: now}, cluster: c}
+func (c *Cluster) newJudgment(r Resource, now time.Time) *judgment {
+	a := &judgment{VerdictBuilder: diagnosis.VerdictBuilder{Subject: r.Name, Now: now}, cluster: c}
 	for _, m := range r.Malformed {
-		a.Doubts(diagnosis.SourceSchema, time.Time{}, "%s", m.String())
+		a.AddDoubt(diagnosis.SourceSchema, time.Time{}, "%s", m.String())
 	}
 	return a
 }
 
-// stuck makes a verdict whose own sentence is the proof, of the kind that is given.
-func (a *assessment) stuck(
+// concludeStuck returns a verdict whose own sentence is the proof, of the kind given by by.
+func (a *judgment) concludeStuck(
 	by func(diagnosis.Fact) diagnosis.Proof,
 	reason diagnosis.Reason,
 	advice, format string,
 	args ...any,
 ) diagnosis.Verdict {
-	fact := diagnosis.Fact{Holds: true, Text: fmt.Sprintf(format, args...), Source: diagnosis.SourceWatch, At: a.Now}
-	v := a.Prove(diagnosis.Stuck, by(fact), reason, advice, "%s", fact.Text)
+	fact := diagnosis.Fact{Supports: true, Text: fmt.Sprintf(format, args...), Source: diagnosis.SourceWatch, At: a.Now}
+	v := a.ConcludeProven(diagnosis.Stuck, by(fact), reason, advice, "%s", fact.Text)
 	v.Facts = a.Facts()
 	return v
 }
 
-func (a *assessment) since(t time.Time) time.Duration { return max(a.Now.Sub(t), 0) }
+func (a *judgment) durationSince(t time.Time) time.Duration { return max(a.Now.Sub(t), 0) }
 
-func (a *assessment) ago(t time.Time) string { return human.Duration(a.since(t)) }
+func (a *judgment) formatAgo(t time.Time) string { return human.Duration(a.durationSince(t)) }
 
-func (a *assessment) noteUnseen(resources ...string) {
-	for _, u := range a.cluster.Unseen {
+func (a *judgment) noteUnchecked(resources ...string) {
+	for _, u := range a.cluster.Unchecked {
 		if slices.Contains(resources, u.Resource) {
-			a.Doubts(
+			a.AddDoubt(
 				diagnosis.SourceWatch,
 				time.Time{},
 				"%s in namespace %s could not be read: %s",
 				u.Resource,
 				Namespace,
-				u.Why,
+				u.Reason,
 			)
 		}
 	}
 }
 
-// Stage is the condition as people call it: New, Pending, Running, Completed, Failed, Skipped, or an unknown
-// one verbatim.
-func (b *Backup) Stage() string {
+// StageName returns the common name of the condition: New, Pending, Running, Completed, Failed, Skipped, or an
+// unknown condition verbatim.
+func (b *Backup) StageName() string {
 	switch {
 	case b.Condition.Type == "" && len(b.Conditions) == 0:
 		return "New"
 	case b.Condition.Type == "":
 		return "Unknown"
-	case b.Condition.Type == Pending && b.Job != nil && b.Job.Result == "":
-		if p := b.Job.live(); p != nil && p.Phase == corev1.PodRunning {
+	case b.Condition.Type == ConditionPending && b.Job != nil && b.Job.Result == "":
+		if p := b.Job.activePod(); p != nil && p.Phase == corev1.PodRunning {
 			return "Running"
 		}
 	}
 	switch b.Condition.Type {
-	case Pending, Completed, Failed, Skipped:
+	case ConditionPending, ConditionCompleted, ConditionFailed, ConditionSkipped:
 		return strings.TrimPrefix(b.Condition.Type, "Backup")
 	}
 	return b.Condition.Type
 }
 
-func (b *Backup) Ended() bool {
-	return b.Condition.Type == Completed || b.Condition.Type == Failed || b.Condition.Type == Skipped
+func (b *Backup) HasEnded() bool {
+	return b.Condition.Type == ConditionCompleted || b.Condition.Type == ConditionFailed ||
+		b.Condition.Type == ConditionSkipped
 }
 
-// Took is how long it took or has been going for; zero if it has not begun, never ran, or its end is unknown.
-func (b *Backup) Took(now time.Time) time.Duration {
+// TotalDuration returns how long the backup took or has been running; zero if it has not begun, never ran, or its end
+// is unknown.
+func (b *Backup) TotalDuration(now time.Time) time.Duration {
 	var from time.Time
 	switch {
-	case b.Condition.Type == Skipped, b.Processed && !b.Ended() && b.Job == nil:
+	case b.Condition.Type == ConditionSkipped, b.IsProcessed && !b.HasEnded() && b.Job == nil:
 		return 0
 	case b.Job != nil && !b.Job.Started.IsZero():
 		from = b.Job.Started
 	default:
 		for _, condition := range b.Conditions {
-			if condition.Type == Pending {
+			if condition.Type == ConditionPending {
 				from = condition.LastTransitionTime.Time
 			}
 		}
@@ -120,25 +122,25 @@ func (b *Backup) Took(now time.Time) time.Duration {
 	switch {
 	case b.Job != nil && !b.Job.Ended.IsZero():
 		to = b.Job.Ended
-	case b.Ended():
+	case b.HasEnded():
 		to = b.Condition.LastTransitionTime.Time
 	}
 	return max(to.Sub(from), 0)
 }
 
-// Deadline is when the pod that runs now is ended, zero without one on a node.
+// Deadline returns when the pod that now runs is ended, zero if no pod is on a node.
 func (b *Backup) Deadline() time.Time {
 	if b.Job == nil || b.Job.Result != "" {
 		return time.Time{}
 	}
-	if p := b.Job.live(); p != nil && !p.Started.IsZero() {
+	if p := b.Job.activePod(); p != nil && !p.Started.IsZero() {
 		return p.Started.Add(b.Job.Deadline)
 	}
 	return time.Time{}
 }
 
-// troubled reports whether a backup holds no data, or needs an action.
-func troubled(v diagnosis.Verdict) bool {
+// isTroubled reports whether a backup holds no data, or needs an action.
+func isTroubled(v diagnosis.Verdict) bool {
 	lost := []diagnosis.Reason{
 		FalseCompletion,
 		BackupFailed,
@@ -154,42 +156,42 @@ func troubled(v diagnosis.Verdict) bool {
 type JudgedBackup struct {
 	*Backup
 	Verdict diagnosis.Verdict
-	// Trouble is true if it holds no data or a person has to act.
-	Trouble bool
+	// IsTroubled is true if the backup holds no data or a person has to act.
+	IsTroubled bool
 }
 
-// Judge judges one of the cluster's backups at a moment of the cluster's clock.
-func (c *Cluster) Judge(b *Backup, now time.Time) JudgedBackup {
-	v := c.assess(b.Resource, now).judge(b)
-	return JudgedBackup{b, v, troubled(v)}
+// JudgeBackup judges one of the cluster's backups at a time of the cluster's clock.
+func (c *Cluster) JudgeBackup(b *Backup, now time.Time) JudgedBackup {
+	v := c.newJudgment(b.Resource, now).judgeBackup(b)
+	return JudgedBackup{b, v, isTroubled(v)}
 }
 
-func (a *assessment) stale(format string, args ...any) diagnosis.Verdict {
+func (a *judgment) concludeStale(format string, args ...any) diagnosis.Verdict {
 	since := a.cluster.StaleSince
-	a.Doubts(diagnosis.SourceWatch, since, "the API server has not answered for %s", a.ago(since))
+	a.AddDoubt(diagnosis.SourceWatch, since, "the API server has not answered for %s", a.formatAgo(since))
 	return a.Conclude(diagnosis.Unknown, diagnosis.StaleData, "", format, args...)
 }
 
-func (a *assessment) judge(b *Backup) diagnosis.Verdict {
-	if !a.cluster.StaleSince.IsZero() && !b.Ended() {
-		return a.stale("was %s when the API server last answered", b.Stage())
+func (a *judgment) judgeBackup(b *Backup) diagnosis.Verdict {
+	if !a.cluster.StaleSince.IsZero() && !b.HasEnded() {
+		return a.concludeStale("was %s when the API server last answered", b.StageName())
 	}
 	if b.Condition.Type != "" {
-		a.Supports(
+		a.AddSupport(
 			diagnosis.SourceWatch,
 			b.Condition.LastTransitionTime.Time,
 			"condition %s is True%s",
 			b.Condition.Type,
-			said(b.Condition.Message),
+			messageSuffix(b.Condition.Message),
 		)
 	}
 	switch b.Condition.Type {
-	case Completed:
-		return a.completed(b)
-	case Failed:
-		return a.failed(b)
-	case Skipped:
-		a.Supports(
+	case ConditionCompleted:
+		return a.judgeCompleted(b)
+	case ConditionFailed:
+		return a.judgeFailed(b)
+	case ConditionSkipped:
+		a.AddSupport(
 			diagnosis.SourceWatch,
 			time.Time{},
 			"the operator runs one backup at a time, takes the first by name, and skips the others that wait",
@@ -197,14 +199,14 @@ func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 		return a.Conclude(
 			"",
 			BackupSkipped,
-			adviseAnother+", while no other runs",
+			newBackupAdvice+", while no other runs",
 			"skipped: another etcd backup was started in its place",
 		)
-	case Pending:
-		return a.pending(b)
+	case ConditionPending:
+		return a.judgePending(b)
 	case "":
 		if len(b.Conditions) == 0 {
-			return a.notBegun(b)
+			return a.judgeNotBegun(b)
 		}
 		return a.Conclude(diagnosis.Unknown, UnknownCondition, "", "no condition is True")
 	}
@@ -214,50 +216,50 @@ func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 		"",
 		"%s, a condition that this veltui does not know%s",
 		b.Condition.Type,
-		said(b.Condition.Message),
+		messageSuffix(b.Condition.Message),
 	)
 }
 
-func said(message string) string { return human.Clause(": ", message) }
+func messageSuffix(message string) string { return human.Prefixed(": ", message) }
 
-// completed checks the log: the program logs that a backup failed, and ends well.
-func (a *assessment) completed(b *Backup) diagnosis.Verdict {
+// judgeCompleted checks the log: a program whose backup failed logs that, and exits successfully.
+func (a *judgment) judgeCompleted(b *Backup) diagnosis.Verdict {
 	took := ""
-	if d := b.Took(a.Now); d > 0 {
+	if d := b.TotalDuration(a.Now); d > 0 {
 		took = " in " + human.Duration(d)
 	}
 	const why = "the operator calls a backup completed if its program ended, which it also does when the backup failed"
-	if b.Job == nil || b.Job.succeeded() == nil {
-		a.noteUnseen(Jobs, Pods)
-		a.Doubts(diagnosis.SourceLog, time.Time{}, "the pod's log is not there to read; %s", why)
+	if b.Job == nil || b.Job.succeededPod() == nil {
+		a.noteUnchecked(ResourceJobs, ResourcePods)
+		a.AddDoubt(diagnosis.SourceLog, time.Time{}, "the pod's log is not there to read; %s", why)
 		return a.Conclude("", BackupCompleted, "", "completed%s, not checked in the log", took)
 	}
-	pod := b.Job.succeeded().Name
+	pod := b.Job.succeededPod().Name
 	log, known := a.cluster.logs[pod]
 	switch {
 	case log.Failure != "":
-		a.Supports(diagnosis.SourceLog, b.Job.Ended, "pod %s logged: %s%s", pod, backupFailedLine, log.Failure)
-		a.Supports(diagnosis.SourceLog, time.Time{}, "%s", why)
+		a.AddSupport(diagnosis.SourceLog, b.Job.Ended, "pod %s logged: %s%s", pod, backupFailedLine, log.Failure)
+		a.AddSupport(diagnosis.SourceLog, time.Time{}, "%s", why)
 		return a.Conclude(
 			"",
 			FalseCompletion,
-			"Do not rely on this backup. "+adviseAnother,
+			"Do not rely on this backup. "+newBackupAdvice,
 			"called completed, but the log says that the backup failed: %s",
 			log.Failure,
 		)
 	case !known:
-		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of pod %s was not read; %s", pod, why)
-	case log.Unread != "":
-		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of pod %s could not be read: %s; %s", pod, log.Unread, why)
+		a.AddDoubt(diagnosis.SourceLog, time.Time{}, "the log of pod %s was not read; %s", pod, why)
+	case log.Unchecked != "":
+		a.AddDoubt(diagnosis.SourceLog, time.Time{}, "the log of pod %s could not be read: %s; %s", pod, log.Unchecked, why)
 	default:
-		a.Supports(diagnosis.SourceLog, b.Job.Ended, "the log of pod %s ends without an error", pod)
+		a.AddSupport(diagnosis.SourceLog, b.Job.Ended, "the log of pod %s ends without an error", pod)
 		return a.Conclude("", BackupCompleted, "", "completed%s, and the log ends without an error", took)
 	}
 	return a.Conclude("", BackupCompleted, "", "completed%s, not checked in the log", took)
 }
 
-// failed names the cause by the operator's message (validateBackup) or the Job's pods.
-func (a *assessment) failed(b *Backup) diagnosis.Verdict {
+// judgeFailed names the cause from the operator's message (validateBackup) or the Job's pods.
+func (a *judgment) judgeFailed(b *Backup) diagnosis.Verdict {
 	if strings.HasPrefix(b.Condition.Message, "unable to find PVC") {
 		return a.Conclude(
 			"",
@@ -269,32 +271,32 @@ func (a *assessment) failed(b *Backup) diagnosis.Verdict {
 		)
 	}
 	if b.Job == nil {
-		a.noteUnseen(Jobs)
-		return a.Conclude("", BackupFailed, adviseAnother, "failed; the Job is not there to say why")
+		a.noteUnchecked(ResourceJobs)
+		return a.Conclude("", BackupFailed, newBackupAdvice, "failed; the Job is not there to say why")
 	}
-	a.noteJob(b.Job)
-	p := b.Job.failed()
+	a.noteJobFacts(b.Job)
+	p := b.Job.failedPod()
 	if p == nil {
-		a.noteUnseen(Pods)
+		a.noteUnchecked(ResourcePods)
 		return a.Conclude(
 			"",
 			BackupFailed,
-			adviseAnother,
+			newBackupAdvice,
 			"failed: %s",
 			cmp.Or(strings.TrimSuffix(b.Job.Reason+": "+b.Job.Message, ": "), "the Job does not say why"),
 		)
 	}
-	a.notePod(p)
-	switch cause := p.Cause(); {
+	a.notePodFacts(p)
+	switch cause := p.FailureCause(); {
 	case p.Reason == "DeadlineExceeded":
 		return a.Conclude(
 			"",
 			DeadlineExceeded,
-			adviseAnother+"; if it fails again, look at the volume's speed and at etcd's health",
+			newBackupAdvice+"; if it fails again, look at the volume's speed and at etcd's health",
 			"failed: the pod ran for longer than %s",
 			human.Duration(b.Job.Deadline),
 		)
-	case tooSmall(p):
+	case isVolumeTooSmall(p):
 		return a.Conclude(
 			"",
 			StorageTooSmall,
@@ -306,38 +308,45 @@ func (a *assessment) failed(b *Backup) diagnosis.Verdict {
 			cause,
 		)
 	default:
-		return a.Conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(cause, "the pod does not say why"))
+		return a.Conclude("", BackupFailed, newBackupAdvice, "failed: %s", cmp.Or(cause, "the pod does not say why"))
 	}
 }
 
-// tooSmall: twice the size of the database is not free (pkg/cmd/verify/backupstorage.go, isStorageAdequate).
-func tooSmall(p *Pod) bool {
-	return slices.ContainsFunc(p.Failures, func(f Failure) bool {
+// isVolumeTooSmall reports whether twice the size of the database is not free (pkg/cmd/verify/backupstorage.go,
+// isStorageAdequate).
+func isVolumeTooSmall(p *Pod) bool {
+	return slices.ContainsFunc(p.Failures, func(f ContainerFailure) bool {
 		return f.Container == "verify-storage" && strings.Contains(f.Message, "available storage is not adequate")
 	})
 }
 
-func (a *assessment) noteJob(j *Job) {
+func (a *judgment) noteJobFacts(j *Job) {
 	switch {
 	case j.Result != "":
-		a.Supports(
+		a.AddSupport(
 			diagnosis.SourceWatch,
 			j.Ended,
 			"Job %s is %s%s",
 			j.Name,
 			j.Result,
-			said(strings.TrimSuffix(j.Reason+": "+j.Message, ": ")),
+			messageSuffix(strings.TrimSuffix(j.Reason+": "+j.Message, ": ")),
 		)
 	case !j.Started.IsZero():
-		a.Supports(diagnosis.SourceWatch, j.Started, "Job %s has run for %s", j.Name, a.ago(j.Started))
+		a.AddSupport(diagnosis.SourceWatch, j.Started, "Job %s has run for %s", j.Name, a.formatAgo(j.Started))
 	}
-	if j.Failed > 0 {
-		a.Supports(diagnosis.SourceWatch, time.Time{}, "%s of at most %d failed", human.Count(j.Failed, "pod"), j.Most)
+	if j.FailedPods > 0 {
+		a.AddSupport(
+			diagnosis.SourceWatch,
+			time.Time{},
+			"%s of at most %d failed",
+			human.Count(j.FailedPods, "pod"),
+			j.MaxPods,
+		)
 	}
 }
 
-func (a *assessment) notePod(p *Pod) {
-	if cause := p.Cause(); cause != "" {
-		a.Supports(diagnosis.SourcePod, p.Created, "pod %s: %s", p.Name, cause)
+func (a *judgment) notePodFacts(p *Pod) {
+	if cause := p.FailureCause(); cause != "" {
+		a.AddSupport(diagnosis.SourcePod, p.Created, "pod %s: %s", p.Name, cause)
 	}
 }

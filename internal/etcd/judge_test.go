@@ -21,9 +21,9 @@ func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 // world builds the objects of a test; its methods add to it.
 type world struct {
 	Objects
-	unseen []Unseen
+	unseen []UncheckedResource
 	stale  time.Time
-	logs   map[string]Log
+	logs   map[string]BackupLog
 }
 
 // backup adds an EtcdBackup; the last condition is True, those before it False.
@@ -124,12 +124,12 @@ func (w *world) claim(name string, phase corev1.PersistentVolumeClaimPhase) {
 
 func (w *world) hide(resources ...string) {
 	for _, r := range resources {
-		w.unseen = append(w.unseen, Unseen{Resource: r, Why: "forbidden"})
+		w.unseen = append(w.unseen, UncheckedResource{Resource: r, Reason: "forbidden"})
 	}
 }
 
 func (w *world) cluster() *Cluster {
-	c := Read(w.Objects, w.unseen)
+	c := NewCluster(w.Objects, w.unseen)
 	c.StaleSince = w.stale
 	return c.WithLogs(w.logs)
 }
@@ -151,7 +151,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 			done(w.backup("b", 10*minute, pvc, pend, "BackupCompleted: Complete"))
 			w.job("b", 9*minute, "Complete", 8*minute)
 			w.pod("job-of-b", 9*minute, corev1.PodSucceeded)
-			w.logs = map[string]Log{"job-of-b-pod": {}}
+			w.logs = map[string]BackupLog{"job-of-b-pod": {}}
 		}, "", BackupCompleted, "ends without an error"},
 		"completed, its log not read": {func(w *world) {
 			done(w.backup("b", 10*minute, pvc, pend, "BackupCompleted: Complete"))
@@ -162,7 +162,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 			done(w.backup("b", 10*minute, pvc, pend, "BackupCompleted: Complete"))
 			w.job("b", 9*minute, "Complete", 8*minute)
 			w.pod("job-of-b", 9*minute, corev1.PodSucceeded)
-			w.logs = map[string]Log{"job-of-b-pod": {Unread: "pods/log is forbidden"}}
+			w.logs = map[string]BackupLog{"job-of-b-pod": {Unchecked: "pods/log is forbidden"}}
 		}, "", BackupCompleted, "pods/log is forbidden"},
 		"completed, its Job gone": {func(w *world) {
 			done(w.backup("b", 10*minute, pvc, pend, "BackupCompleted: Complete"))
@@ -171,7 +171,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 			done(w.backup("b", 10*minute, pvc, pend, "BackupCompleted: Complete"))
 			w.job("b", 9*minute, "Complete", 8*minute)
 			w.pod("job-of-b", 9*minute, corev1.PodSucceeded)
-			w.logs = map[string]Log{"job-of-b-pod": ReadLog("E1122 03:00:05.1 1 backuprestore.go:66] run: backup failed: snapshot: no space left on device\nI1122 config-dir is: /etc/kubernetes\n")}
+			w.logs = map[string]BackupLog{"job-of-b-pod": ParseBackupLog("E1122 03:00:05.1 1 backuprestore.go:66] run: backup failed: snapshot: no space left on device\nI1122 config-dir is: /etc/kubernetes\n")}
 		}, "", FalseCompletion, "no space left on device"},
 		"failed for a claim that was not there": {func(w *world) {
 			done(w.backup("b", 10*minute, pvc, "BackupFailed: unable to find PVC ["+pvc+"]"))
@@ -210,12 +210,12 @@ func TestVerdictsOfBackups(t *testing.T) {
 		"runs, its pods hidden": {func(w *world) {
 			w.backup("b", 3*minute, pvc, pend)
 			w.job("b", 2*minute, "", 0)
-			w.hide(Pods)
+			w.hide(ResourcePods)
 		}, diagnosis.Waiting, BackupRunning, "each of its pods may run for 15m"},
 		"runs for long, its pods hidden": {func(w *world) {
 			w.backup("b", 30*minute, pvc, pend)
 			w.job("b", 29*minute, "", 0)
-			w.hide(Pods)
+			w.hide(ResourcePods)
 		}, diagnosis.Unknown, diagnosis.PodsHidden, "pods cannot be seen"},
 		"a second pod": {func(w *world) {
 			w.backup("b", 30*minute, pvc, pend)
@@ -274,7 +274,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 		}, diagnosis.Stuck, StatusLost, "the Job is Complete"},
 		"half processed, Jobs hidden": {func(w *world) {
 			done(w.backup("b", 30*minute, pvc, pend))
-			w.hide(Jobs)
+			w.hide(ResourceJobs)
 		}, diagnosis.Stuck, StatusLost, "could not be read"},
 		"its Job has just ended": {func(w *world) {
 			w.backup("b", 5*minute, pvc, pend)
@@ -287,7 +287,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 		"the Job is gone": {func(w *world) { w.backup("b", 30*minute, pvc, pend) }, diagnosis.Waiting, JobGone, "makes another"},
 		"Jobs hidden": {func(w *world) {
 			w.backup("b", 30*minute, pvc, pend)
-			w.hide(Jobs)
+			w.hide(ResourceJobs)
 		}, diagnosis.Unknown, JobsHidden, "jobs.batch in namespace openshift-etcd could not be read"},
 
 		"just made":      {func(w *world) { w.backup("b", minute, pvc) }, diagnosis.Waiting, WaitingForOperator, "within a minute"},
@@ -327,11 +327,11 @@ func TestVerdictsOfBackups(t *testing.T) {
 			w := &world{}
 			c.build(w)
 			cluster := w.cluster()
-			b, found := cluster.Find("b")
+			b, found := cluster.FindBackup("b")
 			if !found {
 				t.Fatal("the backup is not there")
 			}
-			v := cluster.Judge(b, now).Verdict
+			v := cluster.JudgeBackup(b, now).Verdict
 			checkNamed(t, v)
 			if v.State() != c.state || v.Reason != c.reason {
 				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary())
@@ -445,7 +445,7 @@ func TestVerdictsOfSchedules(t *testing.T) {
 		"just made":   {func(w *world) { w.schedule("s", minute, "@daily") }, diagnosis.Waiting, WaitingForOperator, "within a minute"},
 		"CronJobs hidden": {func(w *world) {
 			w.schedule("s", 48*hour, "@daily")
-			w.hide(CronJobs)
+			w.hide(ResourceCronJobs)
 		}, diagnosis.Unknown, CronJobsHidden, "cronjobs.batch"},
 		"a run that hangs": {func(w *world) {
 			w.schedule("s", 48*hour, "0 * * * *")
@@ -491,10 +491,10 @@ func TestRetention(t *testing.T) {
 		policy map[string]any
 		want   Retention
 	}{
-		"none":               {nil, Retention{byNumber, 15, true}},
-		"a number":           {map[string]any{"retentionType": byNumber, "retentionNumber": map[string]any{"maxNumberOfBackups": int64(5)}}, Retention{byNumber, 5, false}},
-		"a size":             {map[string]any{"retentionType": bySize, "retentionSize": map[string]any{"maxSizeOfBackupsGb": int64(20)}}, Retention{bySize, 20, false}},
-		"a size, but not it": {map[string]any{"retentionType": bySize}, Retention{bySize, 10, true}},
+		"none":               {nil, Retention{retentionByNumber, 15, true}},
+		"a number":           {map[string]any{"retentionType": retentionByNumber, "retentionNumber": map[string]any{"maxNumberOfBackups": int64(5)}}, Retention{retentionByNumber, 5, false}},
+		"a size":             {map[string]any{"retentionType": retentionBySize, "retentionSize": map[string]any{"maxSizeOfBackupsGb": int64(20)}}, Retention{retentionBySize, 20, false}},
+		"a size, but not it": {map[string]any{"retentionType": retentionBySize}, Retention{retentionBySize, 10, true}},
 		"a newer one":        {map[string]any{"retentionType": "RetentionAge"}, Retention{"RetentionAge", 0, false}},
 	} {
 		w := &world{}
@@ -510,13 +510,13 @@ func TestRetention(t *testing.T) {
 
 // Only a log with its last line says that a backup went well.
 func TestReadLog(t *testing.T) {
-	for text, want := range map[string]Log{
+	for text, want := range map[string]BackupLog{
 		"I1 1 x.go:1] config-dir is: /etc/kubernetes\n":                                            {},
 		"E1 1 x.go:1] run: backup failed: no space\nI1 1 x.go:1] config-dir is: /etc/kubernetes\n": {Failure: "no space"},
-		"":                 {Unread: "it lacks the line with which the program ends"},
-		"snapshot saved\n": {Unread: "it lacks the line with which the program ends"},
+		"":                 {Unchecked: "it lacks the line with which the program ends"},
+		"snapshot saved\n": {Unchecked: "it lacks the line with which the program ends"},
 	} {
-		if got := ReadLog(text); got != want {
+		if got := ParseBackupLog(text); got != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}
@@ -535,11 +535,11 @@ func TestMalformedCostsItself(t *testing.T) {
 		},
 	}
 	c := w.cluster()
-	odd, _ := c.Find("odd")
+	odd, _ := c.FindBackup("odd")
 	if len(c.Backups) != 2 || len(odd.Malformed) == 0 {
 		t.Fatalf("%d backups, malformed %v", len(c.Backups), odd.Malformed)
 	}
-	if v := c.Judge(odd, now).Verdict; !strings.Contains(v.Facts[0].Text, "spec.pvcName") {
+	if v := c.JudgeBackup(odd, now).Verdict; !strings.Contains(v.Facts[0].Text, "spec.pvcName") {
 		t.Errorf("facts %v", v.Facts)
 	}
 }

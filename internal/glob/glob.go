@@ -11,35 +11,35 @@ import (
 	"github.com/gobwas/glob/match"
 )
 
-// Errors that callers tell apart with errors.Is. Any other error of Compile is Velero's too.
+// These are the errors to distinguish with errors.Is. Any other error of Compile would be Velero's, too.
 var (
-	// ErrTooComplex is a pattern that may take too long to compile. Velero would compile it.
+	// ErrTooComplex means that a pattern may take too long to compile. Velero would compile it.
 	ErrTooComplex = errors.New("too long or too many wildcards")
-	// ErrSteps is a match that was given up.
-	ErrSteps = errors.New("matching takes too many steps")
+	// ErrTooManySteps means that a match was given up.
+	ErrTooManySteps = errors.New("matching takes too many steps")
 )
 
 const (
-	// maxBytes and maxWildcards bound what is compiled, which takes the cube of the wildcards.
-	// Names have at most 317 bytes, and usual patterns a handful of wildcards.
-	maxBytes     = 1024
-	maxWildcards = 64
-	maxName      = 1 << 16 // bytes
+	// maxPatternBytes and maxWildcards limit a pattern: compiling takes the cube of its wildcards. Names have at most 317
+	// bytes, and usual patterns a handful of wildcards.
+	maxPatternBytes = 1024
+	maxWildcards    = 64
+	maxNameBytes    = 1 << 16 // bytes
 )
 
-// Special reports whether a pattern is more than a name that matches itself.
-func Special(pattern string) bool {
+// IsPattern reports whether a pattern is more than a name that matches itself.
+func IsPattern(pattern string) bool {
 	return strings.ContainsAny(pattern, "*?[{\\\x00\uFFFD") || !utf8.ValidString(pattern)
 }
 
 // Pattern is a compiled pattern. It may be used by several goroutines.
 type Pattern struct {
-	text  string
-	root  *node
-	nodes int
+	text      string
+	root      *node
+	nodeCount int
 }
 
-func wildcards(pattern string) (n int) {
+func countWildcards(pattern string) (n int) {
 	for i := range len(pattern) {
 		if strings.IndexByte("*?[{,", pattern[i]) >= 0 {
 			n++
@@ -48,22 +48,22 @@ func wildcards(pattern string) (n int) {
 	return n
 }
 
-// compileSteps is about what Compile takes.
-func compileSteps(pattern string) int {
-	parts := 1 + 2*wildcards(pattern) // with the texts between
-	if len(pattern) > maxBytes || parts > 1+2*maxWildcards {
+// compileCost returns about how many steps Compile takes.
+func compileCost(pattern string) int {
+	parts := 1 + 2*countWildcards(pattern) // including the texts between the wildcards
+	if len(pattern) > maxPatternBytes || parts > 1+2*maxWildcards {
 		return len(pattern)
 	}
 	return len(pattern) + parts*parts*parts
 }
 
-// Compile compiles a pattern. The error is ErrTooComplex, or that of Velero.
+// Compile compiles a pattern. The error is ErrTooComplex, or the one that Velero would report.
 func Compile(pattern string) (p *Pattern, err error) {
-	if len(pattern) > maxBytes || wildcards(pattern) > maxWildcards {
+	if len(pattern) > maxPatternBytes || countWildcards(pattern) > maxWildcards {
 		return nil, fmt.Errorf("pattern %.60q: %w", pattern, ErrTooComplex)
 	}
 	defer func() {
-		if value := recover(); value != nil { // the library indexes beyond its slices
+		if value := recover(); value != nil { // the library may index beyond its slices
 			p, err = nil, fmt.Errorf("pattern %.60q: %v", pattern, value)
 		}
 	}()
@@ -76,52 +76,52 @@ func Compile(pattern string) (p *Pattern, err error) {
 		return nil, fmt.Errorf("pattern %.60q: %w", pattern, ErrTooComplex)
 	}
 	p = &Pattern{text: pattern}
-	p.root = p.build(matcher)
+	p.root = p.buildNode(matcher)
 	return p, nil
 }
 
-// Match reports whether the pattern matches a whole name, and in how many steps, of about a byte
-// each. The error is ErrSteps beyond limit steps, and for names that are too long.
+// Match reports whether the pattern matches a whole name, and the number of steps taken, of about one byte each. The
+// error is ErrTooManySteps beyond limit steps, and for names that are too long.
 func (p *Pattern) Match(name string, limit int) (matched bool, steps int, err error) {
-	if len(name) > maxName {
-		return false, 1, ErrSteps
+	if len(name) > maxNameBytes {
+		return false, 1, ErrTooManySteps
 	}
 	defer func() {
-		if recover() != nil { // what the library cannot match matches nothing
+		if recover() != nil { // a pattern that makes the library panic matches nothing
 			matched, err = false, nil
 		}
 	}()
-	m := matching{name: name, limit: limit}
-	matched = m.match(p.root, 0, len(name))
+	m := matchState{name: name, limit: limit}
+	matched = m.matchNode(p.root, 0, len(name))
 	if m.steps > limit {
-		return false, m.steps, ErrSteps
+		return false, m.steps, ErrTooManySteps
 	}
 	return matched, m.steps, nil
 }
 
-// Budget is how many steps may be taken. It is used by one goroutine.
+// Budget is the number of steps that may be taken. Only one goroutine may use it.
 type Budget struct {
-	Left int
-	// Spent, if not nil, is told of steps as they are taken.
-	Spent func(steps int)
+	StepsLeft int
+	// OnSpend, if not nil, is called with the steps as they are taken.
+	OnSpend func(steps int)
 }
 
-// Spend takes steps, and reports whether there were that many; otherwise none are left.
+// Spend takes steps, and reports whether there were enough; otherwise none are left.
 func (b *Budget) Spend(steps int) bool {
-	enough := steps <= b.Left
-	steps = max(0, min(steps, b.Left))
-	b.Left -= steps
-	if b.Spent != nil && steps > 0 {
-		b.Spent(steps)
+	enough := steps <= b.StepsLeft
+	steps = max(0, min(steps, b.StepsLeft))
+	b.StepsLeft -= steps
+	if b.OnSpend != nil && steps > 0 {
+		b.OnSpend(steps)
 	}
 	return enough
 }
 
-// Compile is [Compile], or ErrSteps where that takes more than is left.
+// Compile is [Compile] within the budget. The error is ErrTooManySteps if it would take more steps than are left.
 func (b *Budget) Compile(pattern string) (*Pattern, error) {
-	steps := compileSteps(pattern)
-	if steps > b.Left {
-		return nil, ErrSteps
+	steps := compileCost(pattern)
+	if steps > b.StepsLeft {
+		return nil, ErrTooManySteps
 	}
 	b.Spend(steps)
 	return Compile(pattern)
@@ -129,40 +129,40 @@ func (b *Budget) Compile(pattern string) (*Pattern, error) {
 
 // Match is [Pattern.Match] within the budget.
 func (b *Budget) Match(p *Pattern, name string) (bool, error) {
-	matched, steps, err := p.Match(name, min(b.Left, perName))
+	matched, steps, err := p.Match(name, min(b.StepsLeft, maxStepsPerName))
 	b.Spend(1 + steps)
 	return matched, err
 }
 
-// perName is the most steps that one pattern gets for one name.
-const perName = 1 << 20
+// maxStepsPerName is the maximum number of steps to match one pattern with one name.
+const maxStepsPerName = 1 << 20
 
-// Set is a list of names and patterns of a filter of Velero's (globStringSet in
+// Set is a list of names and patterns of a Velero filter (globStringSet in
 // pkg/util/collections/includes_excludes.go): sorted, and cut at a pattern that does not compile.
 type Set struct {
 	words    []string        // all, sorted
-	names    map[string]bool // those that stand for themselves
+	names    map[string]bool // the words that are no patterns
 	patterns []*Pattern
-	// uncompiled is true if the budget did not even suffice to compile some.
+	// uncompiled is true if the budget did not suffice to compile all patterns.
 	uncompiled bool
-	beyond     []string
+	costly     []string
 }
 
-const maxBeyond = 10 // patterns that are remembered
+const maxCostlyPatterns = 10 // the number of patterns recorded
 
-// NewSet compiles a list with steps of b; what they do not suffice for is in Beyond.
+// NewSet compiles a list with steps of b; the patterns for which they do not suffice are in CostlyPatterns.
 func NewSet(words []string, b *Budget) *Set {
 	s := &Set{words: slices.Compact(slices.Sorted(slices.Values(words))), names: map[string]bool{}}
 	for _, word := range s.words {
-		if !Special(word) {
+		if !IsPattern(word) {
 			s.names[word] = true
 			continue
 		}
 		p, err := b.Compile(word)
 		switch {
-		case errors.Is(err, ErrTooComplex), errors.Is(err, ErrSteps):
+		case errors.Is(err, ErrTooComplex), errors.Is(err, ErrTooManySteps):
 			s.uncompiled = true
-			s.giveUp(word)
+			s.noteCostly(word)
 		case err != nil:
 			return s
 		default:
@@ -172,23 +172,24 @@ func NewSet(words []string, b *Budget) *Set {
 	return s
 }
 
-func (s *Set) Has(word string) bool {
+func (s *Set) Contains(word string) bool {
 	_, found := slices.BinarySearch(s.words, word)
 	return found
 }
 
-// Beyond are some of the patterns for which steps did not suffice so far.
-func (s *Set) Beyond() []string { return s.beyond }
+// CostlyPatterns returns some of the patterns for which the steps did not suffice so far.
+func (s *Set) CostlyPatterns() []string { return s.costly }
 
-// Match reports whether anything in the list matches. known is false if the budget does not suffice to say no.
+// Match reports whether any entry of the list matches. known is false if the budget does not suffice to rule out a
+// match.
 func (s *Set) Match(name string, b *Budget) (matched, known bool) {
 	if s.names[name] {
 		return true, true
 	}
 	known = !s.uncompiled
 	for _, p := range s.patterns {
-		if b.Left <= 0 {
-			s.giveUp(p.text)
+		if b.StepsLeft <= 0 {
+			s.noteCostly(p.text)
 			return false, false
 		}
 		matched, err := b.Match(p, name)
@@ -197,55 +198,60 @@ func (s *Set) Match(name string, b *Budget) (matched, known bool) {
 		}
 		if err != nil {
 			known = false
-			s.giveUp(p.text)
+			s.noteCostly(p.text)
 		}
 	}
 	return false, known
 }
 
-func (s *Set) giveUp(word string) {
-	if !slices.Contains(s.beyond, word) && len(s.beyond) < maxBeyond {
-		s.beyond = append(s.beyond, word)
+func (s *Set) noteCostly(word string) {
+	if !slices.Contains(s.costly, word) && len(s.costly) < maxCostlyPatterns {
+		s.costly = append(s.costly, word)
 	}
 }
 
-// Filter is what Velero takes by two lists: all where nothing is included, or *
-// (pkg/util/collections/includes_excludes.go). What the budget does not suffice for is taken; see Beyond.
+// Filter is a Velero filter of two lists, which selects all if nothing or * is included
+// (pkg/util/collections/includes_excludes.go). A name for which the budget does not suffice matches; see
+// CostlyPatterns.
 type Filter struct {
 	includes, excludes *Set
 	budget             *Budget
-	verdicts           map[string]bool
+	matchCache         map[string]bool
 }
 
-// NewFilter compiles both lists with steps of b, which matching then takes, too.
+// NewFilter compiles both lists with steps of b, from which matching also takes its steps.
 func NewFilter(includes, excludes []string, b *Budget) *Filter {
 	return &Filter{NewSet(includes, b), NewSet(excludes, b), b, map[string]bool{}}
 }
 
-func (f *Filter) Takes(name string) bool {
-	verdict, known := f.verdicts[name]
+func (f *Filter) Matches(name string) bool {
+	verdict, known := f.matchCache[name]
 	if !known {
 		excluded, _ := f.excludes.Match(name, f.budget)
-		if verdict = !excluded; verdict && !f.TakesRest() {
+		if verdict = !excluded; verdict && !f.MatchesByDefault() {
 			included, known := f.includes.Match(name, f.budget)
 			verdict = included || !known
 		}
-		f.verdicts[name] = verdict
+		f.matchCache[name] = verdict
 	}
 	return verdict
 }
 
-// TakesRest reports whether all is taken that is not excluded.
-func (f *Filter) TakesRest() bool { return len(f.includes.words) == 0 || f.includes.Has("*") }
+// MatchesByDefault reports whether every name that is not excluded matches.
+func (f *Filter) MatchesByDefault() bool {
+	return len(f.includes.words) == 0 || f.includes.Contains("*")
+}
 
-// TakesAll reports whether nothing is left out.
-func (f *Filter) TakesAll() bool { return f.TakesRest() && len(f.excludes.words) == 0 }
+// MatchesAll reports whether every name matches.
+func (f *Filter) MatchesAll() bool { return f.MatchesByDefault() && len(f.excludes.words) == 0 }
 
-// Excludes reports whether a word is in the list of what is excluded, as it stands.
-func (f *Filter) Excludes(word string) bool { return f.excludes.Has(word) }
+// HasExclude reports whether the list of excludes has a word, literally.
+func (f *Filter) HasExclude(word string) bool { return f.excludes.Contains(word) }
 
-// Beyond are some of the patterns for which steps did not suffice so far.
-func (f *Filter) Beyond() []string { return slices.Concat(f.includes.Beyond(), f.excludes.Beyond()) }
+// CostlyPatterns returns some of the patterns for which the steps did not suffice so far.
+func (f *Filter) CostlyPatterns() []string {
+	return slices.Concat(f.includes.CostlyPatterns(), f.excludes.CostlyPatterns())
+}
 
-// Quote returns the pattern that matches a name alone.
+// Quote returns the pattern that matches only the given name.
 func Quote(name string) string { return glob.QuoteMeta(name) }

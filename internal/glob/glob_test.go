@@ -45,7 +45,7 @@ func same(t *testing.T, pattern, name string) {
 	if err != nil || matched != want {
 		t.Fatalf("%q on %q: %v (%d steps, %v), the library says %v", pattern, name, matched, steps, err, want)
 	}
-	if !Special(pattern) && matched != (pattern == name) {
+	if !IsPattern(pattern) && matched != (pattern == name) {
 		t.Fatalf("%q on %q: %v, but it is not special", pattern, name, matched)
 	}
 }
@@ -117,14 +117,14 @@ func TestHostilePatterns(t *testing.T) {
 		}
 		compiled := time.Since(begin)
 		_, steps, err := p.Match(name, 50_000_000)
-		if took := compiled.Nanoseconds(); took > int64(1000*compileSteps(pattern)) && took > 1e9 {
-			t.Errorf("%.20q: compiled in %v, which counts as %d steps", pattern, compiled, compileSteps(pattern))
+		if took := compiled.Nanoseconds(); took > int64(1000*compileCost(pattern)) && took > 1e9 {
+			t.Errorf("%.20q: compiled in %v, which counts as %d steps", pattern, compiled, compileCost(pattern))
 		}
 		t.Logf("%-60.60s compiled in %v, %d steps in %v", pattern, compiled, steps, time.Since(begin)-compiled)
 		if err != nil {
 			t.Errorf("%q: %v after %d steps", pattern, err, steps)
 		}
-		if _, steps, err := p.Match(name, 10); steps > 10 && !errors.Is(err, ErrSteps) || steps > 100_000 {
+		if _, steps, err := p.Match(name, 10); steps > 10 && !errors.Is(err, ErrTooManySteps) || steps > 100_000 {
 			t.Errorf("%q: %d steps of 10, %v", pattern, steps, err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestSet(t *testing.T) {
 		{[]string{"{x,y}.apps"}, "x.apps,y.apps", "x"},
 		{[]string{"\xff", "a", "\xff*"}, "a", "\xff"},
 	} {
-		budget := &Budget{Left: 1000}
+		budget := &Budget{StepsLeft: 1000}
 		s := NewSet(c.words, budget)
 		for name := range strings.SplitSeq(c.matches, ",") {
 			if matched, known := s.Match(name, budget); name != "" && (!matched || !known) {
@@ -160,8 +160,8 @@ func TestSet(t *testing.T) {
 				t.Errorf("%q matches %q (%v)", c.words, name, known)
 			}
 		}
-		if len(s.Beyond()) > 0 || budget.Left < 0 {
-			t.Errorf("%q: %q beyond, %d left", c.words, s.Beyond(), budget.Left)
+		if len(s.CostlyPatterns()) > 0 || budget.StepsLeft < 0 {
+			t.Errorf("%q: %q beyond, %d left", c.words, s.CostlyPatterns(), budget.StepsLeft)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestSet(t *testing.T) {
 func TestSetBeyondItsBudget(t *testing.T) {
 	hostile := strings.Repeat("*a", 20) + "*b*" + strings.Repeat("a*", 20)
 	endless := strings.Repeat("*a", 500)
-	budget := &Budget{Left: 1_000_000}
+	budget := &Budget{StepsLeft: 1_000_000}
 	s := NewSet([]string{hostile, endless, "plain", "a*a", "c*"}, budget)
 	for _, cheap := range []string{"plain", "aa", "cd"} {
 		if matched, known := s.Match(cheap, budget); !matched || !known {
@@ -180,11 +180,11 @@ func TestSetBeyondItsBudget(t *testing.T) {
 	if matched, known := s.Match(strings.Repeat("a", 60)+"x", budget); matched || known {
 		t.Errorf("%v, %v", matched, known)
 	}
-	if beyond := s.Beyond(); !slices.Contains(beyond, endless) || !slices.Contains(beyond, hostile) {
+	if beyond := s.CostlyPatterns(); !slices.Contains(beyond, endless) || !slices.Contains(beyond, hostile) {
 		t.Errorf("%q", beyond)
 	}
-	if budget.Left < 0 {
-		t.Errorf("%d steps left", budget.Left)
+	if budget.StepsLeft < 0 {
+		t.Errorf("%d steps left", budget.StepsLeft)
 	}
 }
 
@@ -214,11 +214,11 @@ func FuzzSteps(f *testing.F) {
 		_, steps, err := p.Match(name, limit)
 		// The last thing that is done may go beyond the limit, unless it was
 		// found to before.
-		if steps > limit && !errors.Is(err, ErrSteps) {
+		if steps > limit && !errors.Is(err, ErrTooManySteps) {
 			t.Fatalf("%d steps, %v", steps, err)
 		}
-		if p.nodes > 2*maxBytes {
-			t.Fatalf("%d nodes", p.nodes)
+		if p.nodeCount > 2*maxPatternBytes {
+			t.Fatalf("%d nodes", p.nodeCount)
 		}
 	})
 }

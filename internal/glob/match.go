@@ -7,57 +7,58 @@ import (
 	"github.com/gobwas/glob/match"
 )
 
-// matching is one name being matched. Its methods follow those of the library's package match
-// (v0.2.3), which has the last word.
-type matching struct {
+// matchState is the state of matching one name. Its methods follow the library's package match (v0.2.3), which is
+// authoritative.
+type matchState struct {
 	name         string
 	steps, limit int
-	known        map[question]bool
+	answerCache  map[subproblem]bool
 }
 
-// question is whether a tree matches name[start:end]; the library repeats them.
-type question struct{ node, start, end int }
+// subproblem is the question whether a node matches name[start:end]. The library answers the same question
+// repeatedly.
+type subproblem struct{ node, start, end int }
 
-func (m *matching) spend(steps int) bool {
+func (m *matchState) spendSteps(steps int) bool {
 	m.steps += steps
 	return m.steps <= m.limit
 }
 
-func (m *matching) match(n *node, start, end int) bool {
+func (m *matchState) matchNode(n *node, start, end int) bool {
 	if n == nil {
 		return start == end
 	}
 	switch tree := n.Matcher.(type) {
 	case match.BTree:
-		q := question{n.id, start, end}
-		matched, known := m.known[q]
+		q := subproblem{n.id, start, end}
+		matched, known := m.answerCache[q]
 		if !known {
-			matched = m.tree(n, tree, start, end)
-			if m.known == nil {
-				m.known = map[question]bool{}
+			matched = m.matchTree(n, tree, start, end)
+			if m.answerCache == nil {
+				m.answerCache = map[subproblem]bool{}
 			}
-			m.known[q] = matched
+			m.answerCache[q] = matched
 		}
 		return matched
 	case match.Row:
-		return m.spend(1+end-start) && utf8.RuneCountInString(m.name[start:end]) == n.Len() && m.row(n, start, end)
+		return m.spendSteps(1+end-start) && utf8.RuneCountInString(m.name[start:end]) == n.Len() && m.matchRow(n, start, end)
 	case match.AnyOf:
 		for _, part := range n.parts {
-			if !m.spend(1) {
+			if !m.spendSteps(1) {
 				return false
 			}
-			if m.match(part, start, end) {
+			if m.matchNode(part, start, end) {
 				return true
 			}
 		}
 		return false
 	}
-	return m.spend(n.weight()*(1+end-start)) && n.Match(m.name[start:end])
+	return m.spendSteps(n.costFactor()*(1+end-start)) && n.Match(m.name[start:end])
 }
 
-// tree looks for n.value with left before and right behind it, as the library does: not in the
-// bytes that left and right need at least, nor in an empty string.
-func (m *matching) tree(n *node, tree match.BTree, start, end int) bool {
+// matchTree reports whether n.value matches somewhere with left before and right after it. Like the library, it does
+// not search the bytes that left and right need at least, nor an empty string.
+func (m *matchState) matchTree(n *node, tree match.BTree, start, end int) bool {
 	size := end - start
 	if tree.LengthRunes > size {
 		return false
@@ -67,17 +68,17 @@ func (m *matching) tree(n *node, tree match.BTree, start, end int) bool {
 		to -= tree.RightLengthRunes
 	}
 	for from < to {
-		at, lengths := m.index(n.value, start+from, start+to)
+		at, lengths := m.findMatch(n.value, start+from, start+to)
 		if at < 0 {
 			return false
 		}
 		from += at
-		if m.match(n.left, start, start+from) {
+		if m.matchNode(n.left, start, start+from) {
 			for i := len(lengths) - 1; i >= 0; i-- {
-				if !m.spend(1) {
+				if !m.spendSteps(1) {
 					return false
 				}
-				if m.match(n.right, start+min(from+lengths[i], size), end) {
+				if m.matchNode(n.right, start+min(from+lengths[i], size), end) {
 					return true
 				}
 			}
@@ -88,47 +89,47 @@ func (m *matching) tree(n *node, tree match.BTree, start, end int) bool {
 	return false
 }
 
-// index finds the first place in name[start:end] where a node matches, counted from start, and
-// how long the matches there are; -1 for none, or without steps.
-func (m *matching) index(n *node, start, end int) (at int, lengths []int) {
-	steps := n.weight() * (1 + end - start)
+// findMatch returns the first position in name[start:end] where a node matches, relative to start, and the lengths of
+// the matches there; -1 if there is none, or if the steps are used up.
+func (m *matchState) findMatch(n *node, start, end int) (at int, lengths []int) {
+	steps := n.costFactor() * (1 + end - start)
 	switch n.Matcher.(type) {
 	case match.BTree:
-		return -1, nil // the library does not look
+		return -1, nil // the library does not search
 	case match.Row:
 		for i := range m.name[start:end] {
-			if end-start-i < n.Len() || !m.spend(1) {
+			if end-start-i < n.Len() || !m.spendSteps(1) {
 				break
 			}
-			if m.row(n, start+i, end) {
+			if m.matchRow(n, start+i, end) {
 				return i, []int{n.Len()}
 			}
 		}
 		return -1, nil
 	case match.AnyOf:
-		return m.indexAny(n, start, end)
+		return m.findAnyMatch(n, start, end)
 	case match.EveryOf:
-		steps *= 1 + end - start // it compares all ends with all ends
+		steps *= 1 + end - start // the library compares all ends with all ends
 	}
-	if !m.spend(steps) {
+	if !m.spendSteps(steps) {
 		return -1, nil
 	}
 	return n.Index(m.name[start:end])
 }
 
-func (m *matching) indexAny(n *node, start, end int) (at int, lengths []int) {
+func (m *matchState) findAnyMatch(n *node, start, end int) (at int, lengths []int) {
 	at = -1
 	for _, part := range n.parts {
-		if !m.spend(1) {
+		if !m.spendSteps(1) {
 			return -1, nil
 		}
-		i, found := m.index(part, start, end)
+		i, found := m.findMatch(part, start, end)
 		switch {
 		case i < 0 || at >= 0 && i > at:
 		case at < 0 || i < at:
 			at, lengths = i, found
 		default:
-			m.spend(len(lengths) + len(found))
+			m.spendSteps(len(lengths) + len(found))
 			lengths = slices.Concat(lengths, found)
 			slices.Sort(lengths)
 			lengths = slices.Compact(lengths)
@@ -137,10 +138,10 @@ func (m *matching) indexAny(n *node, start, end int) (at int, lengths []int) {
 	return at, lengths
 }
 
-// row matches parts of fixed lengths one after the other. The caller judges what comes behind.
-func (m *matching) row(n *node, start, end int) bool {
+// matchRow matches parts of fixed lengths one after the other. The caller checks the rest of the name.
+func (m *matchState) matchRow(n *node, start, end int) bool {
 	for _, part := range n.parts {
-		if !m.spend(1) {
+		if !m.spendSteps(1) {
 			return false
 		}
 		text := m.name[start:end]
@@ -150,11 +151,11 @@ func (m *matching) row(n *node, start, end int) bool {
 				break
 			}
 		}
-		if !m.spend(runes) || runes < part.Len() {
+		if !m.spendSteps(runes) || runes < part.Len() {
 			return false
 		}
 		_ = text[:last+1] // panics where the library does
-		if !m.match(part, start, start+last+1) {
+		if !m.matchNode(part, start, start+last+1) {
 			return false
 		}
 		start += last + 1
@@ -162,44 +163,44 @@ func (m *matching) row(n *node, start, end int) bool {
 	return true
 }
 
-// node is a matcher of the library's with a number, and its parts.
+// node is one of the library's matchers with a number, and its parts.
 type node struct {
 	match.Matcher
 	id    int
 	parts []*node // of alternatives or a row
-	// value, of a tree, lies between what left and right match; nil matches nothing.
+	// value is a tree's matcher between left and right; nil matches nothing.
 	value, left, right *node
 }
 
-func (p *Pattern) build(m match.Matcher) *node {
+func (p *Pattern) buildNode(m match.Matcher) *node {
 	if m == nil {
 		return nil
 	}
-	p.nodes++
-	n := &node{Matcher: m, id: p.nodes}
+	p.nodeCount++
+	n := &node{Matcher: m, id: p.nodeCount}
 	switch m := m.(type) {
 	case match.BTree:
-		n.value, n.left, n.right = p.build(m.Value), p.build(m.Left), p.build(m.Right)
+		n.value, n.left, n.right = p.buildNode(m.Value), p.buildNode(m.Left), p.buildNode(m.Right)
 	case match.AnyOf:
-		n.parts = p.buildAll(m.Matchers)
+		n.parts = p.buildNodes(m.Matchers)
 	case match.Row:
-		n.parts = p.buildAll(m.Matchers)
+		n.parts = p.buildNodes(m.Matchers)
 	}
 	return n
 }
 
-func (p *Pattern) buildAll(parts match.Matchers) []*node {
+func (p *Pattern) buildNodes(parts match.Matchers) []*node {
 	all := make([]*node, len(parts))
 	for i, part := range parts {
-		all[i] = p.build(part)
+		all[i] = p.buildNode(part)
 	}
 	return all
 }
 
-// weight is how many times the library looks through the text for what it matches itself.
-func (n *node) weight() int {
+// costFactor returns how many times the library scans the text to match a node that it matches itself.
+func (n *node) costFactor() int {
 	switch m := n.Matcher.(type) {
-	case match.EveryOf: // of simple ones
+	case match.EveryOf: // of simple matchers
 		return 1 + len(m.Matchers)
 	case match.PrefixSuffix:
 		return 1 + len(m.Suffix)

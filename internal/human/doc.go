@@ -1,3 +1,3 @@
-// Package human writes durations, moments, sizes, counts and lists as people write them, one
-// formatter for each, so that a table, a sentence and a command never write a number in two ways.
+// Package human formats durations, times, sizes, counts and lists for people, with one formatter each, so that
+// tables, sentences and commands always format a number the same way.
 package human

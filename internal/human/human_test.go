@@ -1,6 +1,7 @@
 package human
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -32,10 +33,10 @@ func TestDuration(t *testing.T) {
 
 func TestSpoken(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Spoken.Duration(0), "0 seconds"}, {Spoken.Duration(61 * time.Second), "1 minute 1 second"}, {Spoken.Duration(time.Hour), "1 hour"},
-		{Spoken.Duration(182 * time.Second), "3 minutes 2 seconds"}, {Spoken.Duration(125 * time.Minute), "2 hours 5 minutes"}, {Spoken.Duration(75 * time.Hour), "3 days"},
-		{Spoken.TimeLeft(194 * time.Second), "3 minutes 10 seconds"}, {Spoken.TimeLeftRange(3*time.Second, 11*time.Second), "3 to 20 seconds"},
-		{Spoken.TimeLeftRange(32*time.Second, 91*time.Second), "30 seconds to 2 minutes"}, {Spoken.TimeLeftRange(time.Minute, time.Minute), "1 minute"},
+		{SpokenStyle.Duration(0), "0 seconds"}, {SpokenStyle.Duration(61 * time.Second), "1 minute 1 second"}, {SpokenStyle.Duration(time.Hour), "1 hour"},
+		{SpokenStyle.Duration(182 * time.Second), "3 minutes 2 seconds"}, {SpokenStyle.Duration(125 * time.Minute), "2 hours 5 minutes"}, {SpokenStyle.Duration(75 * time.Hour), "3 days"},
+		{SpokenStyle.TimeLeft(194 * time.Second), "3 minutes 10 seconds"}, {SpokenStyle.TimeLeftRange(3*time.Second, 11*time.Second), "3 to 20 seconds"},
+		{SpokenStyle.TimeLeftRange(32*time.Second, 91*time.Second), "30 seconds to 2 minutes"}, {SpokenStyle.TimeLeftRange(time.Minute, time.Minute), "1 minute"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
@@ -54,7 +55,7 @@ func TestTimeLeft(t *testing.T) {
 		41*time.Minute + 31*time.Second: "42m",
 		75*time.Minute + 3*time.Second:  "1h15m",
 	} {
-		if got := Short.TimeLeft(d); got != want {
+		if got := ShortStyle.TimeLeft(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}
@@ -74,10 +75,10 @@ func TestClock(t *testing.T) {
 		{time.Date(2026, 11, 22, 23, 10, 0, 0, time.UTC), "Nov 23 00:10", "Nov 23"},
 		{time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC), "2025-11-21 13:00", "2025-11"},
 	} {
-		if got := Clock(c.at, now); got != c.clock {
+		if got := ClockTime(c.at, now); got != c.clock {
 			t.Errorf("%s: %q, want %q", c.at, got, c.clock)
 		}
-		if got := Day(c.at, now); got != c.short {
+		if got := CompactClock(c.at, now); got != c.short {
 			t.Errorf("%s: %q, want %q", c.at, got, c.short)
 		}
 	}
@@ -95,7 +96,7 @@ func TestClock(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Bytes(0), "0B"}, {Bytes(999), "999B"}, {Bytes(1000), "1.0K"}, {Bytes(13314398617), "12.4G"}, {Bytes(512 << 30), "512G"}, {Bytes(1 << 62), "4.0E"},
-		{BytesOf(0, 0), ""}, {BytesOf(2048, 0), "2.0K"}, {BytesOf(512<<20, 4<<30), "0.5/4.0G"},
+		{BytesProgress(0, 0), ""}, {BytesProgress(2048, 0), "2.0K"}, {BytesProgress(512<<20, 4<<30), "0.5/4.0G"},
 		{PerSecond(34.4), "34/s"}, {PerSecond(0.25), "0.2/s"}, {BytesPerSecond(13 << 20), "13.0M/s"},
 		{Percent(0.999), "99%"}, {Percent(1), "100%"}, {Percent(-1), "0%"}, {Percent(0.29), "29%"},
 		{Ordinal(1), "1st"}, {Ordinal(2), "2nd"}, {Ordinal(3), "3rd"}, {Ordinal(4), "4th"}, {Ordinal(11), "11th"}, {Ordinal(112), "112th"}, {Ordinal(121), "121st"},
@@ -109,13 +110,16 @@ func TestNumbers(t *testing.T) {
 func TestCounts(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Count(1, "item"), "1 item"}, {Count(0, "item"), "0 items"}, {Count(int64(3), "item"), "3 items"},
-		{Times(1) + ", " + Times(2) + ", " + Times(3), "once, twice, 3 times"}, {All(1, "item"), "the only item"}, {All(2, "item"), "all 2 items"},
-		{OfAll(1, 1, "volume"), "the only volume"}, {OfAll(2, 2, "volume"), "all 2 volumes"}, {OfAll(1, 2, "volume"), "1 of 2 volumes"},
+		{CountTimes(1) + ", " + CountTimes(2) + ", " + CountTimes(3), "once, twice, 3 times"}, {AllOf(1, "item"), "the only item"}, {AllOf(2, "item"), "all 2 items"},
+		{PartOf(1, 1, "volume"), "the only volume"}, {PartOf(2, 2, "volume"), "all 2 volumes"}, {PartOf(1, 2, "volume"), "1 of 2 volumes"},
 		{Count(2, "entry"), "2 entries"}, {Count(2, "day"), "2 days"}, {Count(2, "class"), "2 classes"}, {Count(2, "storage class"), "2 storage classes"},
-		{Plural(1, "volume is", "volumes are"), "1 volume is"}, {Plural(2, "volume is", "volumes are"), "2 volumes are"},
-		{List(nil, 3), ""}, {List([]string{"a"}, 3), "a"}, {List([]string{"a", "b"}, 3), "a and b"}, {List([]string{"a", "b", "c"}, 3), "a, b and c"},
-		{List([]string{"a", "b", "c", "d"}, 3), "a, b, c and d"}, {List([]string{"a", "b", "c", "d", "e"}, 3), "a, b, c and 2 more"},
-		{Largest(nil, 3), ""}, {Largest(map[string]int{"b": 3, "a": 3, "c": 5}, -1), "c 5, a 3, b 3"}, {Largest(map[string]int{"b": 3, "a": 3, "c": 5}, 2), "c 5, a 3, +1 more"},
+		{CountForms(1, "volume is", "volumes are"), "1 volume is"}, {CountForms(2, "volume is", "volumes are"), "2 volumes are"},
+		{JoinNames(nil, 3), ""}, {JoinNames([]string{"a"}, 3), "a"}, {JoinNames([]string{"a", "b"}, 3), "a and b"}, {JoinNames([]string{"a", "b", "c"}, 3), "a, b and c"},
+		{JoinNames([]string{"a", "b", "c", "d"}, 3), "a, b, c and d"}, {JoinNames([]string{"a", "b", "c", "d", "e"}, 3), "a, b, c and 2 more"},
+		{TopCounts(nil, 3), ""}, {TopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, -1), "c 5, a 3, b 3"}, {TopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, 2), "c 5, a 3, +1 more"},
+		{strings.Join(ShorterTopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, 9), "; "), "c 5, a 3, +1 more; c 5, +2 more"},
+		{strings.Join(ShorterTopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, 1), "; "), "c 5, +2 more"},
+		{strings.Join(ShorterTopCounts(map[string]int{"b": 3}, 9), "; "), ""}, {strings.Join(ShorterTopCounts(nil, 9), "; "), ""},
 		{Shorten("crème", 5), "crème"}, {Shorten("crème brûlée", 8), "crème..."}, {Shorten("abcdef", 2), ".."},
 	} {
 		if c.got != c.want {
@@ -141,7 +145,7 @@ func TestTimeLeftRange(t *testing.T) {
 		{2 * time.Hour, 5*time.Hour + time.Second, "2 to 6h"},
 		{60 * time.Second, 60 * time.Second, "1m"},
 	} {
-		if got := Short.TimeLeftRange(c.low, c.high); got != c.want {
+		if got := ShortStyle.TimeLeftRange(c.low, c.high); got != c.want {
 			t.Errorf("%v to %v: %q, want %q", c.low, c.high, got, c.want)
 		}
 	}

@@ -10,28 +10,29 @@ import (
 	"unicode/utf8"
 )
 
-// Bytes writes bytes in binary units, as short as they can be read: 512B, 12.4G.
+// Bytes formats a size in binary units, in short form: 512B, 12.4G.
 func Bytes(n int64) string {
-	unit := unitOf(n)
-	return inUnit(n, unit) + byteUnits[unit]
+	unit := unitExponent(n)
+	return formatInUnit(n, unit) + byteUnits[unit]
 }
 
-// BytesOf writes a part of a whole in the whole's unit: 12.4/30.1G. 0 is unknown, and empty if both are.
-func BytesOf(done, total int64) string {
+// BytesProgress formats a part of a whole in the whole's unit: 12.4/30.1G. 0 means unknown; the text is empty if both
+// are.
+func BytesProgress(done, total int64) string {
 	switch {
 	case total <= 0 && done <= 0:
 		return ""
 	case total <= 0:
 		return Bytes(done)
 	}
-	unit := unitOf(total)
-	return inUnit(done, unit) + "/" + inUnit(total, unit) + byteUnits[unit]
+	unit := unitExponent(total)
+	return formatInUnit(done, unit) + "/" + formatInUnit(total, unit) + byteUnits[unit]
 }
 
 var byteUnits = [...]string{"B", "K", "M", "G", "T", "P", "E"}
 
-// unitOf is the exponent of 1024 in which n is best read.
-func unitOf(n int64) int {
+// unitExponent returns the exponent of 1024 whose unit suits n best.
+func unitExponent(n int64) int {
 	unit := 0
 	for f := float64(n); f >= 1000 && unit < len(byteUnits)-1; f /= 1024 {
 		unit++
@@ -39,7 +40,7 @@ func unitOf(n int64) int {
 	return unit
 }
 
-func inUnit(n int64, unit int) string {
+func formatInUnit(n int64, unit int) string {
 	f := float64(n) / math.Pow(1024, float64(unit))
 	if unit == 0 || f >= 100 {
 		return strconv.FormatFloat(f, 'f', 0, 64)
@@ -47,7 +48,7 @@ func inUnit(n int64, unit int) string {
 	return strconv.FormatFloat(f, 'f', 1, 64)
 }
 
-// PerSecond writes a speed: 0.2/s, 34/s.
+// PerSecond formats a rate: 0.2/s, 34/s.
 func PerSecond(rate float64) string {
 	if rate < 10 {
 		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
@@ -55,19 +56,19 @@ func PerSecond(rate float64) string {
 	return strconv.FormatFloat(rate, 'f', 0, 64) + "/s"
 }
 
-// BytesPerSecond writes a speed in bytes: 12.4M/s.
+// BytesPerSecond formats a rate in bytes: 12.4M/s.
 func BytesPerSecond(rate float64) string { return Bytes(int64(rate)) + "/s" }
 
-// Percent writes a fraction from 0 to 1; only 1 itself is 100%.
+// Percent formats a fraction from 0 to 1; only 1 itself is 100%.
 func Percent(fraction float64) string {
-	p := int(fraction*100 + 1e-9) // 0.29 is a little less in binary
+	p := int(fraction*100 + 1e-9) // 0.29 is a little less than 0.29 in binary
 	if fraction < 1 {
 		p = min(p, 99)
 	}
 	return strconv.Itoa(max(p, 0)) + "%"
 }
 
-// Number writes a whole number with its thousands apart, as 12,000.
+// Number formats an integer with separated thousands: 12,000.
 func Number[N int | int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -91,19 +92,19 @@ func Ordinal(n int) string {
 	return strconv.Itoa(n) + suffix
 }
 
-// Count writes a number with its noun: 1 item, 3 items, 2 entries, 12,000 classes.
-func Count[N int | int64](n N, noun string) string { return Plural(n, noun, Nouns(noun)) }
+// Count formats a number with its noun: 1 item, 3 items, 2 entries, 12,000 classes.
+func Count[N int | int64](n N, noun string) string { return CountForms(n, noun, Pluralize(noun)) }
 
-// Plural is Count for a form of its own for many: Plural(n, "volume is", "volumes are").
-func Plural[N int | int64](n N, one, many string) string {
+// CountForms is Count with a separate plural form: CountForms(n, "volume is", "volumes are").
+func CountForms[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return Number(n) + " " + many
 }
 
-// Times says how often: once, twice, 3 times.
-func Times(n int) string {
+// CountTimes formats a frequency: once, twice, 3 times.
+func CountTimes(n int) string {
 	switch n {
 	case 1:
 		return "once"
@@ -113,24 +114,24 @@ func Times(n int) string {
 	return Number(n) + " times"
 }
 
-// All is everything there is of something: the only item, all 3 items.
-func All(n int, noun string) string {
+// AllOf formats a whole: the only item, all 3 items.
+func AllOf(n int, noun string) string {
 	if n == 1 {
 		return "the only " + noun
 	}
 	return "all " + Count(n, noun)
 }
 
-// OfAll is a part of a whole: 2 of 3 volumes, all 3 volumes, the only volume.
-func OfAll(n, total int, noun string) string {
+// PartOf formats a part of a whole: 2 of 3 volumes, all 3 volumes, the only volume.
+func PartOf(n, total int, noun string) string {
 	if n == total {
-		return All(total, noun)
+		return AllOf(total, noun)
 	}
 	return Number(n) + " of " + Count(total, noun)
 }
 
-// Nouns is the plural of a noun.
-func Nouns(noun string) string {
+// Pluralize returns the plural of a noun.
+func Pluralize(noun string) string {
 	switch {
 	case strings.HasSuffix(noun, "y") && !strings.ContainsAny(noun[max(len(noun)-2, 0):len(noun)-1], "aeiou"):
 		return noun[:len(noun)-1] + "ies"
@@ -143,8 +144,9 @@ func Nouns(noun string) string {
 	return noun + "s"
 }
 
-// List names the first few of many: "a", "a and b", "a, b and 7 more"; never "and 1 more", where the name would fit.
-func List(names []string, most int) string {
+// JoinNames lists up to most names, or one more if that is all: "a", "a and b", "a, b and 7 more", but never "and 1
+// more".
+func JoinNames(names []string, most int) string {
 	if len(names) > most+1 {
 		return strings.Join(names[:most], ", ") + " and " + Number(len(names)-most) + " more"
 	}
@@ -157,34 +159,48 @@ func List(names []string, most int) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// Largest names what has most, with its count, as "a 5, b 3, +2 more"; all of it
-// if most is negative. What has the same count is in the order of its name.
-func Largest(counts map[string]int, most int) string {
+// TopCounts lists the most names with the highest counts: "a 5, b 3, +2 more"; all names if most is negative. Equal
+// counts are ordered by name.
+func TopCounts(counts map[string]int, most int) string { return joinCounts(rankCounts(counts), most) }
+
+// ShorterTopCounts returns [TopCounts] of most names, or of all but one, then of ever fewer, down to one.
+func ShorterTopCounts(counts map[string]int, most int) (lists []string) {
+	ranked := rankCounts(counts)
+	for n := min(most, len(ranked)-1); n > 0; n-- {
+		lists = append(lists, joinCounts(ranked, n))
+	}
+	return lists
+}
+
+// rankCounts returns each name with its count, the highest count first.
+func rankCounts(counts map[string]int) []string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
 	})
-	if most < 0 {
-		most = len(names)
+	for i, name := range names {
+		names[i] = name + " " + Number(counts[name])
 	}
-	words := make([]string, 0, len(names))
-	for _, name := range names[:min(most, len(names))] {
-		words = append(words, name+" "+Number(counts[name]))
-	}
-	if left := len(names) - most; left > 0 {
-		words = append(words, "+"+Number(left)+" more")
-	}
-	return strings.Join(words, ", ")
+	return names
 }
 
-// Stop ends a text with a full stop, if it does not end as a sentence already.
-func Stop(text string) string {
+// joinCounts lists the first most of the ranked names; all if most is negative.
+func joinCounts(ranked []string, most int) string {
+	left := len(ranked) - most
+	if most < 0 || left <= 0 {
+		return strings.Join(ranked, ", ")
+	}
+	return strings.Join(append(slices.Clone(ranked[:most]), "+"+Number(left)+" more"), ", ")
+}
+
+// EndSentence adds a full stop to a text unless it ends as a sentence already.
+func EndSentence(text string) string {
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
 		return text
 	}
 	return text + "."
 }
 
-// Shorten cuts s to at most most runes, the last three of them dots.
+// Shorten truncates s to at most most runes, the last three of which are dots.
 func Shorten(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {
@@ -193,11 +209,11 @@ func Shorten(s string, most int) string {
 	return string(runes[:max(most-3, 0)]) + "..."[:min(3, max(most, 0))]
 }
 
-// CompareNames orders names as people count: backup-2 before backup-10. It is 0 only for equal names.
+// CompareNames compares names in natural order: backup-2 before backup-10. It is 0 only for equal names.
 func CompareNames(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
-		m, n := digits(x), digits(y)
+		m, n := leadingDigits(x), leadingDigits(y)
 		if m == 0 || n == 0 {
 			if x[0] != y[0] {
 				return cmp.Compare(x[0], y[0])
@@ -214,18 +230,18 @@ func CompareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
 }
 
-// digits is how many digits a text begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+// leadingDigits returns the number of digits at the start of a text.
+func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// Clause is a text behind a lead such as ": ", and nothing if there is no text.
-func Clause(lead, text string) string {
+// Prefixed returns a text after a lead such as ": ", empty if there is no text.
+func Prefixed(lead, text string) string {
 	if text == "" {
 		return ""
 	}
 	return lead + text
 }
 
-// Namespaced is an object as NAMESPACE/NAME, and its name alone if it has no namespace.
+// Namespaced formats an object as NAMESPACE/NAME, or as its name alone if it has no namespace.
 func Namespaced(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -233,16 +249,16 @@ func Namespaced(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Parens is a text in parentheses behind a space, and nothing if there is no text.
-func Parens(text string) string {
+// InParens returns a text in parentheses after a space, empty if there is no text.
+func InParens(text string) string {
 	if text == "" {
 		return ""
 	}
 	return " (" + text + ")"
 }
 
-// Capital begins a text with a capital letter of ASCII.
-func Capital(text string) string {
+// Capitalize returns a text with its first letter in upper case.
+func Capitalize(text string) string {
 	if text == "" {
 		return ""
 	}

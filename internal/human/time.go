@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// Style is how durations are written.
-type Style int
+// DurationStyle is a way to format durations.
+type DurationStyle int
 
 const (
-	// Short is for tables and sentences: 3m12s.
-	Short Style = iota
-	// Spoken spells out the units, which screen readers otherwise read as letters: 3 minutes 12 seconds.
-	Spoken
+	// ShortStyle is for tables and sentences: 3m12s.
+	ShortStyle DurationStyle = iota
+	// SpokenStyle spells out the units, which screen readers otherwise read as letters: 3 minutes 12 seconds.
+	SpokenStyle
 )
 
-// Duration is [Style.Duration] in short.
-func Duration(d time.Duration) string { return Short.Duration(d) }
+// Duration is [DurationStyle.Duration] in the Short style.
+func Duration(d time.Duration) string { return ShortStyle.Duration(d) }
 
-// Duration writes d in at most two units, cut off so that a moment never looks further away than
-// it is: 16s, 3m, 3m12s, 42m, 1h05m, 13h, 3d; 0s if negative.
-func (style Style) Duration(d time.Duration) string {
+// Duration formats d in at most two units, truncated so that a time never looks further away than it is: 16s, 3m,
+// 3m12s, 42m, 1h05m, 13h, 3d; 0s if negative.
+func (style DurationStyle) Duration(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	switch {
 	case s < 60:
-		return style.units(s, "second", 0, "")
+		return style.formatUnits(s, "second", 0, "")
 	case s < 600:
-		return style.units(s/60, "minute", s%60, "second")
+		return style.formatUnits(s/60, "minute", s%60, "second")
 	case s < 3600:
-		return style.units(s/60, "minute", 0, "")
+		return style.formatUnits(s/60, "minute", 0, "")
 	case s < 48*3600:
-		return style.units(s/3600, "hour", s/60%60, "minute")
+		return style.formatUnits(s/3600, "hour", s/60%60, "minute")
 	}
-	return style.units(s/86400, "day", 0, "")
+	return style.formatUnits(s/86400, "day", 0, "")
 }
 
-func (style Style) units(n int64, unit string, rest int64, smaller string) string {
+func (style DurationStyle) formatUnits(n int64, unit string, rest int64, smaller string) string {
 	switch {
-	case style == Spoken && rest > 0:
+	case style == SpokenStyle && rest > 0:
 		return Count(n, unit) + " " + Count(rest, smaller)
-	case style == Spoken:
+	case style == SpokenStyle:
 		return Count(n, unit)
 	case rest > 0:
 		return fmt.Sprintf("%d%c%02d%c", n, unit[0], rest, smaller[0])
@@ -47,9 +47,9 @@ func (style Style) units(n int64, unit string, rest int64, smaller string) strin
 	return fmt.Sprintf("%d%c", n, unit[0])
 }
 
-// TimeLeft writes an ETA, no finer than one is known: to the second in the last
-// half minute, then to a twelfth or so of itself. It is never none.
-func (style Style) TimeLeft(left time.Duration) string {
+// TimeLeft formats an ETA no more precisely than it is known: to the second in the last half minute, else to about a
+// twelfth of the time left. It is never zero.
+func (style DurationStyle) TimeLeft(left time.Duration) string {
 	step := time.Second
 	switch {
 	case left >= 10*time.Minute:
@@ -62,9 +62,9 @@ func (style Style) TimeLeft(left time.Duration) string {
 	return style.Duration(max(left.Round(step), time.Second))
 }
 
-// TimeLeftRange writes an ETA of which only bounds are known: "20 to 50s", "1 to
-// 3m", "40m to 2h". It rounds them outward, so that they still hold the truth.
-func (style Style) TimeLeftRange(low, high time.Duration) string {
+// TimeLeftRange formats the bounds of an ETA: "20 to 50s", "1 to 3m", "40m to 2h". It rounds them outwards, so that
+// they remain true.
+func (style DurationStyle) TimeLeftRange(low, high time.Duration) string {
 	high = max(high, time.Second)
 	low = min(max(low, time.Second), high)
 	unit, step, name := time.Hour, time.Hour, "hour"
@@ -78,11 +78,11 @@ func (style Style) TimeLeftRange(low, high time.Duration) string {
 	bottom := low.Truncate(step)
 	switch {
 	case low < step && step == 10*time.Second:
-		return fmt.Sprintf("%d to %s", low/unit, style.units(int64(top/unit), name, 0, ""))
-	case low < step: // in the next smaller unit, a sixth of the larger at a time
+		return fmt.Sprintf("%d to %s", low/unit, style.formatUnits(int64(top/unit), name, 0, ""))
+	case low < step: // in the next smaller unit, in steps of a sixth of the larger
 		return style.Duration(
 			max(low.Truncate(step/6), time.Second),
-		) + " to " + style.units(
+		) + " to " + style.formatUnits(
 			int64(top/unit),
 			name,
 			0,
@@ -91,10 +91,10 @@ func (style Style) TimeLeftRange(low, high time.Duration) string {
 	case bottom == top:
 		return style.Duration(top)
 	}
-	return fmt.Sprintf("%d to %s", bottom/unit, style.units(int64(top/unit), name, 0, ""))
+	return fmt.Sprintf("%d to %s", bottom/unit, style.formatUnits(int64(top/unit), name, 0, ""))
 }
 
-// Age is how long ago t was, and empty if t is not known.
+// Age formats the time since t, empty if t is unknown.
 func Age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -102,7 +102,7 @@ func Age(t, now time.Time) string {
 	return Duration(now.Sub(t))
 }
 
-// Ago is Age in a sentence: "3m12s ago", and empty if t is not known.
+// Ago formats the time since t for a sentence: "3m12s ago", empty if t is unknown.
 func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -110,58 +110,58 @@ func Ago(t, now time.Time) string {
 	return Duration(now.Sub(t)) + " ago"
 }
 
-// In is the time until a moment to come: "in 3m12s", and empty if t is not known.
-func In(t, now time.Time) string {
+// Until formats the time until t: "in 3m12s", empty if t is unknown.
+func Until(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return "in " + Duration(t.Sub(now))
 }
 
-// Moment is the clock, and how long ago or in how long that is; empty if t is not known.
-func Moment(t, now time.Time) string {
+// ClockWithAge formats t as ClockTime with the time since or until t; empty if t is unknown.
+func ClockWithAge(t, now time.Time) string {
 	switch {
 	case t.IsZero():
 		return ""
 	case t.After(now):
-		return Clock(t, now) + ", " + In(t, now)
+		return ClockTime(t, now) + ", " + Until(t, now)
 	}
-	return Clock(t, now) + ", " + Ago(t, now)
+	return ClockTime(t, now) + ", " + Ago(t, now)
 }
 
-const farAway = 300 * 24 * time.Hour // a moment then needs its year
+const yearShownAfter = 300 * 24 * time.Hour // beyond it, a date needs its year
 
-// Clock writes a moment in now's time zone: the time on now's own day, the date on others, and
-// the year where it is far away. It is empty if t is not known.
-func Clock(t, now time.Time) string {
+// ClockTime formats t in now's time zone: the time alone on now's day, with the date on other days, and with the year
+// if it is far away. It is empty if t is unknown.
+func ClockTime(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.In(now.Location()).Format(day(t, now) + "15:04")
+	return t.In(now.Location()).Format(dateLayout(t, now) + "15:04")
 }
 
-// Day is Clock where there is only room for six cells: 15:04, Nov 21, 2025-11.
-func Day(t, now time.Time) string {
+// CompactClock formats t within seven cells: 15:04, Nov 21, 2025-11.
+func CompactClock(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	short := map[string]string{"": "15:04", sameYear: "Jan 02", otherYear: "2006-01"}
-	return t.In(now.Location()).Format(short[day(t, now)])
+	short := map[string]string{"": "15:04", sameYearLayout: "Jan 02", otherYearLayout: "2006-01"}
+	return t.In(now.Location()).Format(short[dateLayout(t, now)])
 }
 
-// The layouts of a date before a time of day.
+// These are the layouts of a date before a time of day.
 const (
-	sameYear  = "Jan 2 "
-	otherYear = "2006-01-02 "
+	sameYearLayout  = "Jan 2 "
+	otherYearLayout = "2006-01-02 "
 )
 
-func day(t, now time.Time) string {
+func dateLayout(t, now time.Time) string {
 	t = t.In(now.Location())
 	switch {
 	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
 		return ""
-	case t.Sub(now).Abs() < farAway:
-		return sameYear
+	case t.Sub(now).Abs() < yearShownAfter:
+		return sameYearLayout
 	}
-	return otherYear
+	return otherYearLayout
 }

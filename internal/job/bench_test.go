@@ -29,13 +29,13 @@ func manyVolumes(n int) []Volume {
 // BenchmarkNextItems is one progress patch of a job without volumes.
 func BenchmarkNextItems(b *testing.B) {
 	in := spec{name: "b", phase: velero.PhaseInProgress, started: 9, total: 1 << 30}.input()
-	j := Next(nil, in)
+	j := Fold(nil, in)
 	for i := 0; b.Loop(); i++ {
 		in.Backup = in.Backup.DeepCopy()
 		in.Backup.ResourceVersion = strconv.Itoa(i)
 		in.Backup.Status.Progress.ItemsBackedUp = i
-		in.At = in.At.Add(time.Second)
-		j = Next(j, in)
+		in.ObservedAt = in.ObservedAt.Add(time.Second)
+		j = Fold(j, in)
 	}
 	if j.Items.Done == 0 {
 		b.Fatal("nothing moved")
@@ -49,18 +49,18 @@ func BenchmarkNextVolume(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			in := spec{
 				name:    "b",
-				phase:   velero.PhaseWaiting,
+				phase:   velero.PhaseWaitingForPluginOperations,
 				started: 9,
 				done:    9,
 				total:   9,
 				volumes: manyVolumes(n),
 			}.input()
-			j := Next(nil, in)
+			j := Fold(nil, in)
 			for i := 0; b.Loop(); i++ {
 				in.Volumes = slices.Clone(in.Volumes)
 				in.Volumes[i%n].Done++
-				in.At = in.At.Add(time.Second)
-				j = Next(j, in)
+				in.ObservedAt = in.ObservedAt.Add(time.Second)
+				j = Fold(j, in)
 			}
 		})
 	}
@@ -68,12 +68,12 @@ func BenchmarkNextVolume(b *testing.B) {
 
 // BenchmarkNextUnchanged is what a relist costs for each job.
 func BenchmarkNextUnchanged(b *testing.B) {
-	in := spec{name: "b", phase: velero.PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(20)}.input()
-	j := Next(nil, in)
+	in := spec{name: "b", phase: velero.PhaseWaitingForPluginOperations, started: 9, done: 9, total: 9, volumes: manyVolumes(20)}.input()
+	j := Fold(nil, in)
 	again := in
 	again.Backup, again.Volumes = in.Backup.DeepCopy(), slices.Clone(in.Volumes)
 	for b.Loop() {
-		if Next(j, again) != j {
+		if Fold(j, again) != j {
 			b.Fatal("a job that did not change is another one")
 		}
 	}

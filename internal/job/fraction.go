@@ -2,20 +2,21 @@ package job
 
 import "github.com/veltui/veltui/internal/velero"
 
-// almost is the most that is drawn of a job that has not ended (docs/dev/velero.md#after-the-last-item).
-const almost = 0.99
+// maxUnfinishedFraction is the largest fraction of a job that has not ended (docs/dev/velero.md#after-the-last-item).
+const maxUnfinishedFraction = 0.99
 
-// draw sets the fraction, never lower than it was drawn in the same stage.
-func (j *Job) draw(prev *Job) {
+// updateFraction sets the fraction, never lower than before in the same stage.
+func (j *Job) updateFraction(prev *Job) {
 	fraction, known := j.stageFraction(prev)
-	if !j.Terminal() {
-		fraction = min(fraction, almost)
+	if !j.IsTerminal() {
+		fraction = min(fraction, maxUnfinishedFraction)
 	}
 	fraction = min(max(fraction, 0), 1)
 	if j.Stage != StageUnknown {
-		j.track.drawnIn = j.Stage
+		j.track.fractionStage = j.Stage
 	}
-	if prev != nil && prev.FractionKnown && prev.track.drawnIn == j.track.drawnIn && prev.Terminal() == j.Terminal() {
+	if prev != nil && prev.FractionKnown && prev.track.fractionStage == j.track.fractionStage &&
+		prev.IsTerminal() == j.IsTerminal() {
 		fraction, known = max(fraction, prev.Fraction), true
 	}
 	j.Fraction, j.FractionKnown = fraction, known
@@ -26,14 +27,14 @@ func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 	case StageItems:
 		return ratio(j.Items.Done, j.Items.Total)
 	case StageVolumes:
-		return j.track.filesystem.fraction()
+		return j.track.podVolumes.fraction()
 	case StageOperations:
 		if j.operationsAreVolumes() {
-			return j.track.movers.fraction()
+			return j.track.dataMovements.fraction()
 		}
-		return ratio(int(j.Operations.Ended()), j.Operations.Attempted)
+		return ratio(int(j.Operations.EndedCount()), j.Operations.Attempted)
 	case StageFinalizing:
-		return almost, true
+		return maxUnfinishedFraction, true
 	case StageDone:
 		return j.finalFraction(prev)
 	}
@@ -47,16 +48,18 @@ func ratio(done, total int) (fraction float64, known bool) {
 	return float64(done) / float64(total), true
 }
 
-// operationsAreVolumes reports whether the volumes tell more of the operations than their counters do.
+// operationsAreVolumes reports whether the volumes say more about the operations than the operations' counters do.
 func (j *Job) operationsAreVolumes() bool {
-	movers := &j.track.movers
-	return movers.Sized() || movers.Count > 0 && movers.Count >= j.Operations.Attempted
+	movers := &j.track.dataMovements
+	return movers.IsSized() || movers.Count > 0 && movers.Count >= j.Operations.Attempted
 }
 
-// Ended is how many operations ended, well or not.
-func (o Operations) Ended() int64 { return addUp(int64(max(0, o.Completed)), int64(max(0, o.Failed))) }
+// EndedCount returns how many operations ended, successfully or not.
+func (o Operations) EndedCount() int64 {
+	return addSaturating(int64(max(0, o.Completed)), int64(max(0, o.Failed)))
+}
 
-// finalFraction is 1 only if Completed. A failed job keeps what was drawn of the stage in which it failed.
+// finalFraction returns 1 only if the job Completed. A failed job keeps the fraction of the stage in which it failed.
 func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
 	if j.Phase == velero.PhaseCompleted {
 		return 1, true
@@ -68,8 +71,8 @@ func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
 	if j.Phase != velero.PhaseFailed {
 		return fraction, known
 	}
-	if fraction >= 1 && j.track.filesystem.Active()+j.track.filesystem.Failed > 0 {
-		fraction, known = j.track.filesystem.fraction()
+	if fraction >= 1 && j.track.podVolumes.ActiveCount()+j.track.podVolumes.Failed > 0 {
+		fraction, known = j.track.podVolumes.fraction()
 	}
 	if prev != nil && (prev.Stage == StageItems || prev.Stage == StageVolumes) && prev.FractionKnown {
 		fraction, known = max(fraction, prev.Fraction), true
@@ -77,10 +80,10 @@ func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
 	return fraction, known
 }
 
-// Unit is what the present stage counts.
+// Unit is what the current stage counts.
 type Unit string
 
-// The units of progress. Volumes are counted while their sizes are not known.
+// The units of progress. Volumes are counted while their sizes are unknown.
 const (
 	UnitItems      Unit = "items"
 	UnitBytes      Unit = "bytes"
@@ -88,24 +91,24 @@ const (
 	UnitVolumes    Unit = "volumes"
 )
 
-// Progress is the present stage's numbers, in its own unit. known is false without a total.
+// Progress returns the current stage's numbers, in its own unit. known is false without a total.
 func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
 	switch j.Stage {
 	case StageVolumes:
-		return j.track.filesystem.progress()
+		return j.track.podVolumes.progress()
 	case StageOperations:
 		if j.operationsAreVolumes() {
-			return j.track.movers.progress()
+			return j.track.dataMovements.progress()
 		}
-		done, total = j.Operations.Ended(), int64(max(0, j.Operations.Attempted))
+		done, total = j.Operations.EndedCount(), int64(max(0, j.Operations.Attempted))
 		return done, total, UnitOperations, total > 0
 	}
 	done, total = int64(max(0, j.Items.Done)), int64(max(0, j.Items.Total))
-	return done, total, UnitItems, j.Items.Known && (total > 0 || j.Terminal())
+	return done, total, UnitItems, j.Items.Known && (total > 0 || j.IsTerminal())
 }
 
-func (t Tally) progress() (done, total int64, unit Unit, known bool) {
-	if t.Sized() {
+func (t VolumeTally) progress() (done, total int64, unit Unit, known bool) {
+	if t.IsSized() {
 		return t.Done, t.Total, UnitBytes, true
 	}
 	return int64(t.Ended), int64(t.Count), UnitVolumes, t.Count > 0

@@ -1,17 +1,16 @@
 package job
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 var anyPhase = []string{
@@ -23,10 +22,10 @@ var anyPhase = []string{
 	velero.PhaseInProgress,
 	velero.PhaseInProgress,
 	velero.PhaseInProgress,
-	velero.PhaseWaiting,
-	velero.PhaseWaitingPartly,
+	velero.PhaseWaitingForPluginOperations,
+	velero.PhaseWaitingForPluginOperationsPartiallyFailed,
 	velero.PhaseFinalizing,
-	velero.PhaseFinalizingPartly,
+	velero.PhaseFinalizingPartiallyFailed,
 	velero.PhaseCompleted,
 	velero.PhasePartiallyFailed,
 	velero.PhaseFailed,
@@ -94,18 +93,18 @@ func (r *anyJob) volumes() []Volume {
 			Phase: anyVolumePhase[r.IntN(len(anyVolumePhase))],
 			Done:  int64(r.number()),
 			Total: int64(r.number()),
-			Created: TimeOf(
+			Created: TimeOrZero(
 				r.time(),
 			),
-			Started:   TimeOf(r.time()),
-			Completed: TimeOf(r.time()),
-			Changed:   TimeOf(r.time()),
+			Started:     TimeOrZero(r.time()),
+			Completed:   TimeOrZero(r.time()),
+			LastChanged: TimeOrZero(r.time()),
 		}
 	}
 	return volumes
 }
 
-func (r *anyJob) event() Input {
+func (r *anyJob) event() Observation {
 	r.version++
 	r.at = r.at.Add(time.Duration(r.IntN(4000)-500) * time.Millisecond)
 	meta := metav1.ObjectMeta{
@@ -119,26 +118,26 @@ func (r *anyJob) event() Input {
 		meta.ResourceVersion = ""
 	}
 	phase := anyPhase[r.IntN(len(anyPhase))]
-	in := Input{At: r.at, Volumes: r.volumes()}
+	in := Observation{ObservedAt: r.at, Volumes: r.volumes()}
 	if r.IntN(2) == 0 {
-		b := &velerov1.Backup{ObjectMeta: meta}
-		b.Status.Phase = velerov1.BackupPhase(phase)
+		b := &veleroapi.Backup{ObjectMeta: meta}
+		b.Status.Phase = veleroapi.BackupPhase(phase)
 		b.Status.StartTimestamp, b.Status.CompletionTimestamp = r.time(), r.time()
 		b.Status.BackupItemOperationsAttempted, b.Status.BackupItemOperationsCompleted = r.number(), r.number()
 		b.Status.BackupItemOperationsFailed, b.Status.QueuePosition = r.number(), r.number()
 		if r.IntN(4) > 0 {
-			b.Status.Progress = &velerov1.BackupProgress{TotalItems: r.number(), ItemsBackedUp: r.number()}
+			b.Status.Progress = &veleroapi.BackupProgress{TotalItems: r.number(), ItemsBackedUp: r.number()}
 		}
 		in.Backup = b
 		return in
 	}
-	s := &velerov1.Restore{ObjectMeta: meta}
-	s.Status.Phase = velerov1.RestorePhase(phase)
+	s := &veleroapi.Restore{ObjectMeta: meta}
+	s.Status.Phase = veleroapi.RestorePhase(phase)
 	s.Status.StartTimestamp, s.Status.CompletionTimestamp = r.time(), r.time()
 	s.Status.RestoreItemOperationsAttempted, s.Status.RestoreItemOperationsCompleted = r.number(), r.number()
 	s.Status.RestoreItemOperationsFailed = r.number()
 	if r.IntN(4) > 0 {
-		s.Status.Progress = &velerov1.RestoreProgress{TotalItems: r.number(), ItemsRestored: r.number()}
+		s.Status.Progress = &veleroapi.RestoreProgress{TotalItems: r.number(), ItemsRestored: r.number()}
 	}
 	in.Restore = s
 	return in
@@ -153,7 +152,7 @@ func ask(t *testing.T, j *Job, now time.Time) {
 	if left, ok := j.ETA(now); ok && left < 0 {
 		t.Fatalf("time left is %v", left)
 	}
-	if done, total, _, known := j.Progress(); done < 0 || total < 0 || known && !j.Terminal() && total == 0 {
+	if done, total, _, known := j.Progress(); done < 0 || total < 0 || known && !j.IsTerminal() && total == 0 {
 		t.Fatalf("progress is %d of %d, known %v", done, total, known)
 	}
 	if j.Elapsed(now) < 0 {
@@ -169,7 +168,7 @@ func TestAnyHistoryIsHonest(t *testing.T) {
 		var j *Job
 		for range 60 {
 			prev := j
-			j = Next(prev, r.event())
+			j = Fold(prev, r.event())
 			checkStep(t, prev, j)
 			ask(t, j, r.at.Add(time.Duration(r.IntN(100))*time.Second))
 		}
@@ -197,17 +196,17 @@ func FuzzNext(f *testing.F) {
 	f.Fuzz(
 		func(t *testing.T, phase string, done, total int, after string, doneAfter, totalAfter, attempted, completed, failed int,
 			volumePhase string, bytes, size, seconds int64, restore bool) {
-			event := func(version, phase string, done, total int, at time.Time) Input {
+			event := func(version, phase string, done, total int, at time.Time) Observation {
 				meta := metav1.ObjectMeta{Name: "j", UID: "u", ResourceVersion: version}
 				kind := velero.PodVolumeBackup
-				in := Input{At: at}
+				in := Observation{ObservedAt: at}
 				if restore {
 					kind = velero.DataDownload
-					in.Restore = &velerov1.Restore{ObjectMeta: meta, Status: velerov1.RestoreStatus{
-						Phase: velerov1.RestorePhase(
+					in.Restore = &veleroapi.Restore{ObjectMeta: meta, Status: veleroapi.RestoreStatus{
+						Phase: veleroapi.RestorePhase(
 							phase,
 						),
-						Progress: &velerov1.RestoreProgress{
+						Progress: &veleroapi.RestoreProgress{
 							TotalItems:    total,
 							ItemsRestored: done,
 						},
@@ -216,27 +215,27 @@ func FuzzNext(f *testing.F) {
 						RestoreItemOperationsFailed:    failed,
 					}}
 				} else {
-					in.Backup = &velerov1.Backup{ObjectMeta: meta, Status: velerov1.BackupStatus{
-						Phase: velerov1.BackupPhase(
+					in.Backup = &veleroapi.Backup{ObjectMeta: meta, Status: veleroapi.BackupStatus{
+						Phase: veleroapi.BackupPhase(
 							phase,
 						),
-						Progress:                      &velerov1.BackupProgress{TotalItems: total, ItemsBackedUp: done},
+						Progress:                      &veleroapi.BackupProgress{TotalItems: total, ItemsBackedUp: done},
 						BackupItemOperationsAttempted: attempted,
 						BackupItemOperationsCompleted: completed,
 						BackupItemOperationsFailed:    failed,
 					}}
 				}
 				in.Volumes = []Volume{
-					{Kind: kind, Name: "v", Phase: volumePhase, Done: bytes, Total: size, Changed: at},
+					{Kind: kind, Name: "v", Phase: volumePhase, Done: bytes, Total: size, LastChanged: at},
 				}
 				return in
 			}
 			later := noon.Add(time.Duration(seconds%1e9) * time.Second)
-			first := Next(nil, event("1", phase, done, total, noon))
+			first := Fold(nil, event("1", phase, done, total, noon))
 			checkStep(t, nil, first)
-			second := Next(first, event("2", after, doneAfter, totalAfter, later))
+			second := Fold(first, event("2", after, doneAfter, totalAfter, later))
 			checkStep(t, first, second)
-			third := Next(second, event("3", phase, done, total, later.Add(time.Minute)))
+			third := Fold(second, event("3", phase, done, total, later.Add(time.Minute)))
 			checkStep(t, second, third)
 			for _, j := range []*Job{first, second, third} {
 				ask(t, j, later)

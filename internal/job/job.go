@@ -1,15 +1,14 @@
 package job
 
 import (
-	"strings"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"strings"
+	"time"
 
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 type Kind string
@@ -19,23 +18,23 @@ const (
 	Restore Kind = "Restore"
 )
 
-// Word is the kind as a word in a sentence: backup or restore.
-func (k Kind) Word() string { return strings.ToLower(string(k)) }
+// Noun returns the kind as a word in a sentence: backup or restore.
+func (k Kind) Noun() string { return strings.ToLower(string(k)) }
 
-// Resource is the kind's plural for the API server and kubectl: backups or restores.
-func (k Kind) Resource() string { return k.Word() + "s" }
+// Resource returns the kind's plural for the API server and kubectl: backups or restores.
+func (k Kind) Resource() string { return k.Noun() + "s" }
 
-// Job is one Backup or Restore as a person sees it, at its last event. It is immutable; [Next] makes a new
-// one for each.
+// Job is one Backup or Restore as a person sees it, as of its last event. It is immutable; [Fold] makes a new Job for
+// each event.
 type Job struct {
 	Kind      Kind
 	Namespace string
 	Name      string
 	UID       types.UID
 
-	// Phase is Velero's word for the state, never translated, known or not.
+	// Phase is Velero's own word for the state, known or not.
 	Phase string
-	// Stage is where the job stands in its life. It never goes back while the job lives.
+	// Stage is the part of its life that the job is in. It never goes back while the job lives.
 	Stage Stage
 	// Stages are all stages that this kind of job passes, in their order.
 	Stages []StageRecord
@@ -48,13 +47,14 @@ type Job struct {
 	Deleting bool
 
 	Items Items
-	// Volumes are all but those that were left out; see [Job.LeftOut].
+	// Volumes are all volumes except those that are only summed up; see [Job.SummedVolumeCount].
 	Volumes    []Volume
 	Operations Operations
 
-	// Fraction is what a bar shows of the stage, 0 to 1. It never goes back in a stage, and is below 1 until the end.
+	// Fraction is the filled part of the stage's bar, 0 to 1. It never goes back in a stage, and is below 1 until the
+	// end.
 	Fraction float64
-	// FractionKnown is false while nothing can be said (no total yet).
+	// FractionKnown is false while the fraction is unknown (no total yet).
 	FractionKnown bool
 
 	Warnings         int
@@ -64,27 +64,28 @@ type Job struct {
 
 	// BackupName is the backup that a restore reads from; empty for backups.
 	BackupName string
-	// ScheduleName is the schedule that made the backup, or that is restored from.
+	// ScheduleName is the schedule that made the backup, or that the restore restores from.
 	ScheduleName string
 	// StorageLocation is the BackupStorageLocation's name (backups only).
 	StorageLocation string
-	// QueuePosition is Velero's own; 0 unless the backup is Queued.
+	// QueuePosition is Velero's own position; 0 unless the backup is Queued.
 	QueuePosition int
 
-	// Changed is when the resource or a volume last changed, by field managers and what was seen, in the cluster's clock.
-	Changed time.Time
+	// LastChanged is when the resource or a volume last changed, by field managers and observation, in the cluster's
+	// clock.
+	LastChanged time.Time
 
-	// Seen are the newest changes that this process saw, oldest first.
-	Seen []Seen
+	// SeenChanges are the newest changes that this process saw, oldest first.
+	SeenChanges []SeenChange
 
-	// Malformed are the fields whose values Velero's types cannot hold, which count as not set.
-	Malformed []decode.Malformed
+	// MalformedFields are the fields with values that Velero's types cannot hold; they count as not set.
+	MalformedFields []decode.MalformedField
 
 	// Object is the Backup or Restore itself, shared and read-only.
 	Object Object
 
-	// foreseen is what was said about the time left; see WithTimeLeft.
-	foreseen *TimeLeft
+	// forecastLeft is the forecast of the time left; see WithTimeLeft.
+	forecastLeft *TimeLeft
 
 	track track
 }
@@ -95,18 +96,19 @@ type Object interface {
 	runtime.Object
 }
 
-// Input is all that the cluster says about one job at one moment: a Backup or a Restore.
-type Input struct {
-	Backup  *velerov1.Backup
-	Restore *velerov1.Restore
-	// Malformed is what could not be read of it.
-	Malformed []decode.Malformed
+// Observation is everything that the cluster says about one job at one time: a Backup or a Restore.
+type Observation struct {
+	Backup  *veleroapi.Backup
+	Restore *veleroapi.Restore
+	// MalformedFields is what could not be read of the resource.
+	MalformedFields []decode.MalformedField
 	// Volumes are the job's volume resources, sorted by kind and name.
 	Volumes []Volume
-	// Completed are those of them that are only summed up, not in Volumes.
-	Completed *Completed
-	// At is when this was seen, in the cluster's clock; VolumesAt when the volumes were, zero for the same time.
-	At, VolumesAt time.Time
+	// Completed sums up those volumes of the job that are not in Volumes.
+	Completed *CompletedVolumes
+	// ObservedAt is when the job was observed, in the cluster's clock; VolumesObservedAt is when the volumes were, zero
+	// for the same time.
+	ObservedAt, VolumesObservedAt time.Time
 }
 
 // Items are how many items of a job are done.
@@ -114,8 +116,8 @@ type Items struct {
 	Done      int  `json:"done"`
 	Total     int  `json:"total"`
 	Estimated bool `json:"estimated"`
-	// Published is Velero's own total where Total is an estimate beside it.
-	Published int `json:"published,omitempty"`
+	// VeleroTotal is Velero's own total where Total is an estimate beside it.
+	VeleroTotal int `json:"published,omitempty"`
 	// Known is false until Velero has written a progress at all.
 	Known bool `json:"-"`
 	// RevisedFrom is the total before it last changed while the job ran, 0 if it never did.
@@ -132,22 +134,22 @@ type Operations struct {
 // Presence says whether a file of a job is in the object store; unknown if zero.
 type Presence struct {
 	State PresenceState
-	// LastModified is when the file was written, by the store; zero if absent or not said.
+	// LastModified is when the file was written, by the store's clock; zero if absent or not stated.
 	LastModified time.Time
-	// Why is the reason for Unknown in one line.
-	Why string
+	// Unchecked is the reason for PresenceUnknown in one line.
+	Unchecked string
 }
 
 type PresenceState int
 
-// The answers. A store that hides what is missing (403) makes it unknown.
+// The states. A store that hides missing files (403) makes the state unknown.
 const (
 	PresenceUnknown PresenceState = iota
 	Present
 	Absent
 )
 
-// StoredCounts are a job's numbers by its stored results, which a lost status patch would have carried.
+// StoredCounts are a job's counts by its stored results, which a lost status patch would have contained.
 type StoredCounts struct {
 	Warnings   int
 	Errors     int

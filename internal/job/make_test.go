@@ -2,14 +2,13 @@ package job
 
 import (
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // noon is when the jobs of these tests are looked at.
@@ -40,11 +39,11 @@ type spec struct {
 	reason   string
 	invalid  []string
 	volumes  []Volume
-	backup   func(*velerov1.Backup)
-	restore  func(*velerov1.Restore)
+	backup   func(*veleroapi.Backup)
+	restore  func(*veleroapi.Restore)
 }
 
-func (s spec) input() Input {
+func (s spec) input() Observation {
 	kind := s.kind
 	if kind == "" {
 		kind = Backup
@@ -74,12 +73,12 @@ func (s spec) input() Input {
 		at := metav1.NewTime(minutesAgo(s.ended))
 		ended = &at
 	}
-	in := Input{At: noon, Volumes: s.volumes}
+	in := Observation{ObservedAt: noon, Volumes: s.volumes}
 	if kind == Restore {
-		r := &velerov1.Restore{ObjectMeta: meta}
+		r := &veleroapi.Restore{ObjectMeta: meta}
 		r.Spec.BackupName = "nightly"
-		r.Status = velerov1.RestoreStatus{
-			Phase:                          velerov1.RestorePhase(s.phase),
+		r.Status = veleroapi.RestoreStatus{
+			Phase:                          veleroapi.RestorePhase(s.phase),
 			StartTimestamp:                 started,
 			CompletionTimestamp:            ended,
 			Errors:                         s.errors,
@@ -91,7 +90,7 @@ func (s spec) input() Input {
 			RestoreItemOperationsFailed:    s.ops[2],
 		}
 		if s.total >= 0 {
-			r.Status.Progress = &velerov1.RestoreProgress{TotalItems: s.total, ItemsRestored: s.done}
+			r.Status.Progress = &veleroapi.RestoreProgress{TotalItems: s.total, ItemsRestored: s.done}
 		}
 		if s.restore != nil {
 			s.restore(r)
@@ -99,11 +98,11 @@ func (s spec) input() Input {
 		in.Restore = r
 		return in
 	}
-	b := &velerov1.Backup{ObjectMeta: meta}
+	b := &veleroapi.Backup{ObjectMeta: meta}
 	b.Spec.IncludedNamespaces, b.Spec.ExcludedNamespaces = s.includes, s.excludes
 	b.Spec.StorageLocation = s.location
-	b.Status = velerov1.BackupStatus{
-		Phase: velerov1.BackupPhase(
+	b.Status = veleroapi.BackupStatus{
+		Phase: veleroapi.BackupPhase(
 			s.phase,
 		),
 		StartTimestamp:                started,
@@ -118,7 +117,7 @@ func (s spec) input() Input {
 		BackupItemOperationsFailed:    s.ops[2],
 	}
 	if s.total >= 0 {
-		b.Status.Progress = &velerov1.BackupProgress{TotalItems: s.total, ItemsBackedUp: s.done}
+		b.Status.Progress = &veleroapi.BackupProgress{TotalItems: s.total, ItemsBackedUp: s.done}
 	}
 	if s.backup != nil {
 		s.backup(b)
@@ -129,7 +128,7 @@ func (s spec) input() Input {
 
 func (s spec) job(t testing.TB) *Job {
 	t.Helper()
-	j := Next(nil, s.input())
+	j := Fold(nil, s.input())
 	if j == nil {
 		t.Fatalf("no job of %+v", s)
 	}
@@ -140,6 +139,6 @@ func (s spec) job(t testing.TB) *Job {
 func volume(kind velero.VolumeKind, name, phase string, done, total int64, created, changed float64) Volume {
 	return Volume{
 		Kind: kind, Name: name, UID: types.UID(name), Phase: phase, Target: "shop/" + name, Done: done, Total: total,
-		Created: minutesAgo(created), Started: minutesAgo(created), Changed: minutesAgo(changed),
+		Created: minutesAgo(created), Started: minutesAgo(created), LastChanged: minutesAgo(changed),
 	}
 }

@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// sample is the present stage's progress at one moment, linked to the one before it.
+// sample is the current stage's progress at one time, linked to the previous sample.
 type sample struct {
-	at     time.Time
-	done   int64
-	total  int64
-	before *sample
+	at       time.Time
+	done     int64
+	total    int64
+	previous *sample
 }
 
-// samples are the newest of the stage, in two linked lists, of which the older is dropped as a whole. Jobs
+// sampleList are the newest samples of the stage, in two linked lists, of which the older is dropped as a whole. Jobs
 // share their past.
-type samples struct {
-	unit    Unit
-	newest  *sample
-	inNewer int
-	older   *sample
+type sampleList struct {
+	unit        Unit
+	newest      *sample
+	newestCount int
+	older       *sample
 }
 
 const samplesPerList = 128
 
-func (s samples) add(at time.Time, done, total int64) samples {
-	if s.inNewer >= samplesPerList {
-		s.older, s.newest, s.inNewer = s.newest, nil, 0
+func (s sampleList) addSample(at time.Time, done, total int64) sampleList {
+	if s.newestCount >= samplesPerList {
+		s.older, s.newest, s.newestCount = s.newest, nil, 0
 	}
-	s.newest = &sample{at: at, done: done, total: total, before: s.newest}
-	s.inNewer++
+	s.newest = &sample{at: at, done: done, total: total, previous: s.newest}
+	s.newestCount++
 	return s
 }
 
-// last is the newest sample, or nil.
-func (s samples) last() *sample { return cmp.Or(s.newest, s.older) }
+// newestSample returns the newest sample, or nil.
+func (s sampleList) newestSample() *sample { return cmp.Or(s.newest, s.older) }
 
-// all are the samples, newest first.
-func (s samples) all() iter.Seq[*sample] {
+// eachSample iterates over the samples, newest first.
+func (s sampleList) eachSample() iter.Seq[*sample] {
 	return func(yield func(*sample) bool) {
 		for _, list := range []*sample{s.newest, s.older} {
-			for ; list != nil; list = list.before {
+			for ; list != nil; list = list.previous {
 				if !yield(list) {
 					return
 				}
@@ -50,65 +50,68 @@ func (s samples) all() iter.Seq[*sample] {
 	}
 }
 
-// note adds progress that moved. Numbers or clocks that went back start anew.
-func (s samples) note(at time.Time, done, total int64) samples {
-	switch last := s.last(); {
+// noteProgress adds progress that changed. If the count or the clock went back, it starts again.
+func (s sampleList) noteProgress(at time.Time, done, total int64) sampleList {
+	switch last := s.newestSample(); {
 	case last == nil:
 	case at.Before(last.at) || done < last.done:
-		s = samples{unit: s.unit}
+		s = sampleList{unit: s.unit}
 	case done == last.done && total == last.total:
 		return s
 	}
-	return s.add(at, done, total)
+	return s.addSample(at, done, total)
 }
 
-func (j *Job) sample(prev *Job, in Input) {
+func (j *Job) recordSample(prev *Job, in Observation) {
 	done, total, unit, known := j.Progress()
-	at, written := in.At, j.track.itemsMoved
+	at, written := in.ObservedAt, j.track.itemsMovedAt
 	if unit == UnitBytes {
-		at, written = in.volumesAt(), j.VolumesMoved()
+		at, written = in.volumesAt(), j.VolumesMovedAt()
 	}
-	if j.Terminal() || !known || (prev != nil && prev.Stage != j.Stage) || unit != j.track.samples.unit {
-		j.track.samples = samples{unit: unit}
+	if j.IsTerminal() || !known || (prev != nil && prev.Stage != j.Stage) || unit != j.track.samples.unit {
+		j.track.samples = sampleList{unit: unit}
 	}
-	if j.Terminal() || !known || j.pace() == nil {
+	if j.IsTerminal() || !known || j.stagePace() == nil {
 		return
 	}
-	if prev == nil && j.track.movedKnown && at.Sub(written) > j.pace().due {
-		at = written // numbers are as old as that, whenever they are first seen
+	if prev == nil && j.track.movedKnown && at.Sub(written) > j.stagePace().updateInterval {
+		at = written // the numbers are that old, whenever they are first seen
 	}
-	j.track.samples = j.track.samples.note(at, done, total)
+	j.track.samples = j.track.samples.noteProgress(at, done, total)
 }
 
-// pace says how a speed is measured, as restic does: no estimate from too little, too short or too old a window.
-type pace struct {
+// rateRules says how a speed is measured. As in restic, there is no estimate from too little data or too short or old a
+// window.
+type rateRules struct {
 	// window is how far back samples count.
 	window time.Duration
-	// due is how often fresh numbers come; a speed is blank after silent without any.
-	due, silent time.Duration
-	// span, moves and amount are the least evidence for a speed.
-	span   time.Duration
-	moves  int
-	amount int64
-	// settled is how long the total must have been the same for an ETA.
-	settled time.Duration
+	// updateInterval is how often new numbers come; the speed is unknown after silent without any.
+	updateInterval, maxSilence time.Duration
+	// minSpan, moves and amount are the minimum evidence for a speed.
+	minSpan   time.Duration
+	minMoves  int
+	minAmount int64
+	// totalSettledFor is how long the total must have been unchanged for an ETA.
+	totalSettledFor time.Duration
 }
 
-// Items come once a second (docs/dev/velero.md#progress). On a restore of 2,359 items an ETA from 60 s is
+// Items are counted once a second (docs/dev/velero.md#progress). On a restore of 2,359 items, an ETA from 60 s is
 // wrong by 37 % in the median and 50 % at the 90th percentile, one from 10 s by 39 % and 190 %.
-var itemPace = pace{
-	window: time.Minute, due: 2 * time.Second, silent: 15 * time.Second,
-	span: 5 * time.Second, moves: 4, amount: 10,
+var itemPace = rateRules{
+	window: time.Minute, updateInterval: 2 * time.Second, maxSilence: 15 * time.Second,
+	minSpan: 5 * time.Second, minMoves: 4, minAmount: 10,
 }
 
-// Bytes come every ten seconds, and their total grows while the uploader counts (docs/dev/velero.md#byte-progress).
-var bytePace = pace{
-	window: 2 * time.Minute, due: 12 * time.Second, silent: 45 * time.Second,
-	span: 20 * time.Second, moves: 2, amount: 1 << 20, settled: 20 * time.Second,
+// Bytes are reported every ten seconds; their total grows while the uploader counts
+// (docs/dev/velero.md#byte-progress).
+var bytePace = rateRules{
+	window: 2 * time.Minute, updateInterval: 12 * time.Second, maxSilence: 45 * time.Second,
+	minSpan: 20 * time.Second, minMoves: 2, minAmount: 1 << 20, totalSettledFor: 20 * time.Second,
 }
 
-// pace is nil for what has no speed: operations and counted volumes end all at once, other stages have no numbers.
-func (j *Job) pace() *pace {
+// stagePace returns the pace of the current stage, nil for a stage without a speed: operations and counted volumes
+// end all at once, and other stages have no numbers.
+func (j *Job) stagePace() *rateRules {
 	moves := j.Stage == StageItems || j.Stage == StageVolumes || j.Stage == StageOperations
 	switch {
 	case moves && j.track.samples.unit == UnitItems:
@@ -119,31 +122,31 @@ func (j *Job) pace() *pace {
 	return nil
 }
 
-// Rate is the speed over a sliding window, in items or bytes a second. ok is false without enough evidence.
+// Rate returns the speed over a sliding window, in items or bytes a second. ok is false without enough evidence.
 func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) {
-	p := j.pace()
-	if p == nil || j.Terminal() {
+	p := j.stagePace()
+	if p == nil || j.IsTerminal() {
 		return 0, false
 	}
-	return j.track.samples.rate(p, now)
+	return j.track.samples.rateAt(p, now)
 }
 
-// rate is the speed over the window that ends now.
-func (s samples) rate(p *pace, now time.Time) (perSecond float64, ok bool) {
-	last := s.last()
+// rateAt returns the speed over the window that ends now.
+func (s sampleList) rateAt(p *rateRules, now time.Time) (perSecond float64, ok bool) {
+	last := s.newestSample()
 	if last == nil {
 		return 0, false
 	}
 	silence := now.Sub(last.at)
-	if silence > p.silent {
+	if silence > p.maxSilence {
 		return 0, false
 	}
 	end := last.at
-	if silence > p.due {
-		end = now.Add(-p.due) // the number that is due has not come: it slows down
+	if silence > p.updateInterval {
+		end = now.Add(-p.updateInterval) // the next number is overdue: the speed drops
 	}
 	first, moves := last, 0
-	for s := range s.all() {
+	for s := range s.eachSample() {
 		if end.Sub(s.at) > p.window {
 			break
 		}
@@ -153,52 +156,53 @@ func (s samples) rate(p *pace, now time.Time) (perSecond float64, ok bool) {
 		first = s
 	}
 	amount, span := last.done-first.done, end.Sub(first.at)
-	if moves < p.moves || amount < p.amount || span < p.span {
+	if moves < p.minMoves || amount < p.minAmount || span < p.minSpan {
 		return 0, false
 	}
 	return float64(amount) / span.Seconds(), true
 }
 
-// ETA is the time left in the stage, at least a second; not ok for a guess. [Job.WithTimeLeft] goes before.
+// ETA returns the time left in the stage, at least a second; ok is false if it would be a guess. [Job.WithTimeLeft]
+// takes precedence.
 func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
-	if f, found := j.timeLeft(); found {
-		return f.leftAt(now)
+	if f, found := j.currentForecast(); found {
+		return f.timeLeftAt(now)
 	}
 	rate, ok := j.Rate(now)
-	if !ok || rate <= 0 || !j.totalSettled(now) {
+	if !ok || rate <= 0 || !j.isTotalSettled(now) {
 		return 0, false
 	}
 	done, total, _, known := j.Progress()
 	if !known || done >= total {
 		return 0, false
 	}
-	return eta(total-done, rate, now.Sub(j.track.samples.last().at))
+	return estimateTimeLeft(total-done, rate, now.Sub(j.track.samples.newestSample().at))
 }
 
-// eta is the time that an amount takes, less what passed since it was counted.
-func eta(amount int64, rate float64, passed time.Duration) (left time.Duration, ok bool) {
+// estimateTimeLeft returns the time that an amount takes, reduced by the time since it was counted.
+func estimateTimeLeft(amount int64, rate float64, passed time.Duration) (left time.Duration, ok bool) {
 	seconds := float64(amount)/rate - max(0, passed.Seconds())
-	if seconds > longestETA.Seconds() {
+	if seconds > maxETA.Seconds() {
 		return 0, false
 	}
 	return max(time.Second, time.Duration(seconds*float64(time.Second))), true
 }
 
-// longestETA is where an ETA says nothing any more.
-const longestETA = 365 * 24 * time.Hour
+// maxETA is the length from which an ETA means nothing.
+const maxETA = 365 * 24 * time.Hour
 
-// totalSettled reports whether the total has been the same for long enough.
-func (j *Job) totalSettled(now time.Time) bool {
-	p, last := j.pace(), j.track.samples.last()
-	if p.settled == 0 {
+// isTotalSettled reports whether the total has been unchanged for long enough.
+func (j *Job) isTotalSettled(now time.Time) bool {
+	p, last := j.stagePace(), j.track.samples.newestSample()
+	if p.totalSettledFor == 0 {
 		return true
 	}
 	since := last.at
-	for s := range j.track.samples.all() {
+	for s := range j.track.samples.eachSample() {
 		if s.total != last.total {
 			break
 		}
 		since = s.at
 	}
-	return now.Sub(since) >= p.settled
+	return now.Sub(since) >= p.totalSettledFor
 }

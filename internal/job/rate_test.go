@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // moving feeds a restore's item counts, one event each step, and returns the
@@ -19,8 +18,8 @@ func moving(t *testing.T, step time.Duration, total int, counts ...int) (*Job, t
 	for i, n := range counts {
 		at = noon.Add(time.Duration(i) * step)
 		in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: n, total: total}.input()
-		in.At = at
-		j = Next(j, in)
+		in.ObservedAt = at
+		j = Fold(j, in)
 	}
 	return j, at
 }
@@ -115,8 +114,8 @@ func TestClockGoesBackOrStandsStill(t *testing.T) {
 		case i%3 != 0: // every third event bears the time of the one before
 			at = at.Add(time.Second)
 		}
-		in.At = at
-		j = Next(j, in)
+		in.ObservedAt = at
+		j = Fold(j, in)
 		if rate, ok := j.Rate(at); ok && (rate <= 0 || math.IsInf(rate, 0) || rate > 100) {
 			t.Fatalf("event %d: rate %v", i, rate)
 		}
@@ -136,7 +135,7 @@ func uploading(t *testing.T, phase string, volumes ...Volume) (*Job, time.Time) 
 	at := noon
 	for i, v := range volumes {
 		at = noon.Add(time.Duration(i) * 10 * time.Second)
-		v.Changed = at
+		v.LastChanged = at
 		in := spec{
 			name:    "b",
 			phase:   phase,
@@ -146,8 +145,8 @@ func uploading(t *testing.T, phase string, volumes ...Volume) (*Job, time.Time) 
 			ops:     [3]int{1, 0, 0},
 			volumes: []Volume{v},
 		}.input()
-		in.At = at
-		j = Next(j, in)
+		in.ObservedAt = at
+		j = Fold(j, in)
 	}
 	return j, at
 }
@@ -157,7 +156,7 @@ func TestByteRate(t *testing.T) {
 	v := func(done, total int64) Volume {
 		return volume(velero.DataUpload, "v", velero.VolumeInProgress, done*mib, total*mib, 0, 0)
 	}
-	j, at := uploading(t, velero.PhaseWaiting, v(0, 1000), v(100, 1000), v(200, 1000), v(300, 1000), v(400, 1000))
+	j, at := uploading(t, velero.PhaseWaitingForPluginOperations, v(0, 1000), v(100, 1000), v(200, 1000), v(300, 1000), v(400, 1000))
 	if _, _, unit, known := j.Progress(); unit != UnitBytes || !known {
 		t.Fatalf("progress in %s, known %v", unit, known)
 	}
@@ -170,14 +169,14 @@ func TestByteRate(t *testing.T) {
 	if _, ok := j.ETA(at.Add(time.Minute)); ok {
 		t.Error("an ETA although no byte came for a minute")
 	}
-	j, at = uploading(t, velero.PhaseWaiting, v(0, 100), v(100, 500), v(200, 900), v(300, 1100), v(400, 1500))
+	j, at = uploading(t, velero.PhaseWaitingForPluginOperations, v(0, 100), v(100, 500), v(200, 900), v(300, 1100), v(400, 1500))
 	if _, ok := j.Rate(at); !ok {
 		t.Error("no rate while the total grows")
 	}
 	if left, ok := j.ETA(at); ok {
 		t.Errorf("ETA %v while the total grows", left)
 	}
-	j, at = uploading(t, velero.PhaseWaiting, v(0, 1000), v(100, 1000))
+	j, at = uploading(t, velero.PhaseWaitingForPluginOperations, v(0, 1000), v(100, 1000))
 	if _, ok := j.Rate(at); ok {
 		t.Error("a rate from two looks")
 	}
@@ -201,15 +200,15 @@ func TestSamplesAreBoundedAndShared(t *testing.T) {
 			done:    10 * i,
 			total:   1 << 30,
 		}.input()
-		in.At = noon.Add(time.Duration(i) * time.Second)
-		j = Next(j, in)
+		in.ObservedAt = noon.Add(time.Duration(i) * time.Second)
+		j = Fold(j, in)
 		if i == 100 {
 			early = j
-			earlyRate, _ = j.Rate(in.At)
+			earlyRate, _ = j.Rate(in.ObservedAt)
 		}
 	}
 	n := 0
-	for range j.track.samples.all() {
+	for range j.track.samples.eachSample() {
 		n++
 	}
 	if n < samplesPerList || n > 2*samplesPerList {
@@ -222,12 +221,12 @@ func TestSamplesAreBoundedAndShared(t *testing.T) {
 
 func TestRateStartsAnewInEachStage(t *testing.T) {
 	j, at := moving(t, time.Second, 300, steady(100, 20, 11)...)
-	in := Input{At: at.Add(time.Second), Restore: &velerov1.Restore{}}
-	j.Object.(*velerov1.Restore).DeepCopyInto(in.Restore)
+	in := Observation{ObservedAt: at.Add(time.Second), Restore: &veleroapi.Restore{}}
+	j.Object.(*veleroapi.Restore).DeepCopyInto(in.Restore)
 	in.Restore.ResourceVersion = "finalizing"
-	in.Restore.Status.Phase = velerov1.RestorePhaseFinalizing
-	j = Next(j, in)
-	if rate, ok := j.Rate(in.At); ok {
+	in.Restore.Status.Phase = veleroapi.RestorePhaseFinalizing
+	j = Fold(j, in)
+	if rate, ok := j.Rate(in.ObservedAt); ok {
 		t.Errorf("rate %v while finalizing", rate)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // replayed is one event of a recording.
 type replayed struct {
-	in   Input
+	in   Observation
 	kind string
 }
 
@@ -58,7 +58,7 @@ func readReplay(t testing.TB, name string) ([]replayed, expectation) {
 		}
 		whole, part := math.Modf(event.T)
 		in := readObject(t, event.Object)
-		in.At = time.Unix(int64(whole), int64(part*1e9)).UTC()
+		in.ObservedAt = time.Unix(int64(whole), int64(part*1e9)).UTC()
 		events = append(events, replayed{in: in, kind: event.Type})
 	}
 	if len(events) == 0 {
@@ -67,20 +67,20 @@ func readReplay(t testing.TB, name string) ([]replayed, expectation) {
 	return events, want
 }
 
-func readObject(t testing.TB, raw []byte) Input {
+func readObject(t testing.TB, raw []byte) Observation {
 	t.Helper()
 	var kind struct{ Kind string }
 	if err := yaml.Unmarshal(raw, &kind); err != nil {
 		t.Fatal(err)
 	}
-	var in Input
+	var in Observation
 	var err error
 	switch kind.Kind {
 	case "Backup":
-		in.Backup = &velerov1.Backup{}
+		in.Backup = &veleroapi.Backup{}
 		err = yaml.Unmarshal(raw, in.Backup)
 	case "Restore":
-		in.Restore = &velerov1.Restore{}
+		in.Restore = &veleroapi.Restore{}
 		err = yaml.Unmarshal(raw, in.Restore)
 	default:
 		t.Fatalf("kind %q is neither Backup nor Restore", kind.Kind)
@@ -109,7 +109,7 @@ func checkStep(t *testing.T, prev, next *Job) {
 	if math.IsNaN(next.Fraction) || next.Fraction < 0 || next.Fraction > 1 {
 		t.Fatalf("fraction is %v", next.Fraction)
 	}
-	if !next.Terminal() && next.Fraction > almost {
+	if !next.IsTerminal() && next.Fraction > maxUnfinishedFraction {
 		t.Fatalf("fraction is %v in phase %q", next.Fraction, next.Phase)
 	}
 	for _, r := range next.Stages {
@@ -120,21 +120,21 @@ func checkStep(t *testing.T, prev, next *Job) {
 			t.Fatalf("stage %s is skipped and began", r.Stage)
 		}
 	}
-	if prev == nil || prev.UID != next.UID || prev.Terminal() && !next.Terminal() {
+	if prev == nil || prev.UID != next.UID || prev.IsTerminal() && !next.IsTerminal() {
 		return // another job, or another life of it
 	}
-	was, is := prev.track.drawnIn, next.track.drawnIn
-	if rank(is) < rank(was) {
+	was, is := prev.track.fractionStage, next.track.fractionStage
+	if stageRank(is) < stageRank(was) {
 		t.Fatalf("stage went back from %s to %s (phases %q, %q)", was, is, prev.Phase, next.Phase)
 	}
-	if was == is && prev.Terminal() == next.Terminal() && next.Fraction < prev.Fraction {
+	if was == is && prev.IsTerminal() == next.IsTerminal() && next.Fraction < prev.Fraction {
 		t.Fatalf("fraction went back from %v to %v in stage %s", prev.Fraction, next.Fraction, is)
 	}
-	if was == is && prev.FractionKnown && !next.FractionKnown && prev.Terminal() == next.Terminal() {
+	if was == is && prev.FractionKnown && !next.FractionKnown && prev.IsTerminal() == next.IsTerminal() {
 		t.Fatalf("fraction was known and is not any more in stage %s", is)
 	}
-	if next.Changed.Before(prev.Changed) {
-		t.Fatalf("changed went back from %v to %v", prev.Changed, next.Changed)
+	if next.LastChanged.Before(prev.LastChanged) {
+		t.Fatalf("changed went back from %v to %v", prev.LastChanged, next.LastChanged)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestReplaysAreHonest(t *testing.T) {
 			var totals []int
 			for i, event := range events {
 				prev := job
-				job = Next(prev, event.in)
+				job = Fold(prev, event.in)
 				checkStep(t, prev, job)
 				done, total, known := numbers(event.in)
 				if job.Items.Done != done || job.Items.Total != total || job.Items.Known != known {
@@ -155,11 +155,11 @@ func TestReplaysAreHonest(t *testing.T) {
 				if known && !slices.Contains(totals, total) {
 					totals = append(totals, total)
 				}
-				if job.Fraction == 1 && !job.Terminal() {
+				if job.Fraction == 1 && !job.IsTerminal() {
 					t.Fatalf("event %d: drawn as done in phase %q", i, job.Phase)
 				}
 			}
-			if job.Phase != want.Phase || job.Stage != StageDone || !job.Terminal() {
+			if job.Phase != want.Phase || job.Stage != StageDone || !job.IsTerminal() {
 				t.Errorf("ended as %s in stage %s, want %s", job.Phase, job.Stage, want.Phase)
 			}
 			if job.Items.Total != want.TotalItems || job.Warnings != want.Warnings || job.Errors != want.Errors {
@@ -183,7 +183,7 @@ func TestReplaysAreHonest(t *testing.T) {
 	}
 }
 
-func numbers(in Input) (done, total int, known bool) {
+func numbers(in Observation) (done, total int, known bool) {
 	switch {
 	case in.Backup != nil && in.Backup.Status.Progress != nil:
 		p := in.Backup.Status.Progress
@@ -204,7 +204,7 @@ func TestReplaysSeenLate(t *testing.T) {
 			var job *Job
 			for _, event := range events[start:] {
 				prev := job
-				job = Next(prev, event.in)
+				job = Fold(prev, event.in)
 				checkStep(t, prev, job)
 			}
 			if job.Phase != want.Phase || job.Items.Total != want.TotalItems || job.Stage != StageDone {
@@ -218,7 +218,7 @@ func TestReplayStages(t *testing.T) {
 	events, _ := readReplay(t, "a2-async")
 	var job *Job
 	for _, event := range events {
-		job = Next(job, event.in)
+		job = Fold(job, event.in)
 	}
 	var passed []Stage
 	for _, r := range job.Stages {
@@ -245,7 +245,7 @@ func TestReplayStages(t *testing.T) {
 	) {
 		t.Errorf("passed %v, want %v", passed, want)
 	}
-	operations := job.Record(StageOperations)
+	operations := job.FindStageRecord(StageOperations)
 	if took := operations.Ended.Sub(operations.Began); took < 12*time.Second || took > 13*time.Second {
 		t.Errorf("operations took %v, the recording says 12.5s", took)
 	}

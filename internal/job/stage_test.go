@@ -29,11 +29,11 @@ func walk(t *testing.T, steps []step) *Job {
 		at = at.Add(s.after)
 		s.job.name = "j"
 		in := s.job.input()
-		in.At = at
-		object, _ := in.object()
+		in.ObservedAt = at
+		object, _ := in.customResource()
 		object.SetResourceVersion(strconv.Itoa(i))
 		prev := j
-		j = Next(prev, in)
+		j = Fold(prev, in)
 		checkStep(t, prev, j)
 		if j.Stage != s.stage || !close(j.Fraction, s.fraction) || j.FractionKnown != s.known {
 			t.Fatalf(
@@ -96,7 +96,7 @@ func TestRestoreThroughVolumes(t *testing.T) {
 			total:    20,
 			unit:     UnitItems,
 		},
-		{after: time.Second, job: running(10, 10, nil), stage: StageItems, fraction: almost, known: true},
+		{after: time.Second, job: running(10, 10, nil), stage: StageItems, fraction: maxUnfinishedFraction, known: true},
 		{
 			after:    time.Second,
 			job:      running(10, 10, pvr(v("a", velero.VolumeNew, 0, 0), v("b", velero.VolumeCompleted, 5, 5))),
@@ -129,7 +129,7 @@ func TestRestoreThroughVolumes(t *testing.T) {
 				pvr(v("a", velero.VolumeInProgress, 99, 95), v("b", velero.VolumeCompleted, 5, 5)),
 			),
 			stage:    StageVolumes,
-			fraction: almost,
+			fraction: maxUnfinishedFraction,
 			known:    true,
 			done:     100,
 			total:    100,
@@ -143,7 +143,7 @@ func TestRestoreThroughVolumes(t *testing.T) {
 				pvr(v("a", velero.VolumeCompleted, 60, 95), v("b", velero.VolumeCompleted, 5, 5)),
 			),
 			stage:    StageVolumes,
-			fraction: almost,
+			fraction: maxUnfinishedFraction,
 			known:    true,
 			done:     100,
 			total:    100,
@@ -153,23 +153,23 @@ func TestRestoreThroughVolumes(t *testing.T) {
 			after:    time.Second,
 			job:      spec{kind: Restore, phase: velero.PhaseFinalizing, started: 1, done: 10, total: 10},
 			stage:    StageFinalizing,
-			fraction: almost,
+			fraction: maxUnfinishedFraction,
 			known:    true,
 		},
-		{after: time.Second, job: running(10, 10, nil), stage: StageFinalizing, fraction: almost, known: true},
+		{after: time.Second, job: running(10, 10, nil), stage: StageFinalizing, fraction: maxUnfinishedFraction, known: true},
 		{after: time.Second, job: ended, stage: StageDone, fraction: 1, known: true},
 	})
 	if j.Items.RevisedFrom != 20 {
 		t.Errorf("revised from %d, want 20", j.Items.RevisedFrom)
 	}
-	volumes := j.Record(StageVolumes)
+	volumes := j.FindStageRecord(StageVolumes)
 	if got := volumes.Ended.Sub(volumes.Began); got != 4*time.Second {
 		t.Errorf("volumes took %v", got)
 	}
-	if !j.Record(StageOperations).Skipped {
+	if !j.FindStageRecord(StageOperations).Skipped {
 		t.Error("operations are not skipped")
 	}
-	if done := j.Record(StageDone); !done.Began.Equal(j.Completed) {
+	if done := j.FindStageRecord(StageDone); !done.Began.Equal(j.Completed) {
 		t.Errorf("done began %v", done.Began)
 	}
 }
@@ -207,7 +207,7 @@ func TestBackupThroughOperations(t *testing.T) {
 	}
 	waiting := func(completed int, volumes []Volume) spec {
 		return spec{
-			phase:   velero.PhaseWaiting,
+			phase:   velero.PhaseWaitingForPluginOperations,
 			started: 1,
 			done:    9,
 			total:   9,
@@ -228,7 +228,7 @@ func TestBackupThroughOperations(t *testing.T) {
 				volumes: du(velero.VolumeInProgress, 1, 10),
 			},
 			stage:    StageItems,
-			fraction: almost,
+			fraction: maxUnfinishedFraction,
 			known:    true,
 		},
 		{
@@ -265,7 +265,7 @@ func TestBackupThroughOperations(t *testing.T) {
 			after:    time.Second,
 			job:      waiting(2, du(velero.VolumeFailed, 5, 10)),
 			stage:    StageOperations,
-			fraction: almost,
+			fraction: maxUnfinishedFraction,
 			known:    true,
 			done:     5,
 			total:    5,
@@ -273,9 +273,9 @@ func TestBackupThroughOperations(t *testing.T) {
 		},
 		{
 			after:    time.Second,
-			job:      spec{phase: velero.PhaseFinalizingPartly, started: 1, done: 9, total: 9},
+			job:      spec{phase: velero.PhaseFinalizingPartiallyFailed, started: 1, done: 9, total: 9},
 			stage:    StageFinalizing,
-			fraction: almost,
+			fraction: maxUnfinishedFraction,
 			known:    true,
 		},
 		{
@@ -291,8 +291,8 @@ func TestBackupThroughOperations(t *testing.T) {
 			stage: StageDeleting,
 		},
 	})
-	if r := j.Record(StageDeleting); r.Began.IsZero() || j.Terminal() {
-		t.Errorf("deleting began %v, terminal %v", r.Began, j.Terminal())
+	if r := j.FindStageRecord(StageDeleting); r.Began.IsZero() || j.IsTerminal() {
+		t.Errorf("deleting began %v, terminal %v", r.Began, j.IsTerminal())
 	}
 }
 
@@ -321,7 +321,7 @@ func TestHowTheBarEnds(t *testing.T) {
 			{after: time.Second, job: volumes(velero.PhaseFailed, velero.VolumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
 		"failed while volumes moved, seen late": {{job: volumes(velero.PhaseFailed, velero.VolumeInProgress), stage: StageDone, fraction: 0.41, known: true}},
 		"partially failed with all items": {
-			{job: items(velero.PhaseFinalizingPartly, 51, 51), stage: StageFinalizing, fraction: almost, known: true},
+			{job: items(velero.PhaseFinalizingPartiallyFailed, 51, 51), stage: StageFinalizing, fraction: maxUnfinishedFraction, known: true},
 			{after: time.Second, job: items(velero.PhasePartiallyFailed, 51, 51), stage: StageDone, fraction: 1, known: true}},
 		"partially failed without progress": {{job: items(velero.PhasePartiallyFailed, 0, -1), stage: StageDone}},
 		"failed validation":                 {{job: items(velero.PhaseFailedValidation, 0, -1), stage: StageDone}},
@@ -330,14 +330,14 @@ func TestHowTheBarEnds(t *testing.T) {
 			{after: time.Second, job: items(velero.PhaseCompleted, 242, 242), stage: StageDone, fraction: 1, known: true}},
 		"a forced end that did not hold": {
 			{job: items(velero.PhaseCompleted, 9, 9), stage: StageDone, fraction: 1, known: true},
-			{after: time.Second, job: items(velero.PhaseFinalizing, 9, 9), stage: StageFinalizing, fraction: almost, known: true},
+			{after: time.Second, job: items(velero.PhaseFinalizing, 9, 9), stage: StageFinalizing, fraction: maxUnfinishedFraction, known: true},
 			{after: time.Second, job: items(velero.PhasePartiallyFailed, 9, 9), stage: StageDone, fraction: 1, known: true}},
 		"a phase of the future on the way": {
 			{job: items(velero.PhaseInProgress, 60, 100), stage: StageItems, fraction: 0.6, known: true},
 			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
 			{after: time.Second, job: items(velero.PhaseInProgress, 50, 100), stage: StageItems, fraction: 0.6, known: true},
 			{after: time.Second, job: items("Verifying", 60, 100), stage: StageUnknown, fraction: 0.6, known: true},
-			{after: time.Second, job: items(velero.PhaseWaiting, 60, 100), stage: StageOperations}},
+			{after: time.Second, job: items(velero.PhaseWaitingForPluginOperations, 60, 100), stage: StageOperations}},
 	} {
 		t.Run(name, func(t *testing.T) { walk(t, steps) })
 	}
@@ -347,7 +347,7 @@ func TestAnotherJobOfTheSameName(t *testing.T) {
 	old := spec{name: "j", phase: velero.PhaseInProgress, started: 1, done: 6, total: 9}.job(t)
 	in := spec{name: "j", total: -1}.input()
 	in.Backup.UID = "another"
-	j := Next(old, in)
+	j := Fold(old, in)
 	if j.Stage != StageQueued || j.Fraction != 0 || j.Items.Known {
 		t.Errorf("the new job carries over stage %s, fraction %v, items %+v", j.Stage, j.Fraction, j.Items)
 	}
@@ -366,7 +366,7 @@ func TestSeenLate(t *testing.T) {
 	}
 	waiting := spec{
 		name:    "j",
-		phase:   velero.PhaseWaiting,
+		phase:   velero.PhaseWaitingForPluginOperations,
 		created: 70,
 		started: 60,
 		changed: 20,
@@ -379,13 +379,13 @@ func TestSeenLate(t *testing.T) {
 	if got := began(waiting); !slices.Equal(got, []Stage{StageQueued, StageItems, StageOperations}) {
 		t.Errorf("known: %v", got)
 	}
-	if r := waiting.Record(StageOperations); !r.Began.Equal(minutesAgo(20)) {
+	if r := waiting.FindStageRecord(StageOperations); !r.Began.Equal(minutesAgo(20)) {
 		t.Errorf("operations began %v, want the last change", r.Began)
 	}
-	if r := waiting.Record(StageQueued); r.Ended.Sub(r.Began) != 10*time.Minute {
+	if r := waiting.FindStageRecord(StageQueued); r.Ended.Sub(r.Began) != 10*time.Minute {
 		t.Errorf("queued for %v, want 10m", r.Ended.Sub(r.Began))
 	}
-	if !waiting.Record(StageVolumes).Skipped {
+	if !waiting.FindStageRecord(StageVolumes).Skipped {
 		t.Error("volumes are not skipped, though there are none")
 	}
 	ended := spec{

@@ -11,16 +11,16 @@ import (
 
 // readStuck reads a recorded resource. The recordings hold no managed fields:
 // written says when Velero last wrote it.
-func readStuck(t *testing.T, name string, written time.Time) Input {
+func readStuck(t *testing.T, name string, written time.Time) Observation {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "stuck", filepath.FromSlash(name)+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := readObject(t, raw)
-	in.At = written
+	in.ObservedAt = written
 	stamp := metav1.NewTime(written)
-	object, _ := in.object()
+	object, _ := in.customResource()
 	object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: &stamp}})
 	return in
 }
@@ -41,7 +41,7 @@ func TestStuckRecordingsGoOn(t *testing.T) {
 		var j *Job
 		for i, file := range files {
 			prev := j
-			j = Next(prev, readStuck(t, file, at.Add(time.Duration(i)*time.Minute)))
+			j = Fold(prev, readStuck(t, file, at.Add(time.Duration(i)*time.Minute)))
 			checkStep(t, prev, j)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// Tally sums up volumes of one sort. Two tallies differ if a volume moved.
-type Tally struct {
+// VolumeTally sums up volumes of one kind. Two tallies differ if a volume moved.
+type VolumeTally struct {
 	// Ended, Failed and Started are how many of the Count volumes ended, ended without all of their data, and began.
 	Count, Ended, Failed, Started int
 	// Unsized counts volumes that have not ended and whose total is unknown.
@@ -20,46 +20,46 @@ type Tally struct {
 	Done, Total int64
 	// shares is the sum of the finished shares of the volumes, each from 0 to 1.
 	shares float64
-	// Newest is when one of them last changed.
-	Newest time.Time
+	// LastChanged is when one of the volumes last changed.
+	LastChanged time.Time
 }
 
-func (t *track) tallyOf(kind velero.VolumeKind) *Tally {
+func (t *track) tallyOf(kind velero.VolumeKind) *VolumeTally {
 	if kind.IsPodVolume() {
-		return &t.filesystem
+		return &t.podVolumes
 	}
-	return &t.movers
+	return &t.dataMovements
 }
 
-func (t *Tally) add(v *Volume) {
+func (t *VolumeTally) addVolume(v *Volume) {
 	t.Count++
-	t.Newest = Latest(t.Newest, v.Changed)
+	t.LastChanged = LatestTime(t.LastChanged, v.LastChanged)
 	total := max(0, v.Total)
 	done := min(max(0, v.Done), total)
 	switch {
 	case v.Phase == velero.VolumeCompleted:
 		done = total
-	case v.Failed():
+	case v.HasFailed():
 		t.Failed++
 		total = done
 	case total == 0:
 		t.Unsized++
 	}
-	if v.Ended() {
+	if v.HasEnded() {
 		t.Ended++
 		t.shares++
 	} else if total > 0 {
 		t.shares += float64(done) / float64(total)
 	}
-	if !v.Waiting() {
+	if !v.IsWaiting() {
 		t.Started++
 	}
-	t.Done = addUp(t.Done, done)
-	t.Total = addUp(t.Total, total)
+	t.Done = addSaturating(t.Done, done)
+	t.Total = addSaturating(t.Total, total)
 }
 
-// addUp adds two numbers that are not negative, without overflow: the numbers come from outside.
-func addUp(a, b int64) int64 {
+// addSaturating adds two non-negative numbers without overflow: the numbers come from outside.
+func addSaturating(a, b int64) int64 {
 	const most = 1<<63 - 1
 	if a > most-b {
 		return most
@@ -67,77 +67,85 @@ func addUp(a, b int64) int64 {
 	return a + b
 }
 
-func (t Tally) Active() int { return t.Count - t.Ended }
+func (t VolumeTally) ActiveCount() int { return t.Count - t.Ended }
 
-// Sized reports whether bytes can be summed up: every volume that moves has a total.
-func (t Tally) Sized() bool { return t.Total > 0 && t.Unsized == 0 }
+// IsSized reports whether bytes can be summed up: every volume being moved has a total.
+func (t VolumeTally) IsSized() bool { return t.Total > 0 && t.Unsized == 0 }
 
-// fraction is how much is done: by bytes, or by volumes while some totals are unknown.
-func (t Tally) fraction() (fraction float64, known bool) {
+// fraction returns how much is done: by bytes, or by volumes while some totals are unknown.
+func (t VolumeTally) fraction() (fraction float64, known bool) {
 	switch {
 	case t.Count == 0:
 		return 0, false
-	case t.Sized():
+	case t.IsSized():
 		return float64(t.Done) / float64(t.Total), true
 	}
 	return t.shares / float64(t.Count), true
 }
 
-func (t *track) newestVolume() time.Time { return Latest(t.filesystem.Newest, t.movers.Newest) }
-
-// Moved is when the job's own resource last changed its phase or a counter; known is false at the first sight.
-func (j *Job) Moved() (at time.Time, known bool) { return j.track.moved, j.track.movedKnown }
-
-// ItemsMoved is the same of the item counters alone.
-func (j *Job) ItemsMoved() time.Time { return j.track.itemsMoved }
-
-// VolumesMoved is when a volume of the phase last moved. Data movers of the items' stage do not show that Velero lives.
-func (j *Job) VolumesMoved() time.Time {
-	if j.Phase == velero.PhaseInProgress {
-		return j.track.filesystemMoved
-	}
-	return Latest(j.track.filesystemMoved, j.track.moversMoved)
+func (t *track) newestVolumeChange() time.Time {
+	return LatestTime(t.podVolumes.LastChanged, t.dataMovements.LastChanged)
 }
 
-// QuietSince is when the job last moved: its phase, its numbers, or a volume that counts in its phase.
-func (j *Job) QuietSince() time.Time { return Latest(j.track.moved, j.VolumesMoved()) }
+// MovedAt returns when the job's own resource last changed its phase or a counter; known is false while that is only
+// the time at which the job was first seen.
+func (j *Job) MovedAt() (at time.Time, known bool) { return j.track.movedAt, j.track.movedKnown }
+
+// ItemsMovedAt returns when the item counters last changed.
+func (j *Job) ItemsMovedAt() time.Time { return j.track.itemsMovedAt }
+
+// VolumesMovedAt returns when a volume of the phase last moved. Data movers during the items' stage do not show that
+// Velero is alive.
+func (j *Job) VolumesMovedAt() time.Time {
+	if j.Phase == velero.PhaseInProgress {
+		return j.track.podVolumesMovedAt
+	}
+	return LatestTime(j.track.podVolumesMovedAt, j.track.dataMovementsMovedAt)
+}
+
+// QuietSince returns when the job last moved: its phase, its numbers, or a volume that counts in its phase.
+func (j *Job) QuietSince() time.Time { return LatestTime(j.track.movedAt, j.VolumesMovedAt()) }
 
 // PodVolumes sums up the volumes that are moved while the job is InProgress.
-func (j *Job) PodVolumes() Tally { return j.track.filesystem }
+func (j *Job) PodVolumes() VolumeTally { return j.track.podVolumes }
 
 // DataMovements sums up the volumes that are moved by asynchronous operations.
-func (j *Job) DataMovements() Tally { return j.track.movers }
+func (j *Job) DataMovements() VolumeTally { return j.track.dataMovements }
 
-func (j *Job) ActiveVolumes() int { return j.track.filesystem.Active() + j.track.movers.Active() }
-
-// Revived reports whether the job had ended and went on (Velero issue 7230).
-func (j *Job) Revived() bool { return j.track.revived }
-
-// AnyVolumeMoved is when any volume of the job last moved.
-func (j *Job) AnyVolumeMoved() time.Time { return Latest(j.track.filesystemMoved, j.track.moversMoved) }
-
-// Completed sums up volumes of an ended job that are not kept one by one. It is immutable; nil stands for none.
-type Completed struct {
-	podVolumes, movers Tally
-	// lastPodVolume and lastMover are when the last one completed.
-	lastPodVolume, lastMover time.Time
+func (j *Job) ActiveVolumeCount() int {
+	return j.track.podVolumes.ActiveCount() + j.track.dataMovements.ActiveCount()
 }
 
-func (c *Completed) With(v *Volume) *Completed {
-	sum := c.value()
-	tally, last := &sum.movers, &sum.lastMover
+// WasRevived reports whether the job had ended and went on (Velero issue 7230).
+func (j *Job) WasRevived() bool { return j.track.revived }
+
+// AnyVolumeMovedAt returns when any volume of the job last moved.
+func (j *Job) AnyVolumeMovedAt() time.Time {
+	return LatestTime(j.track.podVolumesMovedAt, j.track.dataMovementsMovedAt)
+}
+
+// CompletedVolumes sums up volumes of an ended job that are not kept one by one. It is immutable; nil stands for none.
+type CompletedVolumes struct {
+	podVolumes, dataMovements VolumeTally
+	// lastPodVolume and lastDataMovement are when the last volume of each kind completed.
+	lastPodVolume, lastDataMovement time.Time
+}
+
+func (c *CompletedVolumes) AddVolume(v *Volume) *CompletedVolumes {
+	sum := c.valueOrZero()
+	tally, last := &sum.dataMovements, &sum.lastDataMovement
 	if v.Kind.IsPodVolume() {
 		tally, last = &sum.podVolumes, &sum.lastPodVolume
 	}
-	tally.add(v)
-	*last = Latest(*last, v.Completed)
+	tally.addVolume(v)
+	*last = LatestTime(*last, v.Completed)
 	return &sum
 }
 
-// Without is the sum without one of its volumes. When the last one changed is history and stays.
-func (c *Completed) Without(podVolume bool, bytes int64) *Completed {
-	sum := c.value()
-	tally := &sum.movers
+// RemoveVolume returns the sum without one of its volumes. The time of the last change stays.
+func (c *CompletedVolumes) RemoveVolume(podVolume bool, bytes int64) *CompletedVolumes {
+	sum := c.valueOrZero()
+	tally := &sum.dataMovements
 	if podVolume {
 		tally = &sum.podVolumes
 	}
@@ -149,35 +157,35 @@ func (c *Completed) Without(podVolume bool, bytes int64) *Completed {
 	return &sum
 }
 
-func (c *Completed) value() Completed {
+func (c *CompletedVolumes) valueOrZero() CompletedVolumes {
 	if c == nil {
-		return Completed{}
+		return CompletedVolumes{}
 	}
 	return *c
 }
 
-func (t *Tally) merge(o Tally) {
+func (t *VolumeTally) addTally(o VolumeTally) {
 	t.Count += o.Count
 	t.Ended += o.Ended
 	t.Failed += o.Failed
 	t.Started += o.Started
 	t.Unsized += o.Unsized
 	t.shares += o.shares
-	t.Done, t.Total = addUp(t.Done, o.Done), addUp(t.Total, o.Total)
-	t.Newest = Latest(t.Newest, o.Newest)
+	t.Done, t.Total = addSaturating(t.Done, o.Done), addSaturating(t.Total, o.Total)
+	t.LastChanged = LatestTime(t.LastChanged, o.LastChanged)
 }
 
-// LeftOut is how many completed volumes are only summed up, and not in Volumes.
-func (j *Job) LeftOut() int {
-	sum := j.track.completed.value()
-	return sum.podVolumes.Count + sum.movers.Count
+// SummedVolumeCount returns how many completed volumes are only summed up, and not in Volumes.
+func (j *Job) SummedVolumeCount() int {
+	sum := j.track.completed.valueOrZero()
+	return sum.podVolumes.Count + sum.dataMovements.Count
 }
 
-func (j *Job) VolumeCount() int { return len(j.Volumes) + j.LeftOut() }
+func (j *Job) VolumeCount() int { return len(j.Volumes) + j.SummedVolumeCount() }
 
-// WithVolumes adds the volumes that were read, sorted by kind and name. The job's own stay: they are newer.
+// WithVolumes adds the volumes that were read, sorted by kind and name. The job's own volumes stay: they are newer.
 func (j *Job) WithVolumes(read []Volume) *Job {
-	if j.LeftOut() == 0 {
+	if j.SummedVolumeCount() == 0 {
 		return j
 	}
 	k := *j

@@ -5,121 +5,125 @@ import (
 	"time"
 )
 
-// TimeLeft is a forecast of a restore's items by their mix.
+// TimeLeft is a forecast for a restore's items, based on their resources.
 type TimeLeft struct {
-	// Seen is when the items were counted that this is about.
-	Seen time.Time
-	// Left is what the items left likely take from Seen on, Low and High the bounds nine times in ten; 0 if unknown.
-	Left, Low, High time.Duration
-	// Known is false while that would be a guess.
+	// CountedAt is when the items were counted that the forecast is about.
+	CountedAt time.Time
+	// Likely is how long the remaining items likely take from Seen on, Low and High are its bounds nine times in ten; 0 if
+	// unknown.
+	Likely, Low, High time.Duration
+	// Known is false while a forecast would be a guess.
 	Known bool
 }
 
-// WithTimeLeft returns a restore with a forecast, which counts until the next items are seen: [Next] does not
-// pass it on.
+// WithTimeLeft returns a restore with a forecast, which is valid until the next items are seen: [Fold] does not pass
+// it on.
 func (j *Job) WithTimeLeft(f TimeLeft) *Job {
 	if j.Kind != Restore || j.Stage != StageItems {
 		return j
 	}
 	k := *j
-	k.foreseen = &f
+	k.forecastLeft = &f
 	return &k
 }
 
-// Halted returns a job without a rate and an ETA, for one on which nothing works.
-func (j *Job) Halted() *Job {
+// WithoutRate returns a job without a rate and an ETA, for a job that nothing works on.
+func (j *Job) WithoutRate() *Job {
 	k := *j
-	k.foreseen, k.track.samples = nil, samples{unit: j.track.samples.unit}
+	k.forecastLeft, k.track.samples = nil, sampleList{unit: j.track.samples.unit}
 	return &k
 }
 
-// timeLeft is the forecast for the items seen last.
-func (j *Job) timeLeft() (TimeLeft, bool) {
-	last := j.track.samples.last()
-	if j.foreseen == nil || j.Terminal() || j.Stage != StageItems || last == nil || !last.at.Equal(j.foreseen.Seen) {
+// currentForecast returns the forecast for the items seen last.
+func (j *Job) currentForecast() (TimeLeft, bool) {
+	last := j.track.samples.newestSample()
+	if j.forecastLeft == nil || j.IsTerminal() || j.Stage != StageItems || last == nil ||
+		!last.at.Equal(j.forecastLeft.CountedAt) {
 		return TimeLeft{}, false
 	}
-	return *j.foreseen, true
+	return *j.forecastLeft, true
 }
 
-// leftAt runs down until the next number is due, then stands still, and is unknown in a long silence.
-func (f TimeLeft) leftAt(now time.Time) (time.Duration, bool) {
-	silence := max(0, now.Sub(f.Seen))
-	if !f.Known || f.Left < 0 || f.Left > longestETA || silence > itemPace.silent {
+// timeLeftAt returns the time left, which runs down until the next number is due, then stands still, and is unknown
+// after a long silence.
+func (f TimeLeft) timeLeftAt(now time.Time) (time.Duration, bool) {
+	silence := max(0, now.Sub(f.CountedAt))
+	if !f.Known || f.Likely < 0 || f.Likely > maxETA || silence > itemPace.maxSilence {
 		return 0, false
 	}
-	return f.reduced(f.Left, silence), true
+	return f.reduceBySilence(f.Likely, silence), true
 }
 
-// reduced is a remaining time less a silence.
-func (f TimeLeft) reduced(left, silence time.Duration) time.Duration {
-	return max(time.Second, left-min(silence, itemPace.due))
+// reduceBySilence returns a remaining time reduced by a silence.
+func (f TimeLeft) reduceBySilence(left, silence time.Duration) time.Duration {
+	return max(time.Second, left-min(silence, itemPace.updateInterval))
 }
 
-// rough is by how much the bounds of an ETA differ that is shown as a range.
-const rough = 2.0
+// roughRatio is the ratio of an ETA's bounds from which it is shown as a range.
+const roughRatio = 2.0
 
-// RoughETA are the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is better known, or
-// not at all.
-func (j *Job) RoughETA(now time.Time) (low, high time.Duration, ok bool) {
-	f, found := j.timeLeft()
-	if _, known := f.leftAt(now); !found || !known || float64(f.High) <= rough*float64(f.Low) {
+// ETARange returns the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is precise enough, or
+// unknown.
+func (j *Job) ETARange(now time.Time) (low, high time.Duration, ok bool) {
+	f, found := j.currentForecast()
+	if _, known := f.timeLeftAt(now); !found || !known || float64(f.High) <= roughRatio*float64(f.Low) {
 		return 0, 0, false
 	}
-	silence := max(0, now.Sub(f.Seen))
-	return f.reduced(f.Low, silence), min(f.reduced(f.High, silence), longestETA), true
+	silence := max(0, now.Sub(f.CountedAt))
+	return f.reduceBySilence(f.Low, silence), min(f.reduceBySilence(f.High, silence), maxETA), true
 }
 
-// ItemsSeen is how many items were done when this process saw it.
-type ItemsSeen struct {
+// ItemCount is the number of done items at the time when this process saw it.
+type ItemCount struct {
 	At   time.Time
 	Done int
 }
 
-// ItemsSince are the counts of items after a moment in the present stage, oldest first, as far as they are kept.
-func (j *Job) ItemsSince(after time.Time) []ItemsSeen {
+// ItemCountsSince returns the counts of items after a time in the current stage, oldest first, as far as they are kept.
+func (j *Job) ItemCountsSince(after time.Time) []ItemCount {
 	if j.Stage != StageItems || j.track.samples.unit != UnitItems {
 		return nil
 	}
-	var all []ItemsSeen
-	for s := range j.track.samples.all() {
+	var all []ItemCount
+	for s := range j.track.samples.eachSample() {
 		if !s.at.After(after) {
 			break
 		}
-		all = append(all, ItemsSeen{s.at, int(s.done)})
+		all = append(all, ItemCount{s.at, int(s.done)})
 	}
 	slices.Reverse(all)
 	return all
 }
 
-// Total is an estimate of how many items a restore will restore.
-type Total struct {
+// ItemEstimate is an estimate of how many items a restore will restore.
+type ItemEstimate struct {
 	Items int
-	// First is the highest total that Velero may publish for so many items; 0 if the estimate is not sure enough.
-	First int
+	// MaxVeleroTotal is the highest total that Velero may publish for so many items; 0 if the estimate is not sure enough.
+	MaxVeleroTotal int
 }
 
-// WithTotal returns a restore with an estimated total, or j itself. Velero's own replaces it only if they
-// contradict each other: until the last item it counts what is skipped (pkg/restore/restore.go, execute
-// and processSelectedResource; 1.14 to 1.18.3).
-func (j *Job) WithTotal(t Total) *Job {
+// WithItemEstimate returns a restore with an estimated total, or j itself. Velero's own total replaces the estimate
+// only if the two contradict each other: until the last item, Velero counts items that it will skip
+// (pkg/restore/restore.go, execute and processSelectedResource; 1.14 to 1.18.3).
+func (j *Job) WithItemEstimate(t ItemEstimate) *Job {
 	begins := j.Stage == StageQueued || j.Stage == StageItems
 	published := j.Items.Known && j.Items.Total > 0
-	if j.Kind != Restore || !begins || t.Items <= 0 || published && !t.explains(j.Items) {
+	if j.Kind != Restore || !begins || t.Items <= 0 || published && !t.fitsVeleroTotal(j.Items) {
 		return j
 	}
 	k := *j
-	k.Items = Items{Done: j.Items.Done, Total: t.Items, Known: true, Estimated: true, Published: j.Items.Total}
-	k.draw(j)
+	k.Items = Items{Done: j.Items.Done, Total: t.Items, Known: true, Estimated: true, VeleroTotal: j.Items.Total}
+	k.updateFraction(j)
 	return &k
 }
 
-// explains reports whether so many items fit another published total. With the last item done, only Velero knows.
-func (t Total) explains(published Items) bool {
-	return published.Done < t.Items && t.Items < published.Total && published.Total <= t.First
+// fitsVeleroTotal reports whether the estimate fits another published total. With the last item done, only Velero
+// knows.
+func (t ItemEstimate) fitsVeleroTotal(published Items) bool {
+	return published.Done < t.Items && t.Items < published.Total && published.Total <= t.MaxVeleroTotal
 }
 
-// WithFraction returns a job whose bar shows at least so much of the present stage.
+// WithFraction returns a job whose bar shows at least this much of the current stage.
 func (j *Job) WithFraction(least float64) *Job {
 	if !j.FractionKnown || j.Fraction >= least {
 		return j

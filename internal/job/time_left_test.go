@@ -9,7 +9,7 @@ import (
 
 func TestTimeLeftReplacesTheWindow(t *testing.T) {
 	j, at := moving(t, time.Second, 1000, steady(100, 20, 11)...)
-	k := j.WithTimeLeft(TimeLeft{Seen: at, Left: 90 * time.Second, Known: true})
+	k := j.WithTimeLeft(TimeLeft{CountedAt: at, Likely: 90 * time.Second, Known: true})
 	for _, c := range []struct{ silence, want time.Duration }{
 		{0, 90 * time.Second},
 		{-time.Hour, 90 * time.Second}, // clocks differ
@@ -28,15 +28,15 @@ func TestTimeLeftReplacesTheWindow(t *testing.T) {
 		t.Errorf("the job itself changed: %v, %v", left, ok)
 	}
 	for name, f := range map[string]TimeLeft{
-		"a guess":  {Seen: at, Left: time.Minute},
-		"negative": {Seen: at, Left: -time.Minute, Known: true},
-		"forever":  {Seen: at, Left: 1 << 62, Known: true},
+		"a guess":  {CountedAt: at, Likely: time.Minute},
+		"negative": {CountedAt: at, Likely: -time.Minute, Known: true},
+		"forever":  {CountedAt: at, Likely: 1 << 62, Known: true},
 	} {
 		if left, ok := j.WithTimeLeft(f).ETA(at); ok {
 			t.Errorf("%s: %v", name, left)
 		}
 	}
-	if left, ok := j.WithTimeLeft(TimeLeft{Seen: at, Known: true}).ETA(at); !ok || left != time.Second {
+	if left, ok := j.WithTimeLeft(TimeLeft{CountedAt: at, Known: true}).ETA(at); !ok || left != time.Second {
 		t.Errorf("out of time, but not done: %v, %v; want a second", left, ok)
 	}
 }
@@ -45,42 +45,42 @@ func TestTimeLeftReplacesTheWindow(t *testing.T) {
 func TestTimeLeftIsOfTheItemsSeen(t *testing.T) {
 	j, at := moving(t, time.Second, 1000, steady(100, 20, 11)...)
 	window, _ := j.ETA(at)
-	old := j.WithTimeLeft(TimeLeft{Seen: at.Add(-time.Second), Left: time.Hour, Known: true})
+	old := j.WithTimeLeft(TimeLeft{CountedAt: at.Add(-time.Second), Likely: time.Hour, Known: true})
 	if left, ok := old.ETA(at); !ok || left != window {
 		t.Errorf("%v, %v; want the window's %v", left, ok, window)
 	}
 	in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: 320, total: 1000}.input()
-	in.At = at.Add(time.Second)
-	said := j.WithTimeLeft(TimeLeft{Seen: at, Left: time.Hour, Known: true})
-	if next := Next(said, in); next.foreseen != nil {
+	in.ObservedAt = at.Add(time.Second)
+	said := j.WithTimeLeft(TimeLeft{CountedAt: at, Likely: time.Hour, Known: true})
+	if next := Fold(said, in); next.forecastLeft != nil {
 		t.Error("passed on to the next items")
 	}
 	in = spec{name: "r", kind: Restore, phase: velero.PhaseCompleted, started: 1, done: 1000, total: 1000}.input()
-	in.At = at.Add(time.Second)
-	ended := Next(j, in)
-	if k := ended.WithTimeLeft(TimeLeft{Seen: at, Left: time.Hour, Known: true}); k != ended {
+	in.ObservedAt = at.Add(time.Second)
+	ended := Fold(j, in)
+	if k := ended.WithTimeLeft(TimeLeft{CountedAt: at, Likely: time.Hour, Known: true}); k != ended {
 		t.Error("an ended restore takes it")
 	}
 }
 
 func TestItemsSince(t *testing.T) {
 	j, at := moving(t, time.Second, 1000, steady(100, 20, 11)...)
-	all := j.ItemsSince(time.Time{})
+	all := j.ItemCountsSince(time.Time{})
 	if len(all) != 11 || all[0].Done != 100 || all[10].Done != 300 || !all[10].At.Equal(at) {
 		t.Errorf("%v", all)
 	}
-	if some := j.ItemsSince(at.Add(-2 * time.Second)); len(some) != 2 || some[0].Done != 280 || some[1].Done != 300 {
+	if some := j.ItemCountsSince(at.Add(-2 * time.Second)); len(some) != 2 || some[0].Done != 280 || some[1].Done != 300 {
 		t.Errorf("%v", some)
 	}
-	if none := j.ItemsSince(at); none != nil {
+	if none := j.ItemCountsSince(at); none != nil {
 		t.Errorf("%v", none)
 	}
 	u, _ := uploading(
 		t,
-		velero.PhaseWaiting,
+		velero.PhaseWaitingForPluginOperations,
 		volume(velero.DataUpload, "v", velero.VolumeInProgress, 1<<20, 9<<20, 0, 0),
 	)
-	if none := u.ItemsSince(time.Time{}); none != nil {
+	if none := u.ItemCountsSince(time.Time{}); none != nil {
 		t.Errorf("bytes are counted as items: %v", none)
 	}
 }
@@ -88,7 +88,7 @@ func TestItemsSince(t *testing.T) {
 // BenchmarkETAForeseen is what the ETA of a visible row costs.
 func BenchmarkETAForeseen(b *testing.B) {
 	j, at := moving(&testing.T{}, time.Second, 10000, steady(0, 20, 100)...)
-	j = j.WithTimeLeft(TimeLeft{Seen: at, Left: time.Minute, Known: true})
+	j = j.WithTimeLeft(TimeLeft{CountedAt: at, Likely: time.Minute, Known: true})
 	for b.Loop() {
 		if _, ok := j.ETA(at); !ok {
 			b.Fatal("no ETA")
@@ -102,18 +102,18 @@ func TestRoughETA(t *testing.T) {
 		left  TimeLeft
 		rough bool
 	}{
-		"rough":       {TimeLeft{Seen: at, Left: 90 * time.Second, Low: time.Minute, High: 3 * time.Minute, Known: true}, true},
-		"well known":  {TimeLeft{Seen: at, Left: 90 * time.Second, Low: 80 * time.Second, High: 100 * time.Second, Known: true}, false},
-		"no bounds":   {TimeLeft{Seen: at, Left: 90 * time.Second, Known: true}, false},
-		"not known":   {TimeLeft{Seen: at, Low: time.Minute, High: 3 * time.Minute}, false},
-		"other items": {TimeLeft{Seen: at.Add(-time.Second), Left: time.Minute, High: time.Hour, Known: true}, false},
+		"rough":       {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: time.Minute, High: 3 * time.Minute, Known: true}, true},
+		"well known":  {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: 80 * time.Second, High: 100 * time.Second, Known: true}, false},
+		"no bounds":   {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Known: true}, false},
+		"not known":   {TimeLeft{CountedAt: at, Low: time.Minute, High: 3 * time.Minute}, false},
+		"other items": {TimeLeft{CountedAt: at.Add(-time.Second), Likely: time.Minute, High: time.Hour, Known: true}, false},
 	} {
-		low, high, rough := j.WithTimeLeft(c.left).RoughETA(at.Add(time.Second))
+		low, high, rough := j.WithTimeLeft(c.left).ETARange(at.Add(time.Second))
 		if rough != c.rough || rough && (low != c.left.Low-time.Second || high != c.left.High-time.Second) {
 			t.Errorf("%s: %v to %v, %v", name, low, high, rough)
 		}
 	}
-	if _, _, rough := j.RoughETA(at); rough {
+	if _, _, rough := j.ETARange(at); rough {
 		t.Error("the window has no range")
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // A volume's rate follows its own bytes, and its time left the bytes to come.
@@ -19,11 +18,11 @@ func TestVolumeRate(t *testing.T) {
 		at = start.Add(time.Duration(i) * 10 * time.Second)
 		done := int64(min(i, 6)*100+max(0, i-6)*10) * mib
 		v := volume(velero.DataUpload, "a", velero.VolumeInProgress, done, 2000*mib, 10, 0)
-		v.Started, v.Changed = start, at
+		v.Started, v.LastChanged = start, at
 		waits := volume(velero.DataUpload, "b", velero.VolumePrepared, 0, 0, 10, 9)
 		in := spec{phase: "WaitingForPluginOperations", volumes: []Volume{v, waits}}.input()
-		in.At = at
-		j = Next(j, in)
+		in.ObservedAt = at
+		j = Fold(j, in)
 	}
 	v, waits := &j.Volumes[0], &j.Volumes[1]
 	rate, ok := j.VolumeRate(v, at)
@@ -63,7 +62,7 @@ func TestVolumeRateAtFirstSight(t *testing.T) {
 		{"numbers no one can mean", 10, 1<<63 - 1, -5, 0, false, false, 0},
 	} {
 		v := volume(velero.PodVolumeBackup, "a", velero.VolumeInProgress, c.done, c.total, 20, 0)
-		v.Changed, v.CancelAsked = now.Add(-c.quiet), c.cancel
+		v.LastChanged, v.CancelRequested = now.Add(-c.quiet), c.cancel
 		if v.Started = (time.Time{}); c.started > 0 {
 			v.Started = minutesAgo(c.started)
 		}
@@ -95,14 +94,14 @@ func TestVolumeNumbersFromOutside(t *testing.T) {
 		at := start
 		for i := range int64(13) {
 			at = start.Add(time.Duration(i) * 10 * time.Second)
-			du := &velerov2alpha1.DataUpload{}
-			du.Name, du.Status.Phase = "a", velerov2alpha1.DataUploadPhaseInProgress
+			du := &veleroapi.DataUpload{}
+			du.Name, du.Status.Phase = "a", veleroapi.DataUploadPhaseInProgress
 			du.Status.Progress.BytesDone, du.Status.Progress.TotalBytes = numbers(i)
 			v := VolumeFromDataUpload(du)
-			v.Started, v.Changed = start, at
-			in := spec{phase: velero.PhaseWaiting, volumes: []Volume{v}}.input()
-			in.At = at
-			j = Next(j, in)
+			v.Started, v.LastChanged = start, at
+			in := spec{phase: velero.PhaseWaitingForPluginOperations, volumes: []Volume{v}}.input()
+			in.ObservedAt = at
+			j = Fold(j, in)
 			rate, ok := j.VolumeRate(&v, at)
 			left, known := j.VolumeETA(&v, at)
 			if ok && (rate < 0 || rate > 1<<40 || v.Done == 0) || known && left < time.Minute {

@@ -7,28 +7,28 @@ import (
 	"unicode/utf8"
 )
 
-// Reach is how a command gets to a cluster. It holds no secrets.
-type Reach struct {
-	Context     string   // of the kubeconfig; empty for none
-	Flags       []string // others, such as --kubeconfig=FILE, each in one word
+// ClusterAccess holds the flags and variables with which a command reaches a cluster. It holds no secrets.
+type ClusterAccess struct {
+	Context     string   // the kubeconfig's context; empty for none
+	Flags       []string // other flags, such as --kubeconfig=FILE, each as one word
 	Environment []string // variables that must be set, as NAME=value
 }
 
-func (r Reach) Kubectl(namespace string, args ...string) string {
-	words := append(r.start("kubectl"), r.flags(namespace)...)
-	return strings.Join(append(words, quoteAll(args)...), " ")
+func (r ClusterAccess) KubectlCommand(namespace string, args ...string) string {
+	words := append(r.programWords("kubectl"), r.clusterFlags(namespace)...)
+	return strings.Join(append(words, quoteArgs(args)...), " ")
 }
 
-// Veltui is a veltui command in a namespace, which has the same flags.
-func (r Reach) Veltui(namespace string, args ...string) string {
-	words := append(r.start("veltui"), quoteAll(args)...)
-	return strings.Join(append(words, r.flags(namespace)...), " ")
+// VeltuiCommand returns a veltui command in a namespace, with the same flags.
+func (r ClusterAccess) VeltuiCommand(namespace string, args ...string) string {
+	words := append(r.programWords("veltui"), quoteArgs(args)...)
+	return strings.Join(append(words, r.clusterFlags(namespace)...), " ")
 }
 
-// Velero is a velero command in a namespace. unsaid are flags to the cluster that velero lacks
+// VeleroCommand returns a velero command in a namespace. unsaid are the cluster flags that velero lacks
 // (pkg/client/factory.go).
-func (r Reach) Velero(namespace string, args ...string) (line string, unsaid []string) {
-	words := append(r.start("velero"), quoteAll(args)...)
+func (r ClusterAccess) VeleroCommand(namespace string, args ...string) (line string, unsaid []string) {
+	words := append(r.programWords("velero"), quoteArgs(args)...)
 	if r.Context != "" {
 		words = append(words, "--kubecontext", Quote(r.Context))
 	}
@@ -45,7 +45,7 @@ func (r Reach) Velero(namespace string, args ...string) (line string, unsaid []s
 	return strings.Join(words, " "), unsaid
 }
 
-func (r Reach) start(program string) []string {
+func (r ClusterAccess) programWords(program string) []string {
 	var words []string
 	for _, variable := range r.Environment {
 		name, value, _ := strings.Cut(variable, "=")
@@ -54,19 +54,19 @@ func (r Reach) start(program string) []string {
 	return append(words, program)
 }
 
-func (r Reach) flags(namespace string) []string {
+func (r ClusterAccess) clusterFlags(namespace string) []string {
 	var words []string
 	if r.Context != "" {
 		words = append(words, "--context", Quote(r.Context))
 	}
-	words = append(words, quoteAll(r.Flags)...)
+	words = append(words, quoteArgs(r.Flags)...)
 	if namespace != "" {
 		words = append(words, "-n", Quote(namespace))
 	}
 	return words
 }
 
-func quoteAll(args []string) []string {
+func quoteArgs(args []string) []string {
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = Quote(a)
@@ -74,8 +74,8 @@ func quoteAll(args []string) []string {
 	return words
 }
 
-// Quote makes one word of s for a POSIX shell. printf restores line feeds and all that a terminal
-// or a clipboard might change, but not line feeds at the end, nor NULs.
+// Quote returns s as one word for a POSIX shell. It uses printf for line feeds and characters that a terminal or a
+// clipboard might change, but cannot preserve line feeds at the end, nor NULs.
 func Quote(s string) string {
 	switch {
 	case s != "" && s[0] != '=' && s[0] != '~' && !strings.ContainsFunc(s, needsQuotes):
@@ -107,7 +107,7 @@ func needsQuotes(r rune) bool {
 	return !isPlain && !strings.ContainsRune("-_./:@%+,=~", r)
 }
 
-// needsPrintf reports whether a character is other than it looks, or invisible.
+// needsPrintf reports whether a character may look different from what it is, or is invisible.
 func needsPrintf(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f

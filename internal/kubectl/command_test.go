@@ -40,7 +40,7 @@ func TestCommandsInAShell(t *testing.T) {
 		"plain", "two words", "it's", `back\slash`, "$HOME", "`id`", "$(id)", "100%", "a\nb", "a\r\nb", "tab\there", "\x1b]52;c;x\a",
 		"é", "名前", "\u202eevil", "\u0085", "\u00a0", "\xff\xfe", "", "=x", "~", "a;b", "-n", "!!", "*", "e\u0301", "'\n'", `{"a":"b\n"}`, "\n%s\\n",
 	} {
-		r := Reach{
+		r := ClusterAccess{
 			Context:     odd,
 			Flags:       []string{"--kubeconfig=/home/" + odd, "--as-group=" + odd},
 			Environment: []string{"KUBECONFIG=/a/" + odd + "x:/b"},
@@ -51,11 +51,11 @@ func TestCommandsInAShell(t *testing.T) {
 			reach = append(reach, "--context", odd)
 		}
 		reach = append(reach, "--kubeconfig=/home/"+odd, "--as-group="+odd, "-n", odd+"x")
-		line := r.Kubectl(odd+"x", "patch", odd)
+		line := r.KubectlCommand(odd+"x", "patch", odd)
 		if got := shell(t, dir, line); !slices.Equal(got, slices.Concat(want, reach, []string{"patch", odd})) {
 			t.Errorf("%s became %q", line, got)
 		}
-		again := r.Veltui(odd+"x", "finalize", odd)
+		again := r.VeltuiCommand(odd+"x", "finalize", odd)
 		if got := shell(t, dir, again); !slices.Equal(got, slices.Concat(want, []string{"finalize", odd}, reach)) {
 			t.Errorf("%s became %q", again, got)
 		}
@@ -66,15 +66,15 @@ func TestCommandsInAShell(t *testing.T) {
 }
 
 func TestPlainCommandsStayPlain(t *testing.T) {
-	r := Reach{Context: "prod-east", Flags: []string{"--kubeconfig=/home/jane/prod", "--as=root"}}
-	if got, want := r.Kubectl(
+	r := ClusterAccess{Context: "prod-east", Flags: []string{"--kubeconfig=/home/jane/prod", "--as=root"}}
+	if got, want := r.KubectlCommand(
 		"velero",
 		"get",
 		"backups.velero.io",
 	), "kubectl --context prod-east --kubeconfig=/home/jane/prod --as=root -n velero get backups.velero.io"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := (Reach{}).Veltui("", "explain", "restore/a"), "veltui explain restore/a"; got != want {
+	if got, want := (ClusterAccess{}).VeltuiCommand("", "explain", "restore/a"), "veltui explain restore/a"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -82,8 +82,8 @@ func TestPlainCommandsStayPlain(t *testing.T) {
 // TestVeleroReach: velero has a flag of its own for the context, and not all of
 // kubectl's others.
 func TestVeleroReach(t *testing.T) {
-	r := Reach{Context: "prod east", Flags: []string{"--kubeconfig=/home/jane/prod", "--as=root"}}
-	line, unsaid := r.Velero("velero", "restore", "create", "--selector=a in (b)")
+	r := ClusterAccess{Context: "prod east", Flags: []string{"--kubeconfig=/home/jane/prod", "--as=root"}}
+	line, unsaid := r.VeleroCommand("velero", "restore", "create", "--selector=a in (b)")
 	if want := "velero restore create '--selector=a in (b)' --kubecontext 'prod east' --kubeconfig=/home/jane/prod -n velero"; line != want ||
 		len(unsaid) != 1 ||
 		unsaid[0] != "--as" {

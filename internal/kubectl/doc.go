@@ -1,3 +1,3 @@
-// Package kubectl makes commands that a person copies into a POSIX shell: one line each,
-// whatever is in names, and leading to the cluster that veltui looked at.
+// Package kubectl builds commands that a person copies into a POSIX shell: one line each, whatever the names contain,
+// for the cluster that veltui shows.
 package kubectl

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -22,47 +23,46 @@ var imports = map[string][]string{
 		"internal/client", "internal/diagnosis", "internal/human", "internal/job", "internal/job/forecast",
 		"internal/job/forecast/history", "internal/restore/dryrun", "internal/restore/live",
 		"internal/restore/preflight", "internal/restore/prepare", "internal/restore/restorespec",
-		"internal/restore/verify", "internal/safefile", "internal/sanitize", "internal/session",
-		"internal/statedir", "internal/stored/artifact", "internal/stored/logs", "internal/stored/results",
-		"internal/velero", "internal/velero/decode", "retry", "watch",
+		"internal/restore/verify", "internal/safefile", "internal/sanitize", "internal/session", "internal/statedir",
+		"internal/stored/artifact", "internal/stored/logs", "internal/stored/results", "internal/velero",
+		"internal/velero/decode", "internal/velero/veleroapi", "retry", "watch",
 	},
 	"": {"internal/cmd"},
 	"internal/cmd": {
-		"assets", "collector", "collector/cache", "internal/action", "internal/assess",
-		"internal/assess/coverage", "internal/client", "internal/cluster", "internal/config",
-		"internal/demo", "internal/diagnosis", "internal/etcd", "internal/glob", "internal/human",
-		"internal/job", "internal/job/forecast/history", "internal/restore/dryrun", "internal/restore/live",
-		"internal/restore/preflight", "internal/restore/restorespec", "internal/restore/verify",
-		"internal/safefile", "internal/sanitize", "internal/session", "internal/statedir",
-		"internal/stored/artifact", "internal/stored/logs", "internal/stored/results", "internal/velero",
-		"internal/velero/decode", "internal/view", "internal/view/describe", "internal/view/document",
-		"internal/view/narrate", "internal/view/report", "internal/view/resource", "retry", "ui", "ui/draw",
-		"ui/guide", "ui/keys", "ui/terminal", "watch",
+		"assets", "collector", "collector/cache", "internal/action", "internal/assess", "internal/assess/coverage",
+		"internal/client", "internal/cluster", "internal/config", "internal/demo", "internal/diagnosis",
+		"internal/etcd", "internal/glob", "internal/human", "internal/job", "internal/job/forecast",
+		"internal/job/forecast/history", "internal/restore/dryrun", "internal/restore/live",
+		"internal/restore/preflight", "internal/restore/restorespec", "internal/restore/verify", "internal/safefile",
+		"internal/sanitize", "internal/session", "internal/statedir", "internal/stored/artifact",
+		"internal/stored/logs", "internal/stored/results", "internal/velero", "internal/velero/decode",
+		"internal/velero/veleroapi", "internal/view", "internal/view/describe", "internal/view/document",
+		"internal/view/narrate", "internal/view/remedy", "internal/view/report", "internal/view/resource",
+		"internal/view/text", "retry", "ui", "ui/draw", "ui/guide", "ui/keys", "ui/terminal", "watch",
 	},
 	"ui": {
-		"internal/action", "internal/assess", "internal/assess/coverage", "internal/cluster",
+		"collector", "internal/action", "internal/assess", "internal/assess/coverage", "internal/cluster",
 		"internal/diagnosis", "internal/human", "internal/job", "internal/job/forecast",
-		"internal/restore/restorespec", "internal/velero", "internal/velero/decode", "internal/view",
-		"internal/view/describe", "internal/view/document", "internal/view/narrate",
-		"internal/view/resource", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/fetch", "ui/guide", "ui/jobview", "ui/keys", "ui/pager",
-		"ui/restoreform", "ui/terminal", "watch",
+		"internal/restore/restorespec", "internal/velero", "internal/velero/decode", "internal/velero/veleroapi",
+		"internal/view", "internal/view/describe", "internal/view/document", "internal/view/narrate",
+		"internal/view/resource", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/fetch", "ui/guide",
+		"ui/jobview", "ui/keys", "ui/pager", "ui/restoreform", "ui/terminal", "watch",
 	},
 	"internal/view/resource": {
-		"internal/assess", "internal/assess/coverage", "internal/diagnosis", "internal/etcd",
-		"internal/human", "internal/job", "internal/velero", "internal/view", "internal/view/describe",
+		"internal/assess", "internal/assess/coverage", "internal/diagnosis", "internal/etcd", "internal/human",
+		"internal/job", "internal/velero", "internal/velero/veleroapi", "internal/view", "internal/view/describe",
 		"internal/view/document", "watch",
 	},
-	"ui/detail": {"internal/assess", "internal/view", "ui/draw", "ui/keys", "ui/pager"},
+	"ui/detail": {"internal/assess", "internal/human", "internal/view", "ui/draw", "ui/keys", "ui/pager"},
 	"ui/dialog": {
-		"internal/action", "internal/cluster", "internal/human", "internal/job", "internal/sanitize",
-		"internal/velero", "ui/draw", "ui/fetch", "ui/keys",
+		"internal/action", "internal/human", "internal/job", "internal/sanitize", "internal/velero", "internal/view",
+		"internal/view/remedy", "ui/draw", "ui/fetch", "ui/keys",
 	},
 	"ui/jobview": {
-		"collector", "internal/assess", "internal/cluster", "internal/diagnosis", "internal/human",
-		"internal/job", "internal/restore/live", "internal/restore/restorespec", "internal/restore/verify",
+		"collector", "internal/assess", "internal/cluster", "internal/diagnosis", "internal/human", "internal/job",
+		"internal/restore/live", "internal/restore/restorespec", "internal/restore/verify",
 		"internal/stored/artifact", "internal/stored/logs", "internal/stored/results", "internal/velero",
-		"internal/velero/decode", "internal/view", "internal/view/describe", "ui/detail", "ui/draw",
-		"ui/fetch", "ui/keys", "ui/pager",
+		"internal/view", "internal/view/describe", "ui/detail", "ui/draw", "ui/fetch", "ui/keys", "ui/pager",
 	},
 	"ui/command": {"ui/draw"},
 	"ui/fetch":   nil,
@@ -70,83 +70,93 @@ var imports = map[string][]string{
 	"ui/pager":   {"internal/human", "ui/draw", "ui/fetch", "ui/keys"},
 	"ui/keys":    {"ui/draw"},
 	"ui/draw": {
-		"assets", "internal/assess", "internal/diagnosis", "internal/human", "internal/job",
-		"internal/velero", "internal/view",
+		"assets", "internal/assess", "internal/diagnosis", "internal/human", "internal/job", "internal/velero",
+		"internal/view", "internal/view/text",
 	},
 	"ui/terminal": {"internal/sanitize"},
 	"internal/assess": {
 		"collector", "internal/assess/coverage", "internal/diagnosis", "internal/etcd", "internal/human",
-		"internal/job", "internal/job/forecast", "internal/stored/artifact", "internal/velero", "watch",
+		"internal/job", "internal/job/forecast", "internal/stored/artifact", "internal/velero",
+		"internal/velero/veleroapi", "watch",
 	},
-	"internal/assess/coverage": {"collector", "internal/human", "internal/stored/artifact", "internal/velero"},
+	"internal/assess/coverage": {
+		"collector", "internal/human", "internal/stored/artifact", "internal/velero", "internal/velero/veleroapi",
+	},
 	"internal/view": {
-		"internal/assess", "internal/diagnosis", "internal/human", "internal/job", "internal/velero", "watch",
+		"collector", "internal/assess", "internal/diagnosis", "internal/human", "internal/job",
+		"internal/job/forecast", "internal/restore/live", "internal/restore/preflight", "internal/restore/verify",
+		"internal/stored/results", "internal/velero", "internal/velero/decode", "internal/velero/veleroapi", "watch",
 	},
 	"internal/view/describe": {
 		"internal/assess", "internal/diagnosis", "internal/human", "internal/job", "internal/velero",
-		"internal/view", "internal/view/document", "watch",
+		"internal/velero/veleroapi", "internal/view", "internal/view/document", "watch",
 	},
 	"internal/action": {
 		"internal/client", "internal/diagnosis", "internal/human", "internal/job", "internal/kubectl",
-		"internal/safefile", "internal/sanitize", "internal/session", "internal/stored/artifact",
-		"internal/velero", "internal/velero/decode", "retry",
+		"internal/safefile", "internal/sanitize", "internal/session", "internal/stored/artifact", "internal/velero",
+		"internal/velero/decode", "internal/velero/veleroapi", "retry",
 	},
 	"watch": {
 		"internal/client", "internal/diagnosis", "internal/etcd", "internal/job", "internal/sanitize",
-		"internal/session", "internal/velero", "internal/velero/decode",
+		"internal/session", "internal/velero", "internal/velero/decode", "internal/velero/veleroapi",
 	},
 	"ui/restoreform": {
-		"collector", "internal/assess", "internal/cluster", "internal/human", "internal/job",
-		"internal/kubectl", "internal/restore/preflight", "internal/restore/restorespec",
-		"internal/sanitize", "internal/velero", "ui/draw", "ui/fetch", "ui/keys",
+		"collector", "internal/assess", "internal/cluster", "internal/human", "internal/job", "internal/kubectl",
+		"internal/restore/preflight", "internal/restore/restorespec", "internal/sanitize", "internal/velero",
+		"internal/velero/veleroapi", "internal/view", "ui/draw", "ui/fetch", "ui/keys",
 	},
 	"internal/restore/preflight": {
-		"collector", "internal/human", "internal/restore/diff", "internal/restore/live",
-		"internal/restore/modifier", "internal/restore/prepare", "internal/restore/restorespec",
-		"internal/sanitize", "internal/stored/artifact", "internal/velero",
+		"collector", "internal/human", "internal/restore/diff", "internal/restore/live", "internal/restore/modifier",
+		"internal/restore/prepare", "internal/restore/restorespec", "internal/sanitize", "internal/stored/artifact",
+		"internal/velero", "internal/velero/veleroapi",
 	},
-	"internal/restore/prepare":  {"internal/restore/live", "internal/restore/modifier", "internal/velero"},
-	"internal/restore/modifier": {"internal/glob"},
+	"internal/restore/prepare": {
+		"internal/restore/live", "internal/restore/modifier", "internal/velero", "internal/velero/veleroapi",
+	},
+	"internal/restore/modifier": {"internal/glob", "internal/velero/veleroapi"},
 	"internal/view/report": {
-		"internal/assess", "internal/human", "internal/job", "internal/sanitize", "internal/stored/artifact",
-		"internal/stored/logs", "internal/stored/results", "internal/velero", "internal/view/document",
+		"internal/assess", "internal/diagnosis", "internal/human", "internal/job",
+		"internal/stored/artifact", "internal/stored/logs", "internal/stored/results", "internal/velero",
+		"internal/view", "internal/view/document", "internal/view/markdown",
 	},
 	"internal/view/document": {
 		"collector", "internal/action", "internal/assess", "internal/assess/coverage", "internal/config",
 		"internal/diagnosis", "internal/etcd", "internal/human", "internal/job", "internal/restore/live",
 		"internal/restore/preflight", "internal/restore/verify", "internal/sanitize", "internal/session",
-		"internal/stored/results", "internal/velero", "internal/velero/decode", "watch",
+		"internal/stored/results", "internal/velero", "internal/velero/decode", "internal/velero/veleroapi", "watch",
 	},
 	"internal/restore/verify": {
 		"internal/human", "internal/job", "internal/restore/diff", "internal/restore/live",
-		"internal/restore/prepare", "internal/sanitize", "internal/stored/artifact",
-		"internal/stored/results", "internal/velero",
+		"internal/restore/prepare", "internal/sanitize", "internal/stored/artifact", "internal/stored/results",
+		"internal/velero", "internal/velero/veleroapi",
 	},
 	"internal/restore/diff": {"internal/human", "internal/restore/live", "internal/sanitize"},
 	"internal/restore/dryrun": {
 		"collector", "internal/client", "internal/human", "internal/kubectl", "internal/restore/live",
 		"internal/restore/preflight", "internal/restore/prepare", "internal/sanitize", "internal/session",
-		"internal/stored/results", "retry",
+		"internal/stored/results", "internal/velero/veleroapi", "retry",
 	},
 	"internal/restore/live": {
 		"internal/client", "internal/sanitize", "internal/session", "internal/velero/decode",
+		"internal/velero/veleroapi",
 	},
 	"internal/restore/restorespec": {
 		"collector", "internal/glob", "internal/human", "internal/kubectl", "internal/velero",
+		"internal/velero/veleroapi",
 	},
 	"internal/client": nil,
 	"internal/config": nil,
 	"internal/view/narrate": {
 		"internal/assess", "internal/diagnosis", "internal/human", "internal/job", "internal/velero",
-		"watch",
+		"internal/view", "watch",
 	},
 	"internal/stored/logs": {
 		"internal/client", "internal/human", "internal/job", "internal/sanitize", "internal/session",
-		"internal/stored/artifact", "internal/velero", "retry",
+		"internal/stored/artifact", "internal/velero", "internal/velero/veleroapi", "retry",
 	},
 	"internal/stored/artifact": {
 		"internal/human", "internal/job", "internal/sanitize", "internal/session", "internal/velero",
-		"internal/velero/decode", "retry",
+		"internal/velero/decode", "internal/velero/veleroapi", "retry",
 	},
 	"internal/stored/results": {
 		"collector", "internal/human", "internal/job", "internal/sanitize", "internal/stored/artifact",
@@ -155,35 +165,43 @@ var imports = map[string][]string{
 	"internal/job/forecast":         {"internal/job", "internal/velero"},
 	"internal/job/forecast/history": {"internal/job/forecast", "internal/statedir"},
 	"collector": {
-		"collector/internal/inflate", "internal/glob", "internal/human", "internal/job/forecast",
-		"internal/velero",
+		"collector/internal/inflate", "internal/glob", "internal/human", "internal/job/forecast", "internal/velero",
+		"internal/velero/veleroapi",
 	},
 	"collector/cache":            {"collector", "internal/statedir"},
 	"collector/internal/inflate": nil,
-	"internal/diagnosis":         {"internal/human", "internal/job", "internal/velero", "internal/velero/decode"},
-	"internal/etcd":              {"internal/diagnosis", "internal/human", "internal/job", "internal/velero/decode"},
-	"internal/job":               {"internal/velero", "internal/velero/decode"},
-	"internal/velero":            {"internal/glob"},
-	"internal/velero/decode":     {"internal/sanitize"},
-	"internal/glob":              nil,
-	"internal/kubectl":           nil,
-	"internal/session":           {"internal/client", "internal/sanitize", "retry"},
-	"retry":                      nil,
-	"internal/human":             nil,
-	"internal/sanitize":          nil,
-	"internal/statedir":          {"internal/safefile"},
-	"internal/safefile":          {"internal/kubectl"},
+	"internal/diagnosis": {
+		"internal/human", "internal/job", "internal/velero", "internal/velero/decode", "internal/velero/veleroapi",
+	},
+	"internal/etcd": {
+		"internal/diagnosis", "internal/human", "internal/job", "internal/velero", "internal/velero/decode",
+	},
+	"internal/job":           {"internal/velero", "internal/velero/decode", "internal/velero/veleroapi"},
+	"internal/velero":        {"internal/glob", "internal/velero/veleroapi"},
+	"internal/velero/decode": {"internal/sanitize"},
+	"internal/glob":          nil,
+	"internal/kubectl":       nil,
+	"internal/session":       {"internal/client", "internal/sanitize", "retry"},
+	"retry":                  nil,
+	"internal/human":         nil,
+	"internal/sanitize":      nil,
+	"internal/statedir":      {"internal/safefile"},
+	"internal/safefile":      {"internal/kubectl"},
 	"internal/demo": {
 		"internal/demo/cluster", "internal/demo/replay", "internal/demo/responder", "internal/demo/scene",
 		"internal/demo/store",
 	},
-	"internal/demo/responder": {"internal/demo/cluster", "internal/demo/store"},
-	"internal/demo/replay":    {"internal/demo/cluster"},
-	"internal/demo/cluster":   nil,
-	"internal/demo/scene":     nil,
-	"internal/demo/store":     nil,
-	"internal/repo":           nil,
-	"internal/testbed":        nil,
+	"internal/demo/responder":   {"internal/demo/cluster", "internal/demo/store"},
+	"internal/demo/replay":      {"internal/demo/cluster"},
+	"internal/demo/cluster":     nil,
+	"internal/demo/scene":       nil,
+	"internal/demo/store":       nil,
+	"internal/repo":             nil,
+	"internal/testbed":          {"internal/velero/veleroapi"},
+	"internal/velero/veleroapi": nil,
+	"internal/view/markdown":    {"internal/diagnosis", "internal/human", "internal/sanitize", "internal/view"},
+	"internal/view/text":        {"internal/sanitize", "internal/view"},
+	"internal/view/remedy":      {"internal/action", "internal/human", "internal/velero", "internal/view"},
 }
 
 // noClients are packages of others that these packages must not know: most do no
@@ -202,6 +220,8 @@ var noClients = map[string][]string{
 	"internal/view/narrate":    {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/view/describe":   {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/view/resource":   {"charm.land", "k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"internal/view/markdown":   {"charm.land", "k8s.io", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"internal/view/text":       {"charm.land", "k8s.io", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/view/document":   {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/job/forecast":    {"k8s.io", "net/http", "os"},
 	"internal/stored/results":  {"k8s.io", "net/http", "os"},
@@ -223,23 +243,64 @@ var noClients = map[string][]string{
 	"internal/job/forecast/history": {"k8s.io", "net/http"},
 }
 
-// TestProductLinksNoScheme keeps out of the program what links every kind of
-// Kubernetes, a fifth of its size; package internal/client does without.
-func TestProductLinksNoScheme(t *testing.T) {
-	deps, err := exec.Command("go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
+// TestControllerRuntimeHasOnePackage keeps controller-runtime behind internal/client, and client-go's clientset and
+// discovery out of the program: internal/client says which requests go which way, and in which encoding. The test bed
+// uses all of them.
+func TestControllerRuntimeHasOnePackage(t *testing.T) {
+	allowed := map[string]bool{"internal/client": true, "internal/testbed": true}
+	others := []string{
+		"sigs.k8s.io/controller-runtime",
+		"k8s.io/client-go/kubernetes",
+		"k8s.io/client-go/discovery",
+		"k8s.io/client-go/metadata",
 	}
-	for _, not := range []string{"k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/discovery", "sigs.k8s.io/controller-runtime/pkg/client"} {
-		if slices.Contains(strings.Fields(string(deps)), not) {
-			t.Errorf("the program links %s", not)
+	found := map[string]bool{}
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if top, _, _ := strings.Cut(name, "/"); top == "e2e" || top == "tools" {
+			continue // they stand outside the product and may use all of it
+		}
+		for _, imported := range p.Imports {
+			isOther := func(other string) bool { return imported == other || strings.HasPrefix(imported, other+"/") }
+			switch {
+			case !slices.ContainsFunc(others, isOther):
+			case !allowed[name]:
+				t.Errorf("%s imports %s: use internal/client", name, imported)
+			default:
+				found[name] = true
+			}
+		}
+	}
+	if !maps.Equal(found, allowed) {
+		t.Errorf("%v import a client of Kubernetes, want %v", found, allowed)
+	}
+}
+
+// TestVeleroTypesHaveOnePackage keeps Velero's API behind internal/velero/veleroapi, tests included: a release of Velero
+// that moves its types changes that package alone. The test bed installs Velero's CRDs.
+func TestVeleroTypesHaveOnePackage(t *testing.T) {
+	allowed := map[string]string{
+		"internal/velero/veleroapi": "github.com/vmware-tanzu/velero/pkg/",
+		"internal/testbed":          "github.com/vmware-tanzu/velero/config/crd/",
+	}
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if !strings.HasPrefix(imported, "github.com/vmware-tanzu/velero/") {
+				continue
+			}
+			if prefix, ok := allowed[name]; !ok || !strings.HasPrefix(imported, prefix) {
+				t.Errorf("%s imports %s: use internal/velero/veleroapi", name, imported)
+			}
 		}
 	}
 }
 
 type listedPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
 }
 
 func TestImportRules(t *testing.T) {
@@ -283,7 +344,7 @@ func TestImportRules(t *testing.T) {
 
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd := exec.Command("go", "list", "-tags=e2e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("listing packages: %v", err)

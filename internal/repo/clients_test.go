@@ -15,10 +15,10 @@ import (
 // ownClients may make HTTP clients, transports or connections past package session,
 // with why.
 var ownClients = map[string]string{
-	"internal/session/transport.go":      "it is the transport",
-	"watch/connection.go":                "it compares configurations, without their functions",
-	"internal/stored/artifact/follow.go": "the object store's client has checks, limits and redirects of its own, and no credentials of the API server",
-	"internal/stored/artifact/tunnel.go": "upgraded connections have transports of their own, made from a protected configuration",
+	"internal/session/transport.go":          "it is the transport",
+	"watch/connection.go":                    "it compares configurations, without their functions",
+	"internal/stored/artifact/signed_url.go": "the object store's client has checks, limits and redirects of its own, and no credentials of the API server",
+	"internal/stored/artifact/tunnel.go":     "upgraded connections have transports of their own, made from a protected configuration",
 }
 
 // noProduct are folders whose clients only tests and measurements use, or that hold

@@ -68,7 +68,7 @@ func TestDocsOfCommands(t *testing.T) {
 	commandsDoc{&b, map[string]string{}}.describe(root)
 	b.WriteString("\n`veltui options` lists the flags that every command takes; most are kubectl's.\n\n")
 	inDoc(t, "docs/commands.md", "commands", b.String())
-	inDoc(t, "docs/commands.md", "exit codes", "\n```text\n"+cmd.ExitCodes+"\n```\n\n")
+	inDoc(t, "docs/commands.md", "exit codes", "\n```text\n"+cmd.ExitCodesHelp+"\n```\n\n")
 }
 
 // commandsDoc writes a section for each command. A flag with the same meaning in
@@ -143,13 +143,13 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 
 // docs/keys.md is the key map and the commands behind `:`.
 func TestDocsOfKeys(t *testing.T) {
-	const everywhere = keys.Dashboard | keys.Page | keys.LogsPage | keys.Other | keys.HelpScreen | keys.Dialog
+	const everywhere = keys.Dashboard | keys.JobPages | keys.LogsPage | keys.OtherPages | keys.HelpScreen | keys.Dialog
 	var b strings.Builder
-	all := slices.Concat(keys.Actions, keys.Fixed)
-	section := func(title string, here func(keys.Place) bool) {
+	all := slices.Concat(keys.Actions, keys.FixedActions)
+	section := func(title string, here func(keys.ScreenSet) bool) {
 		fmt.Fprintf(&b, "\n## %s\n\n| key | does | name in the configuration |\n|---|---|---|\n", title)
 		for _, a := range all {
-			if !here(a.At) {
+			if !here(a.Screens) {
 				continue
 			}
 			name := ""
@@ -158,25 +158,25 @@ func TestDocsOfKeys(t *testing.T) {
 			}
 			names := strings.NewReplacer("pgdown", "pgdn", "0` `1` `2` `3` `4` `5` `6` `7` `8` `9", "1..9` `0").
 				Replace(strings.Join(a.Keys, "` `"))
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", names, a.What, name)
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", names, a.Description, name)
 		}
 	}
-	section("Everywhere", func(at keys.Place) bool { return at&everywhere == everywhere })
+	section("Everywhere", func(at keys.ScreenSet) bool { return at&everywhere == everywhere })
 	for _, s := range []struct {
 		title string
-		at    keys.Place
+		at    keys.ScreenSet
 	}{
-		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.Page}, {"On a job's Logs page, besides", keys.LogsPage},
-		{"On the page of a schedule, location, repository, deletion or etcd backup", keys.Other}, {"In the finalize dialog", keys.Dialog}, {"In help", keys.HelpScreen}, {"In the form of a restore", keys.Form},
+		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.JobPages}, {"On a job's Logs page, besides", keys.LogsPage},
+		{"On the page of a schedule, location, repository, deletion or etcd backup", keys.OtherPages}, {"In the finalize dialog", keys.Dialog}, {"In help", keys.HelpScreen}, {"In the form of a restore", keys.RestoreForm},
 	} {
-		section(s.title, func(at keys.Place) bool {
-			besides := s.at == keys.LogsPage && at&keys.Page != 0
-			return at&everywhere != everywhere && at&s.at != 0 && !besides || s.at == keys.Form && at&s.at != 0
+		section(s.title, func(at keys.ScreenSet) bool {
+			besides := s.at == keys.LogsPage && at&keys.JobPages != 0
+			return at&everywhere != everywhere && at&s.at != 0 && !besides || s.at == keys.RestoreForm && at&s.at != 0
 		})
 	}
 	b.WriteString("\n## Commands\n\n| command | does |\n|---|---|\n")
-	for _, c := range ui.Commands() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(c.Label, "|", `\|`), c.What)
+	for _, c := range ui.CommandBindings() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(c.Label, "|", `\|`), c.Description)
 	}
 	b.WriteString("\n")
 	inDoc(t, "docs/keys.md", "keys", b.String())
@@ -188,7 +188,7 @@ func TestDocsOfWaits(t *testing.T) {
 	b.WriteString(
 		"\n| waits for | a job that is | since, before | worker (how many) | limit | counted from | Velero writes | shown by | a restart | source |\n|---|---|---|---|---|---|---|---|---|---|\n",
 	)
-	for _, w := range velero.Waits() {
+	for _, w := range velero.WaitTable() {
 		steps := make([]string, len(w.Steps))
 		for i, s := range w.Steps {
 			steps[i] = string(s)
@@ -202,26 +202,26 @@ func TestDocsOfWaits(t *testing.T) {
 		}
 		limit, from := "none", ""
 		if w.Limit.Setting != "" {
-			limit, from = w.Limit.Setting, string(w.From)
-			if w.Limit.Acts != "" {
-				limit += ", then " + w.Limit.Acts
+			limit, from = w.Limit.Setting, string(w.LimitStart)
+			if w.Limit.Effect != "" {
+				limit += ", then " + w.Limit.Effect
 			}
 		}
 		file, function, _ := strings.Cut(w.Source, " ")
 		fmt.Fprintf(
 			&b,
 			"| %s | %s: %s | %s | %s (%s) | %s | %s | %s | %s | %s | `%s` `%s` |\n",
-			w.For,
-			w.Subject,
+			w.Target,
+			w.JobKind,
 			strings.Join(steps, ", "),
 			strings.TrimPrefix(versions, ", "),
 			w.Worker,
-			w.Workers,
+			w.WorkerCount,
 			limit,
 			from,
 			cmp.Or(w.Writes, "nothing"),
-			cmp.Or(w.Shows, "nothing"),
-			w.Restart,
+			cmp.Or(w.Evidence, "nothing"),
+			w.RestartEffect,
 			file,
 			strings.ReplaceAll(function, ", ", "`, `"),
 		)
@@ -229,7 +229,7 @@ func TestDocsOfWaits(t *testing.T) {
 	b.WriteString(
 		"\nA job goes on from one step to another and writes nothing, so that each of these can be its step:\n\n| a job that is | may be | since, before | source |\n|---|---|---|---|\n",
 	)
-	for _, next := range velero.Successors() {
+	for _, next := range velero.SilentTransitions() {
 		versions, to := "", string(next.To)
 		if next.Since != (velero.Version{}) {
 			versions = next.Since.String()
@@ -237,14 +237,14 @@ func TestDocsOfWaits(t *testing.T) {
 		if next.Before != (velero.Version{}) {
 			versions += ", before " + next.Before.String()
 		}
-		if next.Ended {
+		if next.NeedsVolumesEnded {
 			to += ", once all pod volumes have ended"
 		}
 		file, function, _ := strings.Cut(next.Source, " ")
 		fmt.Fprintf(
 			&b,
 			"| %s: %s | %s | %s | `%s` `%s` |\n",
-			next.Subject,
+			next.JobKind,
 			next.From,
 			to,
 			strings.TrimPrefix(versions, ", "),
@@ -262,13 +262,13 @@ func TestDocsOfOwners(t *testing.T) {
 	b.WriteString(
 		"\n| who | does | a volume that is | of | since, before | limit | counted from | source |\n|---|---|---|---|---|---|---|---|\n",
 	)
-	for _, o := range velero.Owners() {
+	for _, o := range velero.OwnerTable() {
 		kinds := make([]string, len(o.Kinds))
 		for i, k := range o.Kinds {
 			kinds[i] = string(k)
 		}
 		phases, versions := strings.Join(o.Phases, ", "), ""
-		if o.OnCancel {
+		if o.OnlyOnCancel {
 			phases += "; cancelled"
 		}
 		if o.Since != (velero.Version{}) {
@@ -282,12 +282,12 @@ func TestDocsOfOwners(t *testing.T) {
 			&b,
 			"| %s | %s | %s | %s | %s | %s | %s | `%s` `%s` |\n",
 			o.Actor,
-			o.Does,
+			o.Work,
 			phases,
 			strings.Join(kinds, ", "),
 			strings.TrimPrefix(versions, ", "),
 			cmp.Or(o.Setting, "none"),
-			o.From,
+			o.LimitStart,
 			file,
 			strings.ReplaceAll(function, ", ", "`, `"),
 		)

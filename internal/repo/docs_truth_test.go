@@ -215,7 +215,7 @@ func TestDocsKeys(t *testing.T) {
 	// Those of lines in which one types, `t`, which is a field of recordings, and `x`,
 	// which only the demo has.
 	known := []string{"ctrl+c", "ctrl+n", "t", "x"}
-	for _, a := range slices.Concat(keys.Actions, keys.Fixed) {
+	for _, a := range slices.Concat(keys.Actions, keys.FixedActions) {
 		known = append(known, a.Keys...)
 	}
 	key := regexp.MustCompile(`^([a-zA-Z?:/]|(ctrl|shift|alt)\+\w+)$`)

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// TryLock is not supported here.
+// TryLock returns errors.ErrUnsupported.
 func TryLock(*os.File) error { return errors.ErrUnsupported }

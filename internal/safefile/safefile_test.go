@@ -278,7 +278,7 @@ func TestLockEndsWithItsFile(t *testing.T) {
 }
 
 func TestErrorNamesUser(t *testing.T) {
-	err := foreign("/x", 7)
+	err := wrongOwnerError("/x", 7)
 	if want := "/x belongs to user 7, and veltui runs as user " + strconv.Itoa(
 		os.Geteuid(),
 	); !strings.HasPrefix(

@@ -8,9 +8,9 @@ const openFlags = 0
 
 func ownerOf(fs.FileInfo) (user int, known bool) { return 0, false }
 
-func isLinked(fs.FileInfo) bool { return false }
+func hasHardLinks(fs.FileInfo) bool { return false }
 
-func isReadOnly(string) bool { return false }
+func isOnReadOnlyMount(string) bool { return false }
 
 // SyncDir does nothing: directories cannot be synced here.
 func SyncDir(string) error { return nil }

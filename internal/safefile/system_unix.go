@@ -22,16 +22,16 @@ func ownerOf(info fs.FileInfo) (user int, known bool) {
 	return int(stat.Uid), true
 }
 
-// isLinked reports whether a file has several names.
-func isLinked(info fs.FileInfo) bool {
+// hasHardLinks reports whether a file has several names.
+func hasHardLinks(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Nlink > 1
 }
 
-// isReadOnly reports whether a directory is mounted read-only, as ConfigMaps are in pods.
-func isReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
+// isOnReadOnlyMount reports whether a directory is mounted read-only, as ConfigMaps are in pods.
+func isOnReadOnlyMount(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
 
-// SyncDir makes the creation of files in a directory outlive a crash.
+// SyncDir makes created files in a directory survive a crash.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func SyncDir(path string) error {
 	}
 	err = dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil // this file system has no such thing
+		err = nil // this file system cannot sync directories
 	}
 	return errors.Join(err, dir.Close())
 }

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const maxDepth = 64 // Kubernetes' own types are far below
+const maxDepth = 64 // Kubernetes' own types are far less deep
 
-// Object cleans every string behind the pointer p, in place, as [String] does: fields, elements, map keys
-// and values, and the JSON of a [runtime.RawExtension], which stays JSON. Other byte slices (certificates)
-// stay: encoders write them in base64. Nothing is allocated for a struct of clean strings.
+// Object cleans every string behind the pointer p, in place, as [String] does: fields, elements, map keys and values,
+// and the JSON of a [runtime.RawExtension], which stays JSON. Other byte slices (certificates) stay as they are:
+// encoders write them in base64. Nothing is allocated for a struct of clean strings.
 func Object(p any) {
 	v := reflect.ValueOf(p)
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
-		walk(v.Elem(), maxDepth)
+		cleanValue(v.Elem(), maxDepth)
 	}
 }
 
-func walk(v reflect.Value, depth int) {
+func cleanValue(v reflect.Value, depth int) {
 	if depth == 0 {
 		return
 	}
@@ -31,59 +31,59 @@ func walk(v reflect.Value, depth int) {
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			walk(v.Elem(), depth-1)
+			cleanValue(v.Elem(), depth-1)
 		}
 	case reflect.Interface:
-		walkInterface(v, depth)
+		cleanInterface(v, depth)
 	case reflect.Struct:
 		if raw, ok := v.Addr().Interface().(*runtime.RawExtension); ok && raw.Raw != nil {
 			if json.Valid(raw.Raw) {
 				raw.Raw = JSON(raw.Raw)
 			} else {
-				raw.Raw = quoted(String(string(raw.Raw)))
+				raw.Raw = quoteJSON(String(string(raw.Raw)))
 			}
 		}
 		for i := range v.NumField() {
 			if f := v.Field(i); f.CanSet() {
-				walk(f, depth-1)
+				cleanValue(f, depth-1)
 			}
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() < reflect.Array {
-			return // numbers, of which there may be many
+			return // numbers, possibly many
 		}
 		for i := range v.Len() {
-			walk(v.Index(i), depth-1)
+			cleanValue(v.Index(i), depth-1)
 		}
 	case reflect.Map:
-		walkMap(v, depth)
+		cleanMap(v, depth)
 	}
 }
 
-// walkInterface cleans what v holds, or a copy of it if that is no pointer.
-func walkInterface(v reflect.Value, depth int) {
+// cleanInterface cleans the value in v in place if it is a pointer, else replaces it by a clean copy.
+func cleanInterface(v reflect.Value, depth int) {
 	if v.IsNil() {
 		return
 	}
 	if v.Elem().Kind() == reflect.Pointer {
 		if !v.Elem().IsNil() {
-			walk(v.Elem().Elem(), depth-1)
+			cleanValue(v.Elem().Elem(), depth-1)
 		}
 		return
 	}
 	held := reflect.New(v.Elem().Type()).Elem()
 	held.Set(v.Elem())
-	walk(held, depth-1)
+	cleanValue(held, depth-1)
 	v.Set(held)
 }
 
-// walkMap cleans keys and values. Of two keys that become the same, the clean one is kept.
-func walkMap(m reflect.Value, depth int) {
+// cleanMap cleans keys and values. If two keys become the same, the one that was clean is kept.
+func cleanMap(m reflect.Value, depth int) {
 	if m.Len() == 0 {
 		return
 	}
 	if strs, ok := m.Interface().(map[string]string); ok {
-		cleanStrings(strs)
+		cleanStringMap(strs)
 		return
 	}
 	t := m.Type()
@@ -91,9 +91,9 @@ func walkMap(m reflect.Value, depth int) {
 	for it := m.MapRange(); it.Next(); {
 		old := it.Key()
 		key.Set(old)
-		walk(key, depth-1)
+		cleanValue(key, depth-1)
 		value.Set(it.Value())
-		walk(value, depth-1)
+		cleanValue(value, depth-1)
 		if key.Equal(old) {
 			m.SetMapIndex(old, value)
 			continue
@@ -105,8 +105,8 @@ func walkMap(m reflect.Value, depth int) {
 	}
 }
 
-// cleanStrings is the quick way for labels and annotations.
-func cleanStrings(m map[string]string) {
+// cleanStringMap is the fast path of cleanMap for labels and annotations.
+func cleanStringMap(m map[string]string) {
 	for k, v := range m {
 		ck, cv := String(k), String(v)
 		if ck == k {

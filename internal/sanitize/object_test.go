@@ -2,21 +2,21 @@ package sanitize
 
 import (
 	"encoding/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"reflect"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 const hostile = "a\x1b[31m\u202eb\x9b"
 
 var tamed = String(hostile)
 
-func hostileBackup() *velerov1.Backup {
-	return &velerov1.Backup{
+func hostileBackup() *veleroapi.Backup {
+	return &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              hostile,
 			Labels:            map[string]string{hostile: hostile, "k": "v"},
@@ -24,16 +24,16 @@ func hostileBackup() *velerov1.Backup {
 			CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
 			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: hostile}},
 		},
-		Spec: velerov1.BackupSpec{
+		Spec: veleroapi.BackupSpec{
 			IncludedNamespaces: []string{"ok", hostile},
 			LabelSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{hostile: hostile}},
 			OrderedResources:   map[string]string{"pods": hostile},
 		},
-		Status: velerov1.BackupStatus{
-			Phase:            velerov1.BackupPhase(hostile),
+		Status: veleroapi.BackupStatus{
+			Phase:            veleroapi.BackupPhase(hostile),
 			FailureReason:    hostile,
 			ValidationErrors: []string{hostile},
-			Progress:         &velerov1.BackupProgress{TotalItems: 7},
+			Progress:         &veleroapi.BackupProgress{TotalItems: 7},
 		},
 	}
 }
@@ -51,7 +51,7 @@ func TestObjectCleansEveryString(t *testing.T) {
 	}
 	found := 0
 	eachString(tree, func(s string) {
-		assertHarmless(t, s, MaxLine, "")
+		assertHarmless(t, s, MaxLineRunes, "")
 		if s == tamed {
 			found++
 		}
@@ -71,14 +71,14 @@ func TestObjectCleansRawJSONAndInterfaces(t *testing.T) {
 		Raw   runtime.RawExtension
 		Bad   runtime.RawExtension
 		Bytes []byte
-		Keys  map[velerov1.BackupPhase][]string
+		Keys  map[veleroapi.BackupPhase][]string
 	}
 	b := &box{
 		Any:   map[string]any{"x": []any{hostile}},
 		Raw:   runtime.RawExtension{Raw: []byte("{\n\"a\":\"\u009b\"}")},
 		Bad:   runtime.RawExtension{Raw: []byte("{\x1b")},
 		Bytes: []byte("pem\r\n\x1b"),
-		Keys:  map[velerov1.BackupPhase][]string{hostile: {hostile}},
+		Keys:  map[veleroapi.BackupPhase][]string{hostile: {hostile}},
 	}
 	Object(b)
 	want := &box{
@@ -86,7 +86,7 @@ func TestObjectCleansRawJSONAndInterfaces(t *testing.T) {
 		Raw:   runtime.RawExtension{Raw: []byte("{\n\"a\":\"\\\\u009b\"}")},
 		Bad:   runtime.RawExtension{Raw: []byte(`"{\\x1b"`)},
 		Bytes: []byte("pem\r\n\x1b"),
-		Keys:  map[velerov1.BackupPhase][]string{velerov1.BackupPhase(tamed): {tamed}},
+		Keys:  map[veleroapi.BackupPhase][]string{veleroapi.BackupPhase(tamed): {tamed}},
 	}
 	if !reflect.DeepEqual(b, want) {
 		t.Errorf("got %q\nwant %q", b, want)
@@ -96,7 +96,7 @@ func TestObjectCleansRawJSONAndInterfaces(t *testing.T) {
 func TestObjectLeavesOthersAlone(t *testing.T) {
 	Object(nil)
 	Object(hostile)
-	Object((*velerov1.Backup)(nil))
+	Object((*veleroapi.Backup)(nil))
 	type ring struct {
 		Name string
 		Next *ring

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Frame returns what a program draws with nothing in it but text, line feeds and colours (SGR):
-// each other character that could steer a terminal becomes a question mark, so that rows keep
-// their width. It is the last step before a screen.
+// Frame returns a program's frame with nothing but text, line feeds and colours (SGR): every other character that
+// could control a terminal becomes a question mark, so that rows keep their width. It is the last step before the
+// screen.
 func Frame(s string) string {
 	var b strings.Builder
-	done := 0 // what is before is in b
+	done := 0 // everything before it is in b
 	for i := 0; i < len(s); {
 		if s[i] >= 0x20 && s[i] < 0x7f || s[i] == '\n' {
 			i++
@@ -31,7 +31,7 @@ func Frame(s string) string {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if !drawable(r, s[i:]) {
+		if !isDrawable(r, s[i:]) {
 			b.WriteString(s[done:i])
 			b.WriteByte('?')
 			done = i + size
@@ -45,16 +45,16 @@ func Frame(s string) string {
 	return b.String()
 }
 
-func drawable(r rune, s string) bool { return r == '\n' || isEncoded(r, s) && !harmful(r) }
+func isDrawable(r rune, s string) bool { return r == '\n' || isEncoded(r, s) && !isHarmful(r) }
 
-const maxColor = 64 // bytes of a sequence that sets colours
+const maxColorBytes = 64 // bytes of an SGR sequence
 
-// colorSize is the length of the SGR sequence that s begins with, 0 for none.
+// colorSize returns the length of the SGR sequence at the start of s, 0 for none.
 func colorSize(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0
 	}
-	for i := 2; i < min(len(s), maxColor); i++ {
+	for i := 2; i < min(len(s), maxColorBytes); i++ {
 		switch c := s[i]; {
 		case c == 'm':
 			return i + 1
@@ -65,22 +65,23 @@ func colorSize(s string) int {
 	return 0
 }
 
-// Writer passes on harmless text to a terminal, a pipe or a file, for several goroutines.
+// Writer passes on harmless text to a terminal, a pipe or a file. Several goroutines may use it.
 type Writer struct {
-	next  io.Writer
-	mu    sync.Mutex
-	begun []byte // a character that the last write ended in
+	next        io.Writer
+	mu          sync.Mutex
+	partialRune []byte // the incomplete character at the end of the last write
 }
 
-// NewWriter cleans as [Text] does. Each write is a text of its own, but for characters that were cut in two.
+// NewWriter returns a Writer that cleans text like [Text]. Each write is a text of its own, except for characters
+// split across writes.
 func NewWriter(next io.Writer) *Writer { return &Writer{next: next} }
 
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := append(w.begun, p...)
-	whole := wholeRunes(text)
-	w.begun = append([]byte(nil), text[whole:]...)
+	text := append(w.partialRune, p...)
+	whole := wholeRunesSize(text)
+	w.partialRune = append([]byte(nil), text[whole:]...)
 	if whole == 0 {
 		return len(p), nil
 	}
@@ -90,8 +91,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wholeRunes is the length of text without a rune at its end that may go on.
-func wholeRunes(text []byte) int {
+// wholeRunesSize returns the length of text without an incomplete rune at its end.
+func wholeRunesSize(text []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if start := len(text) - back; utf8.RuneStart(text[start]) {
 			if !utf8.FullRune(text[start:]) {
@@ -103,8 +104,8 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// JSON cleans every string in valid JSON, keys included, as [Text] does, and keeps the rest: decoded it is
-// harmless text, and it holds no control, C1 or bidi character, escaped or not, but line feeds and tabs.
+// JSON cleans every string in valid JSON, keys included, as [Text] does, and keeps the rest. Decoded, the result is
+// harmless text; it has no control, C1 or bidi character, escaped or not, except line feeds and tabs.
 func JSON(data []byte) []byte {
 	if isCleanJSON(data) {
 		return data
@@ -122,7 +123,7 @@ func JSON(data []byte) []byte {
 	}
 }
 
-// isCleanJSON is the quick answer for ASCII without escapes of controls.
+// isCleanJSON reports whether the data is ASCII without escaped control characters: the fast path of JSON.
 func isCleanJSON(data []byte) bool {
 	for i, c := range data {
 		switch {
@@ -135,7 +136,7 @@ func isCleanJSON(data []byte) bool {
 	return true
 }
 
-// literalSize is the length of the string literal that data begins with.
+// literalSize returns the length of the string literal at the start of data.
 func literalSize(data []byte) int {
 	for i := 1; i < len(data); i++ {
 		switch data[i] {
@@ -151,15 +152,15 @@ func literalSize(data []byte) int {
 func cleanLiteral(literal []byte) []byte {
 	var s string
 	if err := json.Unmarshal(literal, &s); err != nil {
-		return quoted(Text(string(literal)))
+		return quoteJSON(Text(string(literal)))
 	}
 	if clean := Text(s); clean != s || !utf8.Valid(literal) {
-		return quoted(clean)
+		return quoteJSON(clean)
 	}
 	return literal
 }
 
-func quoted(s string) []byte {
+func quoteJSON(s string) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -169,12 +170,13 @@ func quoted(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// YAML writes JSON as YAML with the same strings. What would not read back stays JSON, which is
-// YAML too: the library refuses keys of more than 1,024 bytes, and takes the key << for a merge.
-func YAML(data []byte) []byte {
+// YAMLFromJSON converts JSON to YAMLFromJSON with the same strings. A document that would not read back the same stays
+// JSON, which is also YAML: the library refuses keys of more than 1,024 bytes, and takes the key << for a
+// merge.
+func YAMLFromJSON(data []byte) []byte {
 	data = escapeControls(data)
 	text, err := yaml.JSONToYAML(data)
-	if err == nil && sameDocument(data, text) {
+	if err == nil && isSameDocument(data, text) {
 		return text
 	}
 	var indented bytes.Buffer
@@ -184,14 +186,14 @@ func YAML(data []byte) []byte {
 	return append(bytes.TrimSpace(indented.Bytes()), '\n')
 }
 
-func sameDocument(data, text []byte) bool {
+func isSameDocument(data, text []byte) bool {
 	var before, after any
 	back, err := yaml.YAMLToJSON(text)
 	return err == nil && json.Unmarshal(data, &before) == nil && json.Unmarshal(back, &after) == nil &&
 		reflect.DeepEqual(before, after)
 }
 
-// escapeControls writes what YAML's library refuses as JSON's escapes.
+// escapeControls writes the characters that the YAML library refuses as JSON escapes.
 func escapeControls(data []byte) []byte {
 	refused := func(r rune) bool { return r >= 0x7f && !unicode.IsGraphic(r) }
 	if bytes.IndexFunc(data, refused) < 0 {

@@ -67,7 +67,7 @@ func TestYAMLReadsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := YAML(data)
+		text := YAMLFromJSON(data)
 		var back any
 		if text[0] == '{' {
 			err = json.Unmarshal(text, &back)
@@ -95,17 +95,17 @@ func FuzzOutput(f *testing.F) {
 			t.Fatalf("%q became %q: %v", document, clean, err)
 		}
 		for k, v := range got {
-			assertHarmless(t, k+v, 25*len(s), layout)
+			assertHarmless(t, k+v, 25*len(s), layoutChars)
 		}
-		if !sameDocument(document, YAML(document)) && YAML(document)[0] != '{' {
-			t.Fatalf("%q became %q", document, YAML(document))
+		if !isSameDocument(document, YAMLFromJSON(document)) && YAMLFromJSON(document)[0] != '{' {
+			t.Fatalf("%q became %q", document, YAMLFromJSON(document))
 		}
 		var b bytes.Buffer
 		w := NewWriter(&b)
 		cut = min(max(cut, 0), len(s))
 		_, _ = w.Write([]byte(s[:cut]))
 		_, _ = w.Write([]byte(s[cut:]))
-		assertHarmless(t, b.String(), 12*len(s), layout)
+		assertHarmless(t, b.String(), 12*len(s), layoutChars)
 		frame := Frame(s)
 		if again := Frame(frame); again != frame || !utf8.ValidString(frame) {
 			t.Fatalf("%q became %q, then %q", s, frame, again)

@@ -11,62 +11,62 @@ import (
 )
 
 const (
-	// MaxLine is how many runes [String] lets through.
-	MaxLine = 4096
+	// MaxLineRunes is the maximum number of runes that [String] returns.
+	MaxLineRunes = 4096
 
-	// ellipsis ends a string that was cut; it counts as one of its runes.
+	// ellipsis ends a truncated string; it counts as one of its runes.
 	ellipsis = '…'
 	// maxMarks is how many combining marks may follow a character. Living scripts need three.
 	maxMarks = 4
 )
 
-// String returns s as one harmless line of at most [MaxLine] runes, without line breaks and tabs.
+// String returns s as one harmless line of at most [MaxLineRunes] runes, without line breaks and tabs.
 // A clean string is returned without an allocation.
-func String(s string) string { return Cut(s, MaxLine) }
+func String(s string) string { return Truncate(s, MaxLineRunes) }
 
 // Error returns err with its text as one harmless line; it unwraps to err. nil stays nil.
 func Error(err error) error {
 	if err == nil {
 		return nil
 	}
-	return Reworded(String(err.Error()), err)
+	return RewordError(String(err.Error()), err)
 }
 
-// Reworded returns an error with another text, which is harmless, that unwraps to err.
-func Reworded(text string, err error) error { return reworded{text, err} }
+// RewordError returns an error with the given text, which must be harmless, that unwraps to err.
+func RewordError(text string, err error) error { return rewordedError{text, err} }
 
-type reworded struct {
+type rewordedError struct {
 	text  string
 	cause error
 }
 
-func (e reworded) Error() string { return e.text }
-func (e reworded) Unwrap() error { return e.cause }
+func (e rewordedError) Error() string { return e.text }
+func (e rewordedError) Unwrap() error { return e.cause }
 
-// Whole is [String] without a limit, for what is of no use when cut, such as a command.
-func Whole(s string) string { return Cut(s, math.MaxInt) }
+// FullLine is [String] without a limit, for text that is useless when truncated, such as a command.
+func FullLine(s string) string { return Truncate(s, math.MaxInt) }
 
-// Cut is [String] with another limit, in runes, the ellipsis among them. One below 1 gives the empty string.
-func Cut(s string, limit int) string { return clean(s, limit, "") }
+// Truncate is [String] with another limit, in runes, including the ellipsis. A limit below 1 gives the empty string.
+func Truncate(s string, limit int) string { return cleanText(s, limit, "") }
 
-const layout = "\n\t" // lays out a text of several lines
+const layoutChars = "\n\t" // the layout of a text of several lines
 
 // Text returns s as harmless text of any length, with its line feeds and tabs, without carriage returns before them.
-func Text(s string) string { return clean(s, math.MaxInt, layout) }
+func Text(s string) string { return cleanText(s, math.MaxInt, layoutChars) }
 
-func clean(s string, limit int, keep string) string {
+func cleanText(s string, limit int, keep string) string {
 	switch {
 	case limit < 1:
 		return ""
 	case isClean(s, keep) && (len(s) <= limit || utf8.RuneCountInString(s) <= limit):
 		return s
 	}
-	w := writer{limit: limit, keep: keep}
-	w.line(s)
+	w := cleaner{limit: limit, keep: keep}
+	w.writeText(s)
 	return string(w.b)
 }
 
-// isClean reports whether s can stay as it is. Characters of keep are clean.
+// isClean reports whether s needs no escapes. Characters of keep are clean.
 func isClean(s, keep string) bool {
 	ascii := true
 	for i := range len(s) {
@@ -89,7 +89,7 @@ func isClean(s, keep string) bool {
 	return true
 }
 
-// firstCluster is what Unicode draws as one character (UAX #29), at least one byte of s.
+// firstCluster returns the first grapheme cluster of s (UAX #29), at least one byte.
 func firstCluster(s string) string {
 	if s[0] < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
 		return s[:1]
@@ -101,7 +101,7 @@ func firstCluster(s string) string {
 func isCleanCluster(cluster, keep string) bool {
 	before := 0
 	for i, r := range cluster {
-		if !isEncoded(r, cluster[i:]) || !admits(before, r) && !(before == 0 && strings.ContainsRune(keep, r)) {
+		if !isEncoded(r, cluster[i:]) || !canJoinCluster(before, r) && !(before == 0 && strings.ContainsRune(keep, r)) {
 			return false
 		}
 		before++
@@ -109,17 +109,17 @@ func isCleanCluster(cluster, keep string) bool {
 	return true
 }
 
-// isEncoded reports whether r, the first rune of s, is in there as UTF-8.
+// isEncoded reports whether r, the first rune of s, is encoded there as valid UTF-8.
 func isEncoded(r rune, s string) bool {
 	return r != utf8.RuneError || strings.HasPrefix(s, string(utf8.RuneError))
 }
 
-// admits reports whether r may follow so many runes of a cluster: the first is a character, the others are
-// marks without a cell of their own. What else joins (spacing marks, the second half of a conjunct) has no
-// width for a program that measures clusters, and some for a terminal that adds up runes.
-func admits(before int, r rune) bool {
+// canJoinCluster reports whether r may follow before runes of a cluster: the first is a character, the others are marks
+// without a cell of their own. Other joining runes (spacing marks, the second half of a conjunct) have no width for a
+// program that measures clusters, but some for a terminal that adds up runes.
+func canJoinCluster(before int, r rune) bool {
 	switch {
-	case harmful(r):
+	case isHarmful(r):
 		return false
 	case before == 0:
 		return !unicode.Is(unicode.M, r)
@@ -127,10 +127,10 @@ func admits(before int, r rune) bool {
 	return before <= maxMarks && unicode.In(r, unicode.Mn, unicode.Me)
 }
 
-// harmful reports whether r is not a visible character, a space or a mark: controls (C0, DEL, C1), format
+// isHarmful reports whether r is not a visible character, a space or a mark: controls (C0, DEL, C1), format
 // characters (bidi controls, zero width, tags), line and paragraph separators, variation selectors,
 // ignorable, private and unassigned code points, and those on whose width terminals disagree.
-func harmful(r rune) bool {
+func isHarmful(r rune) bool {
 	if r < 0x20 || r >= 0x7f && r <= 0x9f {
 		return true
 	}
@@ -140,20 +140,20 @@ func harmful(r rune) bool {
 		r >= 0x2500 && r < 0x2600,
 		r >= 0x4e00 && r <= 0x9fff,
 		r >= 0xac00 && r <= 0xd7a3:
-		return false // most of what there is
+		return false // most characters in use
 	}
 	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Variation_Selector,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Regional_Indicator, joiners, disputed)
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Regional_Indicator, joiners, disputedWidth)
 }
 
-type writer struct {
-	b            []byte
-	keep         string // characters to let through that are not clean otherwise
-	limit, count int    // of runes
-	last         int    // where the text's last rune begins, for the ellipsis
+type cleaner struct {
+	b             []byte
+	keep          string // characters to keep that would not be clean otherwise
+	limit, count  int    // in runes
+	lastRuneStart int    // the start of the text's last rune, for the ellipsis
 }
 
-func (w *writer) line(s string) {
+func (w *cleaner) writeText(s string) {
 	for len(s) > 0 {
 		cluster := firstCluster(s)
 		s = s[len(cluster):]
@@ -161,31 +161,32 @@ func (w *writer) line(s string) {
 			cluster = "\n"
 			s = strings.TrimPrefix(s, "\n")
 		}
-		if !w.cluster(cluster) {
+		if !w.writeCluster(cluster) {
 			return
 		}
 	}
 }
 
-// cluster writes a character with its marks. Once a rune is escaped all others are: they would join the escape.
-func (w *writer) cluster(cluster string) bool {
+// writeCluster writes a character with its marks. Once a rune is escaped, all following ones are: they would join the
+// escape.
+func (w *cleaner) writeCluster(cluster string) bool {
 	escaping := false
 	before := 0
 	for i, r := range cluster {
 		ok := true
 		switch {
 		case before == 0 && strings.ContainsRune(w.keep, r):
-			ok = w.rune(r)
+			ok = w.writeRune(r)
 		case r == '\t' || r == '\n' || r == '\r':
-			ok = w.rune(' ')
+			ok = w.writeRune(' ')
 		case !isEncoded(r, cluster[i:]):
 			escaping = true
-			ok = w.escape(`\x%02x`, rune(cluster[i]))
-		case !escaping && admits(before, r):
-			ok = w.rune(r)
+			ok = w.writeEscape(`\x%02x`, rune(cluster[i]))
+		case !escaping && canJoinCluster(before, r):
+			ok = w.writeRune(r)
 		default:
 			escaping = true
-			ok = w.escape(escapeOf(r), r)
+			ok = w.writeEscape(escapeFormat(r), r)
 		}
 		if !ok {
 			return false
@@ -195,7 +196,7 @@ func (w *writer) cluster(cluster string) bool {
 	return true
 }
 
-func escapeOf(r rune) (format string) {
+func escapeFormat(r rune) (format string) {
 	switch {
 	case r <= 0x7f:
 		return `\x%02x`
@@ -205,29 +206,29 @@ func escapeOf(r rune) (format string) {
 	return `\U%08x`
 }
 
-func (w *writer) escape(format string, r rune) bool {
+func (w *cleaner) writeEscape(format string, r rune) bool {
 	for _, c := range fmt.Sprintf(format, r) {
-		if !w.rune(c) {
+		if !w.writeRune(c) {
 			return false
 		}
 	}
 	return true
 }
 
-// rune writes r, or puts an ellipsis in the place of the last one if there is no room.
-func (w *writer) rune(r rune) bool {
+// writeRune writes r, or replaces the last rune by an ellipsis if there is no room.
+func (w *cleaner) writeRune(r rune) bool {
 	if w.count == w.limit {
-		w.b = utf8.AppendRune(w.b[:w.last], ellipsis)
+		w.b = utf8.AppendRune(w.b[:w.lastRuneStart], ellipsis)
 		return false
 	}
-	w.last = len(w.b)
+	w.lastRuneStart = len(w.b)
 	w.b = utf8.AppendRune(w.b, r)
 	w.count++
 	return true
 }
 
-// joiners are characters, other than marks, that become one with their neighbours, even where two texts meet:
-// terminals that add up runes give them cells. TestNothingJoins finds those that a newer Unicode adds.
+// joiners are characters, other than marks, that join their neighbours, even across two texts: terminals that add up
+// runes give them cells. TestNothingJoins finds the ones that a newer Unicode adds.
 var joiners = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x0d4e, 0x0d4e, 1},                      // Malayalam dot reph
@@ -242,9 +243,9 @@ var joiners = &unicode.RangeTable{
 	},
 }
 
-// disputed are characters whose width depends on a terminal's Unicode version: measured with tmux
+// disputedWidth are characters whose width depends on a terminal's Unicode version: measured with tmux
 // 3.3a on glibc's tables (Unicode 14) against ours, each below U+20000 alone and threefold.
-var disputed = &unicode.RangeTable{
+var disputedWidth = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x2630, 0x2637, 1}, {0x268a, 0x268f, 1}, // wide since Unicode 16
 		{0x3248, 0x324f, 1}, // ambiguous

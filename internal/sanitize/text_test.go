@@ -82,7 +82,7 @@ func TestTextKeepsItsLines(t *testing.T) {
 	if n := len(Text(strings.Repeat("abc\n", 1<<20))); n != 4<<20 {
 		t.Errorf("Text cut a text to %d bytes", n)
 	}
-	if n := len(Whole(strings.Repeat("x\n", MaxLine))); n != 2*MaxLine {
+	if n := len(FullLine(strings.Repeat("x\n", MaxLineRunes))); n != 2*MaxLineRunes {
 		t.Errorf("Whole cut a line to %d bytes", n)
 	}
 }
@@ -118,7 +118,7 @@ func TestWidthIsAgreed(t *testing.T) {
 // TestNothingJoins holds clean texts to staying what they are beside others.
 func TestNothingJoins(t *testing.T) {
 	for r := rune(0x20); r <= unicode.MaxRune; r++ {
-		if harmful(r) {
+		if isHarmful(r) {
 			continue
 		}
 		clean := String(string(r))
@@ -170,12 +170,12 @@ func TestCutEndsInAnEllipsis(t *testing.T) {
 		{"abc", 0, ""},
 		{"", 3, ""},
 	} {
-		if got := Cut(c.in, c.limit); got != c.want {
+		if got := Truncate(c.in, c.limit); got != c.want {
 			t.Errorf("Cut(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
 		}
 	}
-	if n := utf8.RuneCountInString(String(strings.Repeat("x", 10_000))); n != MaxLine {
-		t.Errorf("10,000 characters became %d, want %d", n, MaxLine)
+	if n := utf8.RuneCountInString(String(strings.Repeat("x", 10_000))); n != MaxLineRunes {
+		t.Errorf("10,000 characters became %d, want %d", n, MaxLineRunes)
 	}
 }
 
@@ -217,14 +217,14 @@ func FuzzString(f *testing.F) {
 	}
 	f.Add(strings.Repeat("e\u0301\u0301\u0301\u0301\u0301", 30), 17)
 	f.Fuzz(func(t *testing.T, s string, limit int) {
-		limit %= MaxLine
-		one := Cut(s, limit)
+		limit %= MaxLineRunes
+		one := Truncate(s, limit)
 		assertHarmless(t, one, max(limit, 0), "")
-		if again := Cut(one, limit); again != one {
+		if again := Truncate(one, limit); again != one {
 			t.Fatalf("not idempotent: %q became %q", one, again)
 		}
 		text := Text(s)
-		assertHarmless(t, text, 10*len(s), layout)
+		assertHarmless(t, text, 10*len(s), layoutChars)
 		if again := Text(text); again != text {
 			t.Fatalf("not idempotent: %q became %q", text, again)
 		}

@@ -11,24 +11,24 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Flags are kubectl's flags that name the cluster and the user. Most are client-go's own;
-// kubectl's package of them would bring kustomize along.
+// Flags are kubectl's flags that name the cluster and the user. Most are client-go's own; kubectl's own package would
+// bring kustomize along.
 type Flags struct {
-	values
-	Set *pflag.FlagSet
+	flagValues
+	FlagSet *pflag.FlagSet
 }
 
-type values struct {
+type flagValues struct {
 	Kubeconfig string
 	UserExtra  []string // key=value
 	clientcmd.ConfigOverrides
-	piped *pipedConfig // if the kubeconfig is a pipe, which can be read only once
+	piped *pipedConfig // used if the kubeconfig is a pipe, which can be read only once
 }
 
 func NewFlags() *Flags {
-	f := &Flags{values: values{piped: &pipedConfig{}}, Set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
-	f.Set.StringVar(&f.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file")
-	f.Set.StringArrayVar(
+	f := &Flags{flagValues: flagValues{piped: &pipedConfig{}}, FlagSet: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
+	f.FlagSet.StringVar(&f.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file")
+	f.FlagSet.StringArrayVar(
 		&f.UserExtra,
 		"as-user-extra",
 		nil,
@@ -36,16 +36,16 @@ func NewFlags() *Flags {
 	)
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
-	// kubectl has no passwords on its command line any more.
+	// kubectl no longer takes passwords on its command line.
 	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", ""
-	clientcmd.BindOverrideFlags(&f.ConfigOverrides, f.Set, names)
+	clientcmd.BindOverrideFlags(&f.ConfigOverrides, f.FlagSet, names)
 	return f
 }
 
-// ForContext returns a copy with another context, and another namespace unless that is empty.
+// ForContext returns a copy with another context, and with another namespace unless it is empty.
 func (f *Flags) ForContext(context, namespace string) *Flags {
 	other := NewFlags()
-	other.values = f.values
+	other.flagValues = f.flagValues
 	other.CurrentContext = context
 	if namespace != "" {
 		other.Context.Namespace = namespace
@@ -53,8 +53,8 @@ func (f *Flags) ForContext(context, namespace string) *Flags {
 	return other
 }
 
-// Loader reads the kubeconfig, with what the flags say over it.
-func (v values) Loader() clientcmd.ClientConfig {
+// Loader returns a configuration that reads the kubeconfig; flags override it.
+func (v flagValues) Loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
 	rules.ExplicitPath = v.Kubeconfig
@@ -73,7 +73,7 @@ func (v values) Loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(kubeconfigRules{rules, v.piped}, &overrides)
 }
 
-// kubeconfigRules load the kubeconfig each time, unless it is a pipe, as of a shell's <(...).
+// kubeconfigRules loads the kubeconfig each time, unless it is a pipe, such as a shell's <(...).
 type kubeconfigRules struct {
 	*clientcmd.ClientConfigLoadingRules
 	piped *pipedConfig
@@ -82,7 +82,7 @@ type kubeconfigRules struct {
 func (r kubeconfigRules) Load() (*clientcmdapi.Config, error) {
 	for _, path := range append(slices.Clone(r.Precedence), r.ExplicitPath) {
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return r.piped.load(r.ClientConfigLoadingRules.Load)
+			return r.piped.loadOnce(r.ClientConfigLoadingRules.Load)
 		}
 	}
 	return r.ClientConfigLoadingRules.Load()
@@ -95,7 +95,7 @@ type pipedConfig struct {
 	err    error
 }
 
-func (p *pipedConfig) load(load func() (*clientcmdapi.Config, error)) (*clientcmdapi.Config, error) {
+func (p *pipedConfig) loadOnce(load func() (*clientcmdapi.Config, error)) (*clientcmdapi.Config, error) {
 	p.once.Do(func() { p.config, p.err = load() })
 	return p.config.DeepCopy(), p.err
 }

@@ -24,9 +24,9 @@ type Identity struct {
 	Server string `json:"server"`
 	// TLSServerName is the name that its certificate must have, empty for the URL's.
 	TLSServerName string `json:"tlsServerName,omitempty"`
-	// CA is a fingerprint of what its certificate is checked with: "sha256:" and a
+	// CAFingerprint is a fingerprint of what its certificate is checked with: "sha256:" and a
 	// sum, "system" for the system's authorities, "none" where nothing is checked.
-	CA string `json:"certificateAuthority"`
+	CAFingerprint string `json:"certificateAuthority"`
 	// Proxy is the proxy that the kubeconfig names, without credentials.
 	Proxy string `json:"proxy,omitempty"`
 	// UID is that of namespace kube-system, which no two clusters share but copies of one. It is empty
@@ -35,8 +35,8 @@ type Identity struct {
 	UIDUnavailable string    `json:"uidUnavailable,omitempty"`
 }
 
-// Identified reports whether the cluster was asked for its UID. That is empty where it may not be read.
-func (i Identity) Identified() bool { return i.UID != "" || i.UIDUnavailable != "" }
+// IsIdentified reports whether the cluster was asked for its UID. The UID is empty if it may not be read.
+func (i Identity) IsIdentified() bool { return i.UID != "" || i.UIDUnavailable != "" }
 
 func (i Identity) Host() string {
 	u, err := url.Parse(i.Server)
@@ -58,19 +58,19 @@ func (i Identity) String() string {
 	return sanitize.String(i.Server)
 }
 
-func SameServer(a, b string) bool {
+func IsSameServer(a, b string) bool {
 	one, err := url.Parse(a)
 	other, err2 := url.Parse(b)
-	return err == nil && err2 == nil && plainURL(one) == plainURL(other)
+	return err == nil && err2 == nil && normalizeURL(one) == normalizeURL(other)
 }
 
-// Difference says what distinguishes another cluster, or the way to it; empty for nothing. A uid
-// that only one of them knows is no difference.
+// Difference describes how another identity, or the way to its cluster, differs; empty if it does not. A uid that
+// only one of the two has is no difference.
 func (i Identity) Difference(other Identity) string {
 	for _, d := range []struct{ what, was, is string }{
 		{"its server", i.Server, other.Server},
 		{"its TLS server name", i.TLSServerName, other.TLSServerName},
-		{"its certificate authority", i.CA, other.CA},
+		{"its certificate authority", i.CAFingerprint, other.CAFingerprint},
 		{"its proxy", i.Proxy, other.Proxy},
 	} {
 		if d.was != d.is {
@@ -83,8 +83,8 @@ func (i Identity) Difference(other Identity) string {
 	return ""
 }
 
-// pin returns a copy that stays with its cluster: it holds the content of the CA file.
-func pin(config *rest.Config) (*rest.Config, Identity, error) {
+// pinConfig returns a copy that is pinned to its cluster: it holds the content of the CA file.
+func pinConfig(config *rest.Config) (*rest.Config, Identity, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, Identity{}, fmt.Errorf("reading the server's URL: %w", err)
@@ -97,12 +97,12 @@ func pin(config *rest.Config) (*rest.Config, Identity, error) {
 		}
 	}
 	authority.CAFile = ""
-	id := Identity{Server: plainURL(server), TLSServerName: authority.ServerName, CA: "system"}
+	id := Identity{Server: normalizeURL(server), TLSServerName: authority.ServerName, CAFingerprint: "system"}
 	switch {
 	case authority.Insecure:
-		id.CA = "none"
+		id.CAFingerprint = "none"
 	case len(authority.CAData) > 0:
-		id.CA = fingerprint(authority.CAData)
+		id.CAFingerprint = certFingerprint(authority.CAData)
 	}
 	if config.Proxy != nil {
 		proxy, err := config.Proxy(&http.Request{URL: server})
@@ -110,14 +110,14 @@ func pin(config *rest.Config) (*rest.Config, Identity, error) {
 			return nil, Identity{}, fmt.Errorf("reading the proxy's URL: %w", err)
 		}
 		if proxy != nil {
-			id.Proxy = plainURL(proxy)
+			id.Proxy = normalizeURL(proxy)
 		}
 	}
 	return config, id, nil
 }
 
-// plainURL normalizes a URL: no credentials, host in lower case with its port, no final slash.
-func plainURL(u *url.URL) string {
+// normalizeURL returns a normalized URL: no credentials, host in lower case with its port, no trailing slash.
+func normalizeURL(u *url.URL) string {
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if port == "" {
 		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
@@ -131,8 +131,9 @@ func plainURL(u *url.URL) string {
 	return u.Scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// fingerprint sums up a bundle of certificates, in any order and with any text between them.
-func fingerprint(bundle []byte) string {
+// certFingerprint returns the fingerprint of a bundle of certificates. Their order and any text between them do not
+// matter.
+func certFingerprint(bundle []byte) string {
 	var certificates [][]byte
 	for rest := bundle; ; {
 		var block *pem.Block
@@ -149,12 +150,12 @@ func fingerprint(bundle []byte) string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.Join(certificates, nil)))
 }
 
-// CacheKey tells a cluster from others for files on disk, without a request: its address and the
-// authorities of its certificate, which differ after a local cluster is recreated.
+// CacheKey returns a key that distinguishes clusters for files on disk, without a request: the address and the
+// certificate authorities, which differ after a local cluster is recreated.
 func CacheKey(config *rest.Config) string {
 	authorities := config.CAData
 	if len(authorities) == 0 && config.CAFile != "" {
-		authorities, _ = os.ReadFile(config.CAFile) // what is unreadable fails elsewhere
+		authorities, _ = os.ReadFile(config.CAFile) // an unreadable file is reported elsewhere
 	}
 	return fmt.Sprintf("%s\n%s\n%s\n%x", config.Host, config.APIPath, config.ServerName, sha256.Sum256(authorities))
 }

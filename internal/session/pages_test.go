@@ -31,10 +31,10 @@ func TestPages(t *testing.T) {
 		"one that expires again":  {[]page{{"a", nil}, {"", expired}, {"b", nil}, {"", expired}}, []string{" 500", "a 500", " 500", "b 500"}, expired},
 		"one that was never good": {[]page{{"", expired}}, []string{" 500"}, expired},
 		"a failure":               {[]page{{"a", nil}, {"", failure}}, []string{" 500", "a 500"}, failure},
-		"long pages":              {[]page{{"", tooLong(1)}, {"a", nil}, {"", tooLong(1)}, {"", nil}}, []string{" 500", " 50", "a 50", "a 5"}, nil},
+		"long pages":              {[]page{{"", tooLongError(1)}, {"a", nil}, {"", tooLongError(1)}, {"", nil}}, []string{" 500", " 50", "a 50", "a 5"}, nil},
 	} {
 		var asked []string
-		err := Pages(
+		err := ReadPages(
 			t.Context(),
 			metav1.ListOptions{Limit: PageSize},
 			func(_ context.Context, o metav1.ListOptions) (string, error) {
@@ -59,7 +59,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 	} {
 		for _, limit := range []int64{0, 5, PageSize} {
 			n := 0
-			err := Pages(
+			err := ReadPages(
 				t.Context(),
 				metav1.ListOptions{Limit: limit},
 				func(context.Context, metav1.ListOptions) (string, error) {
@@ -74,7 +74,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
-	err := Pages(ctx, metav1.ListOptions{}, func(context.Context, metav1.ListOptions) (string, error) {
+	err := ReadPages(ctx, metav1.ListOptions{}, func(context.Context, metav1.ListOptions) (string, error) {
 		cancel(cause)
 		return "", context.Canceled
 	})

@@ -17,14 +17,14 @@ import (
 )
 
 type Options struct {
-	// Load reads the kubeconfig as it is now. Several goroutines may call it at once.
-	Load    func() (*rest.Config, error)
-	Context string // of the kubeconfig, for messages
-	// Clock is the one that the API server's is compared with; nil for time.Now.
+	// LoadConfig reads the kubeconfig as it is now. Several goroutines may call it at once.
+	LoadConfig func() (*rest.Config, error)
+	Context    string // the kubeconfig's context, for messages
+	// Clock is compared with the API server's clock; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Session is the connection to the one cluster that it was opened for. Several goroutines may use it.
+// Session is the connection to the cluster for which it was opened. Several goroutines may use it.
 type Session struct {
 	options Options
 	meter   *Meter
@@ -44,41 +44,41 @@ func (e *MovedError) Error() string {
 	)
 }
 
-type OtherUserError struct{ Was, Is string }
+type UserChangedError struct{ OldUser, NewUser string }
 
-func (e *OtherUserError) Error() string {
-	return fmt.Sprintf("the credentials are those of %s now, no longer of %s", e.Is, e.Was)
+func (e *UserChangedError) Error() string {
+	return fmt.Sprintf("the credentials are those of %s now, no longer of %s", e.NewUser, e.OldUser)
 }
 
 // New opens a session for the cluster of the kubeconfig. It sends no request.
 func New(o Options) (*Session, error) {
 	s := &Session{options: o, meter: NewMeter(o.Clock)}
 	var err error
-	if s.config, s.identity, err = s.read(); err != nil {
+	if s.config, s.identity, err = s.loadConfig(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Session) read() (*rest.Config, Identity, error) {
-	config, err := s.options.Load()
+func (s *Session) loadConfig() (*rest.Config, Identity, error) {
+	config, err := s.options.LoadConfig()
 	if err != nil {
 		return nil, Identity{}, err
 	}
-	return pin(config)
+	return pinConfig(config)
 }
 
-// Config has the credentials as they are now.
-func (s *Session) Config() *rest.Config {
+// RESTConfig returns a configuration with the current credentials.
+func (s *Session) RESTConfig() *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return rest.CopyConfig(s.config)
 }
 
-// Meter measures what the session's own requests cost, and the API server's clock.
+// Meter returns the meter of the session's own requests and of the API server's clock.
 func (s *Session) Meter() *Meter { return s.meter }
 
-// Identity returns what is known of the cluster without a request.
+// Identity returns the identity as far as it is known, without a request.
 func (s *Session) Identity() Identity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,18 +87,18 @@ func (s *Session) Identity() Identity {
 
 const requestTimeout = 15 * time.Second
 
-// Identify returns the cluster's identity. The first call reads the uid of kube-system; where it
-// may not be read, URL and authority are the identity.
+// Identify returns the cluster's identity. The first call reads the uid of kube-system; if it may not be read, the
+// URL and the authority are the identity.
 func (s *Session) Identify(ctx context.Context) (Identity, error) {
-	if id := s.Identity(); id.Identified() {
+	if id := s.Identity(); id.IsIdentified() {
 		return id, nil
 	}
 	return s.readIdentity(ctx)
 }
 
-// Check returns a [MovedError] if the kubeconfig, or the uid of kube-system, is another now.
-func (s *Session) Check(ctx context.Context) error {
-	if err := s.Moved(); err != nil {
+// CheckCluster returns a [MovedError] if the kubeconfig leads elsewhere now, or the uid of kube-system has changed.
+func (s *Session) CheckCluster(ctx context.Context) error {
+	if err := s.CheckKubeconfig(); err != nil {
 		return err
 	}
 	_, err := s.readIdentity(ctx)
@@ -114,17 +114,17 @@ func (s *Session) readIdentity(ctx context.Context) (Identity, error) {
 		defer s.mu.Unlock()
 		s.identity.UIDUnavailable = sanitize.String(err.Error())
 		return s.identity, nil
-	case apierrors.IsNotFound(err): // which says nothing of what the caller looks for
+	case apierrors.IsNotFound(err): // hide the status: callers would take it for their own object's absence
 		return s.Identity(), errors.New(err.Error())
 	case err != nil:
 		return s.Identity(), err
 	}
-	err = s.Recognize(uid)
+	err = s.CheckUID(uid)
 	return s.Identity(), err
 }
 
-// Recognize compares the uid of kube-system with the first.
-func (s *Session) Recognize(uid types.UID) error {
+// CheckUID compares the uid of kube-system with the first one seen.
+func (s *Session) CheckUID(uid types.UID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.identity.UID == "" {
@@ -132,39 +132,39 @@ func (s *Session) Recognize(uid types.UID) error {
 	}
 	now := s.identity
 	now.UID = uid
-	return s.compare(now)
+	return s.compareIdentity(now)
 }
 
-// Moved reads the kubeconfig again, without a request, and returns a [MovedError] if it leads
-// elsewhere. One that cannot be read leads nowhere else.
-func (s *Session) Moved() error {
-	_, now, err := s.read()
+// CheckKubeconfig reads the kubeconfig again, without a request, and returns a [MovedError] if it leads elsewhere. An
+// unreadable kubeconfig counts as unchanged.
+func (s *Session) CheckKubeconfig() error {
+	_, now, err := s.loadConfig()
 	if err != nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.compare(now)
+	return s.compareIdentity(now)
 }
 
-// compare returns a [MovedError] for another identity. The caller holds the lock.
-func (s *Session) compare(now Identity) error {
+// compareIdentity returns a [MovedError] for another identity. The caller holds the lock.
+func (s *Session) compareIdentity(now Identity) error {
 	if difference := s.identity.Difference(now); difference != "" {
 		return &MovedError{Context: s.options.Context, Difference: difference}
 	}
 	return nil
 }
 
-// Refresh reads the credentials again. If anything else changed, the session keeps those that it
-// had and returns a [MovedError]. Whose they are is for the caller to ask.
-func (s *Session) Refresh() error {
-	config, now, err := s.read()
+// RefreshCredentials reads the credentials again. If anything else changed, the session keeps its old ones and
+// returns a [MovedError]. The caller must check whose credentials they are.
+func (s *Session) RefreshCredentials() error {
+	config, now, err := s.loadConfig()
 	if err != nil {
 		return fmt.Errorf("renewing the credentials: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.compare(now); err != nil {
+	if err := s.compareIdentity(now); err != nil {
 		return err
 	}
 	s.config = config
@@ -172,9 +172,9 @@ func (s *Session) Refresh() error {
 }
 
 func (s *Session) readUID(ctx context.Context) (types.UID, error) {
-	config := s.Config()
+	config := s.RESTConfig()
 	config.Timeout = requestTimeout
-	over, err := HTTPClient(config, TransportOptions{Meter: s.meter, OneAttempt: true})
+	over, err := HTTPClient(config, TransportOptions{Meter: s.meter, DisableRetries: true})
 	if err != nil {
 		return "", err
 	}
@@ -182,7 +182,7 @@ func (s *Session) readUID(ctx context.Context) (types.UID, error) {
 	if err != nil {
 		return "", err
 	}
-	namespace, err := c.Namespace(ctx, metav1.NamespaceSystem)
+	namespace, err := c.GetNamespace(ctx, metav1.NamespaceSystem)
 	if err != nil {
 		return "", fmt.Errorf("identifying the cluster: %w", err)
 	}

@@ -29,7 +29,7 @@ func TestDrippingAnswer(t *testing.T) {
 	read := func(ctx context.Context) (int, error) {
 		c, err := HTTPClient(
 			&rest.Config{Host: s.URL},
-			TransportOptions{Silence: time.Minute, Whole: 200 * time.Millisecond},
+			TransportOptions{SilenceTimeout: time.Minute, TotalTimeout: 200 * time.Millisecond},
 		)
 		if err != nil {
 			return 0, err
@@ -46,11 +46,11 @@ func TestDrippingAnswer(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		return len(text), err
 	}
-	var slow SlownessError
+	var slow SlowAnswerError
 	if n, err := read(t.Context()); !errors.As(err, &slow) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	if n, err := read(Streaming(t.Context())); err != nil || n != bytes {
+	if n, err := read(WithStreaming(t.Context())); err != nil || n != bytes {
 		t.Errorf("a stream: %d bytes, %v", n, err)
 	}
 }

@@ -19,28 +19,30 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Limits of one answer in bytes after decompression. Reading and decoding take three times as much.
+// These are the limits of one answer in bytes after decompression. Reading and decoding take three times as much.
 const (
-	// MaxAnswer is more than one object (etcd takes 1.5 MiB, up to six times that as JSON) and
-	// than a page of 500 usual ones; longer pages are read in smaller ones ([Pages]).
-	MaxAnswer = 10 << 20
-	maxSmall  = 1 << 20
+	// MaxAnswerBytes is more than one object (etcd takes 1.5 MiB, up to six times that as JSON) and more than a page of
+	// 500 usual objects; longer pages are split into smaller ones ([ReadPages]).
+	MaxAnswerBytes      = 10 << 20
+	maxSmallAnswerBytes = 1 << 20
 )
 
 type TransportOptions struct {
-	Meter *Meter // of what comes; may be nil
-	// Silence ends a request to which nothing comes for so long; 0 waits for ever.
-	Silence time.Duration
-	// Whole bounds one request with its answer, however slowly that keeps coming, but for [Streaming]; 0 is [WholeAnswer].
-	Whole time.Duration
-	// OneAttempt returns an answer that asks to come back as an error with that delay, which
-	// Kubernetes' client would repeat up to ten times, unseen.
-	OneAttempt bool
-	Over       func(http.RoundTripper) http.RoundTripper // a transport around this one, or nil
+	Meter *Meter // measures the answers; may be nil
+	// SilenceTimeout is the time without data after which a request ends; 0 waits forever.
+	SilenceTimeout time.Duration
+	// TotalTimeout limits one request with its answer, even if the answer keeps coming slowly, except with
+	// [WithStreaming]; 0 is [DefaultTotalTimeout].
+	TotalTimeout time.Duration
+	// DisableRetries turns an answer that asks to retry later into an error with that delay. Kubernetes' client would
+	// repeat the request up to ten times, unnoticed.
+	DisableRetries bool
+	WrapTransport  func(http.RoundTripper) http.RoundTripper // a transport around this one, or nil
 }
 
-// Protect returns a copy with the transport: it limits answers, refuses redirects and shortens Retry-After.
-func Protect(config *rest.Config, o TransportOptions) *rest.Config {
+// ProtectConfig returns a copy with this package's transport, which limits answers, refuses redirects and shortens
+// Retry-After.
+func ProtectConfig(config *rest.Config, o TransportOptions) *rest.Config {
 	config = rest.CopyConfig(config)
 	if o.Meter == nil {
 		o.Meter = NewMeter(nil)
@@ -51,17 +53,17 @@ func Protect(config *rest.Config, o TransportOptions) *rest.Config {
 
 // HTTPClient returns the HTTP client that every client of an API server is built on.
 func HTTPClient(config *rest.Config, o TransportOptions) (*http.Client, error) {
-	next, err := rest.TransportFor(Protect(config, o))
+	next, err := rest.TransportFor(ProtectConfig(config, o))
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
-	if o.Over != nil {
-		next = o.Over(next)
+	if o.WrapTransport != nil {
+		next = o.WrapTransport(next)
 	}
 	return &http.Client{Transport: next, Timeout: config.Timeout}, nil
 }
 
-// IncompleteError reports a limit that was reached: nothing follows from what is missing.
+// IncompleteError means that a limit was reached: no conclusion may be drawn from missing data.
 type IncompleteError struct {
 	Reason string
 	// TooLong is true for one answer with too many bytes: a smaller page may fit.
@@ -75,7 +77,7 @@ func IsIncomplete(err error) bool {
 	return errors.As(err, &incomplete)
 }
 
-func tooLong(limit int64) error {
+func tooLongError(limit int64) error {
 	return &IncompleteError{
 		Reason:  fmt.Sprintf("incomplete: the API server's answer is longer than %d MiB", limit>>20),
 		TooLong: true,
@@ -103,23 +105,23 @@ func (e SilenceError) Error() string {
 	return fmt.Sprintf("the API server sent nothing for %s", e.After)
 }
 
-// WholeAnswer bounds one answer: an API server ends a request other than a watch after a minute (kube-apiserver
-// --request-timeout), and something in between may take as long again.
-const WholeAnswer = 2 * time.Minute
+// DefaultTotalTimeout is the time limit of one answer: an API server ends a request other than a watch after a minute
+// (kube-apiserver --request-timeout), and a proxy in between may take as long again.
+const DefaultTotalTimeout = 2 * time.Minute
 
-// SlownessError is that an answer kept coming, but did not come to its end.
-type SlownessError struct{ After time.Duration }
+// SlowAnswerError means that an answer kept coming, but was not complete in time.
+type SlowAnswerError struct{ After time.Duration }
 
-func (e SlownessError) Error() string {
+func (e SlowAnswerError) Error() string {
 	return fmt.Sprintf("the API server's answer was not complete after %s", e.After)
 }
 
-type streaming struct{}
+type streamingKey struct{}
 
-// Streaming is for requests whose answer has no end, or whose reader limits each piece: watches,
-// followed logs, large lists. Errors are limited all the same.
-func Streaming(ctx context.Context) context.Context {
-	return context.WithValue(ctx, streaming{}, true)
+// WithStreaming returns a context for requests whose answer has no end, or whose reader limits each piece: watches,
+// followed logs, large lists. Error answers are still limited.
+func WithStreaming(ctx context.Context) context.Context {
+	return context.WithValue(ctx, streamingKey{}, true)
 }
 
 type transport struct {
@@ -132,57 +134,57 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	meter := t.options.Meter
-	sent := meter.send()
-	ctx, watchdog := t.watch(request)
+	sent := meter.countRequest()
+	ctx, watchdog := t.startWatchdog(request)
 	if watchdog != nil {
 		request = request.WithContext(ctx)
 	}
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
-		err = watchdog.explain(err)
-		watchdog.stop()
+		err = watchdog.explainError(err)
+		watchdog.cancelRequest()
 		return nil, err
 	}
-	meter.receive(response, sent)
+	meter.recordResponse(response, sent)
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		watchdog.release()
-		return response, nil // no answer any more, but a connection
+		watchdog.stopTimers()
+		return response, nil // the answer has become a connection
 	}
-	watchdog.reset()
-	response.Body = &body{
+	watchdog.resetSilence()
+	response.Body = &limitedBody{
 		ReadCloser: response.Body,
 		meter:      meter,
 		watchdog:   watchdog,
-		limit:      limitOf(request, response),
+		limit:      answerLimit(request, response),
 	}
-	if err := t.check(request, response); err != nil {
+	if err := t.checkResponse(request, response); err != nil {
 		_ = response.Body.Close()
 		return nil, err
 	}
 	return response, nil
 }
 
-// check refuses answers that no client may get, and reads errors.
-func (t *transport) check(request *http.Request, response *http.Response) error {
+// checkResponse refuses answers that clients must not get, and reads error answers.
+func (t *transport) checkResponse(request *http.Request, response *http.Response) error {
 	switch code := response.StatusCode; code {
 	case http.StatusMovedPermanently,
 		http.StatusFound,
 		http.StatusSeeOther,
 		http.StatusTemporaryRedirect,
 		http.StatusPermanentRedirect:
-		return &RedirectError{code, sanitize.Cut(response.Header.Get("Location"), maxLocation)}
+		return &RedirectError{code, sanitize.Truncate(response.Header.Get("Location"), maxLocationRunes)}
 	}
-	// net/http has undone the compression that it asked for.
+	// net/http has already undone the compression that it asked for.
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &IncompleteError{
 			Reason: fmt.Sprintf(
 				"incomplete: the API server's answer is encoded as %s, which nobody asked for",
-				sanitize.Cut(encoding, 40),
+				sanitize.Truncate(encoding, 40),
 			),
 		}
 	}
-	if limit := response.Body.(*body).limit; limit > 0 && response.ContentLength > limit {
-		return tooLong(limit)
+	if limit := response.Body.(*limitedBody).limit; limit > 0 && response.ContentLength > limit {
+		return tooLongError(limit)
 	}
 	capRetryAfter(response)
 	if response.StatusCode < http.StatusBadRequest {
@@ -193,137 +195,141 @@ func (t *transport) check(request *http.Request, response *http.Response) error 
 	case IsIncomplete(err):
 		return err
 	case err != nil:
-		response.Body = partialBody{io.MultiReader(bytes.NewReader(text), brokenReader{err}), response.Body}
+		response.Body = partialBody{io.MultiReader(bytes.NewReader(text), errorReader{err}), response.Body}
 	default:
 		_ = response.Body.Close()
 		response.Body = io.NopCloser(bytes.NewReader(text))
-		if t.options.OneAttempt {
-			return busy(request, response, text)
+		if t.options.DisableRetries {
+			return retryLaterError(request, response, text)
 		}
 	}
 	return nil
 }
 
-const maxLocation = 200
+const maxLocationRunes = 200
 
-// isSelfReview reports whether a part of a path is a resource that says what the user may do.
+// isSelfReview reports whether a path segment is a resource that reviews the user's own rights.
 func isSelfReview(part string) bool { return strings.HasPrefix(part, "selfsubject") }
 
-func limitOf(request *http.Request, response *http.Response) int64 {
+func answerLimit(request *http.Request, response *http.Response) int64 {
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
-		return maxSmall
-	case request.Context().Value(streaming{}) != nil:
+		return maxSmallAnswerBytes
+	case request.Context().Value(streamingKey{}) != nil:
 		return 0
 	case slices.ContainsFunc(strings.Split(request.URL.Path, "/"), isSelfReview):
-		return maxSmall
+		return maxSmallAnswerBytes
 	}
-	return MaxAnswer
+	return MaxAnswerBytes
 }
 
-type body struct {
+type limitedBody struct {
 	io.ReadCloser
 	meter       *Meter
-	watchdog    *watchdog
-	limit, read int64 // in bytes; a limit of 0 is none
+	watchdog    *requestWatchdog
+	limit, read int64 // in bytes; no limit if 0
 }
 
-func (b *body) Read(p []byte) (int, error) {
+func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.limit > 0 {
 		if b.read > b.limit {
-			return 0, tooLong(b.limit)
+			return 0, tooLongError(b.limit)
 		}
 		p = p[:min(int64(len(p)), b.limit-b.read+1)]
 	}
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
 		b.read += int64(n)
-		b.watchdog.reset()
-		b.meter.read(n)
+		b.watchdog.resetSilence()
+		b.meter.countBytes(n)
 		if b.limit > 0 && b.read > b.limit {
-			return 0, tooLong(b.limit)
+			return 0, tooLongError(b.limit)
 		}
 	}
 	if err != nil && err != io.EOF {
-		err = b.watchdog.explain(err)
+		err = b.watchdog.explainError(err)
 	}
 	return n, err
 }
 
-func (b *body) Close() error {
+func (b *limitedBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.watchdog.stop()
+	b.watchdog.cancelRequest()
 	return err
 }
 
-// partialBody is an error's text up to where it broke off.
+// partialBody is the text of an error answer up to where it broke off.
 type partialBody struct {
 	io.Reader
 	io.Closer
 }
 
-type brokenReader struct{ err error }
+type errorReader struct{ err error }
 
-func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
+func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
-// watchdog ends one request after a silence, and when it takes too long as a whole; nil never does.
-type watchdog struct {
-	silence time.Duration
-	timer   *time.Timer // of the silence, nil for none
-	whole   *time.Timer // nil for none
-	cancel  context.CancelCauseFunc
-	cause   func() error
+// requestWatchdog ends one request after a silence, or when it takes too long as a whole; a nil one never does.
+type requestWatchdog struct {
+	silence      time.Duration
+	silenceTimer *time.Timer // nil for none
+	totalTimer   *time.Timer // nil for none
+	cancel       context.CancelCauseFunc
+	cause        func() error
 }
 
-func (t *transport) watch(request *http.Request) (context.Context, *watchdog) {
+func (t *transport) startWatchdog(request *http.Request) (context.Context, *requestWatchdog) {
 	parent := request.Context()
-	streams := parent.Value(streaming{}) != nil || request.Header.Get("Upgrade") != ""
-	if t.options.Silence <= 0 && streams {
+	streams := parent.Value(streamingKey{}) != nil || request.Header.Get("Upgrade") != ""
+	if t.options.SilenceTimeout <= 0 && streams {
 		return parent, nil
 	}
 	ctx, cancel := context.WithCancelCause(parent)
-	w := &watchdog{silence: t.options.Silence, cancel: cancel, cause: func() error { return context.Cause(ctx) }}
+	w := &requestWatchdog{
+		silence: t.options.SilenceTimeout,
+		cancel:  cancel,
+		cause:   func() error { return context.Cause(ctx) },
+	}
 	if w.silence > 0 {
-		w.timer = time.AfterFunc(w.silence, func() { cancel(SilenceError{w.silence}) })
+		w.silenceTimer = time.AfterFunc(w.silence, func() { cancel(SilenceError{w.silence}) })
 	}
 	if !streams {
-		limit := cmp.Or(t.options.Whole, WholeAnswer)
-		w.whole = time.AfterFunc(limit, func() { cancel(SlownessError{limit}) })
+		limit := cmp.Or(t.options.TotalTimeout, DefaultTotalTimeout)
+		w.totalTimer = time.AfterFunc(limit, func() { cancel(SlowAnswerError{limit}) })
 	}
 	return ctx, w
 }
 
-func (w *watchdog) reset() {
-	if w != nil && w.timer != nil {
-		w.timer.Reset(w.silence)
+func (w *requestWatchdog) resetSilence() {
+	if w != nil && w.silenceTimer != nil {
+		w.silenceTimer.Reset(w.silence)
 	}
 }
 
-// release lets the request go on for ever.
-func (w *watchdog) release() {
+// stopTimers removes the request's time limits.
+func (w *requestWatchdog) stopTimers() {
 	if w == nil {
 		return
 	}
-	for _, timer := range []*time.Timer{w.timer, w.whole} {
+	for _, timer := range []*time.Timer{w.silenceTimer, w.totalTimer} {
 		if timer != nil {
 			timer.Stop()
 		}
 	}
 }
 
-func (w *watchdog) stop() {
+func (w *requestWatchdog) cancelRequest() {
 	if w != nil {
-		w.release()
+		w.stopTimers()
 		w.cancel(nil)
 	}
 }
 
-func (w *watchdog) explain(err error) error {
+func (w *requestWatchdog) explainError(err error) error {
 	if w == nil {
 		return err
 	}
 	var silence SilenceError
-	var slowness SlownessError
+	var slowness SlowAnswerError
 	switch cause := w.cause(); {
 	case errors.As(cause, &silence):
 		return silence
@@ -336,16 +342,16 @@ func (w *watchdog) explain(err error) error {
 const PageSize = 500
 
 const (
-	MaxItems     = 500_000  // of one list: several times what the largest clusters keep of one kind
-	maxPages     = 10_000   // for smaller pages too
-	smallerPages = 10       // of a page that is too long
-	maxToken     = 64 << 10 // of a continue token; the API server's have some hundred bytes
+	MaxItems         = 500_000  // objects in one list: several times what the largest clusters have of one kind
+	maxPages         = 10_000   // pages in one list, including smaller ones
+	pageShrinkFactor = 10       // by which a page that is too long is shrunk
+	maxTokenBytes    = 64 << 10 // bytes of a continue token; the API server's have some hundred
 )
 
-// Pages reads a list page by page: read gets the options of each and returns the token of the
-// next. An expired list is read once more from its beginning, for which options have no token,
-// and a page that is too long in smaller ones. A list without end is an [IncompleteError].
-func Pages(
+// ReadPages reads a list page by page: read gets the options of a page and returns the continue token of the next. An
+// expired list is read once more from its beginning, with options without a token, and a page that is too long is
+// read in smaller pages. A list without end fails with an [IncompleteError].
+func ReadPages(
 	ctx context.Context,
 	o metav1.ListOptions,
 	read func(context.Context, metav1.ListOptions) (next string, err error),
@@ -360,18 +366,18 @@ func Pages(
 		case (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && again && o.Continue != "":
 			again, o.Continue = false, ""
 			continue
-		case errors.As(err, &incomplete) && incomplete.TooLong && o.Limit >= smallerPages:
-			o.Limit /= smallerPages
+		case errors.As(err, &incomplete) && incomplete.TooLong && o.Limit >= pageShrinkFactor:
+			o.Limit /= pageShrinkFactor
 			continue
 		case err != nil || next == "":
 			return err
 		case next == o.Continue:
 			return &IncompleteError{Reason: "incomplete: the API server sends the same page of the list again"}
-		case len(next) > maxToken:
+		case len(next) > maxTokenBytes:
 			return &IncompleteError{
 				Reason: fmt.Sprintf(
 					"incomplete: the API server's token for the next page is longer than %d kB",
-					maxToken>>10,
+					maxTokenBytes>>10,
 				),
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// Meter measures an API server's clock, its silence and the cost. It may be shared.
+// Meter measures an API server's clock, its silence and the cost of requests. Several goroutines may share it.
 type Meter struct {
 	now             func() time.Time
 	requests, bytes atomic.Int64
@@ -25,10 +25,10 @@ type Meter struct {
 	mu           sync.Mutex
 	lastActivity time.Time
 	offset       time.Duration
-	known        bool
+	offsetKnown  bool
 }
 
-// NewMeter measures by our own clock; nil stands for time.Now.
+// NewMeter returns a meter that uses our own clock; nil means time.Now.
 func NewMeter(now func() time.Time) *Meter {
 	if now == nil {
 		now = time.Now
@@ -36,52 +36,53 @@ func NewMeter(now func() time.Time) *Meter {
 	return &Meter{now: now, lastActivity: now()}
 }
 
-// Offset returns the API server's clock minus ours by its last Date, and whether there was one.
-func (m *Meter) Offset() (offset time.Duration, known bool) {
+// ClockOffset returns the API server's clock minus ours according to its last Date header, and whether there was one.
+func (m *Meter) ClockOffset() (offset time.Duration, known bool) {
 	if m == nil {
 		return 0, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.offset, m.known
+	return m.offset, m.offsetKnown
 }
 
-func (m *Meter) Silence() time.Duration {
+func (m *Meter) SilentFor() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now().Sub(m.lastActivity)
 }
 
-// Cost returns the number of requests, and of bytes in the answers after decompression.
-func (m *Meter) Cost() (requests int, bytes int64) { return int(m.requests.Load()), m.bytes.Load() }
+// Totals returns the number of requests, and the number of bytes in the answers after decompression.
+func (m *Meter) Totals() (requests int, bytes int64) { return int(m.requests.Load()), m.bytes.Load() }
 
-func (m *Meter) send() (at time.Time) {
+func (m *Meter) countRequest() (at time.Time) {
 	m.requests.Add(1)
 	return m.now()
 }
 
-func (m *Meter) receive(response *http.Response, sent time.Time) {
+func (m *Meter) recordResponse(response *http.Response, sent time.Time) {
 	now := m.now()
 	offset, known := ClockOffset(response.Header.Get("Date"), sent, now)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lastActivity = now
 	if known {
-		m.offset, m.known = offset, true
+		m.offset, m.offsetKnown = offset, true
 	}
 }
 
-func (m *Meter) read(n int) {
+func (m *Meter) countBytes(n int) {
 	m.bytes.Add(int64(n))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lastActivity = m.now()
 }
 
-const minOffset = 2 * time.Second // less comes of the rounding of a Date, and the time of an answer
+// smaller offsets come from the rounding of a Date, and from an answer's duration
+const minClockOffset = 2 * time.Second
 
-// ClockOffset returns the server's clock minus ours by the Date of an answer, which has whole
-// seconds, cut off; zero if they agree within two seconds. known is false without a date.
+// ClockOffset returns the server's clock minus ours according to the Date of an answer, which is truncated to
+// seconds; zero if they agree within two seconds. known is false without a date.
 func ClockOffset(date string, sent, received time.Time) (offset time.Duration, known bool) {
 	server, err := http.ParseTime(date)
 	if err != nil {
@@ -89,14 +90,14 @@ func ClockOffset(date string, sent, received time.Time) (offset time.Duration, k
 	}
 	middle := sent.Add(received.Sub(sent) / 2)
 	offset = server.Add(500 * time.Millisecond).Sub(middle)
-	if offset.Abs() < minOffset {
+	if offset.Abs() < minClockOffset {
 		return 0, true
 	}
 	return offset.Round(time.Second), true
 }
 
-// capRetryAfter shortens the delay that a busy server asks for: Kubernetes' client repeats a
-// request ten times. It removes what is no delay, so that the client does not repeat.
+// capRetryAfter shortens the delay that a busy server asks for: Kubernetes' client repeats a request ten times. It
+// removes an invalid delay, so that the client does not repeat.
 func capRetryAfter(response *http.Response) {
 	if response.Header.Get("Retry-After") == "" {
 		return
@@ -110,8 +111,8 @@ func capRetryAfter(response *http.Response) {
 	response.Header.Set("Retry-After", strconv.Itoa(int(delay/time.Second)))
 }
 
-// retryAfter reads the header: seconds, or a date by the server's own clock (RFC 9110,
-// 10.2.3). It is false for a delay below zero and for anything else.
+// retryAfter parses the Retry-After header: seconds, or a date by the server's own clock (RFC 9110, 10.2.3). It is
+// false for a negative delay and for anything else.
 func retryAfter(response *http.Response) (time.Duration, bool) {
 	text := response.Header.Get("Retry-After")
 	if date, err := http.ParseTime(text); err == nil {
@@ -131,9 +132,9 @@ func retryAfter(response *http.Response) (time.Duration, bool) {
 	return 0, false
 }
 
-// busy returns an error for an answer that asks to come back. One that is no Status is marked as
-// client-go marks it (apierrors.IsUnexpectedServerError): the server may have acted.
-func busy(request *http.Request, response *http.Response, text []byte) error {
+// retryLaterError returns an error for an answer that asks to retry later, else nil. An answer that is not a Status is
+// marked as client-go marks it (apierrors.IsUnexpectedServerError): the server may have acted.
+func retryLaterError(request *http.Request, response *http.Response, text []byte) error {
 	asked := response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
 	delay, ok := retryAfter(response)
 	if !asked || !ok {

@@ -256,23 +256,23 @@ func TestBombs(t *testing.T) {
 					typed, untyped, partly := clients(
 						t,
 						config,
-						TransportOptions{Meter: meter, OneAttempt: code == 500},
+						TransportOptions{Meter: meter, DisableRetries: code == 500},
 					)
 					for asked, ask := range requests {
 						var before, after runtime.MemStats
 						runtime.ReadMemStats(&before)
-						_, read := meter.Cost()
+						_, read := meter.Totals()
 						err := ask(t.Context(), typed, untyped, partly)
 						runtime.ReadMemStats(&after)
 						if !IsIncomplete(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 							t.Errorf("%s: %v", asked, err)
 						}
-						limit := int64(MaxAnswer)
+						limit := int64(MaxAnswerBytes)
 						if code != 200 || strings.Contains(asked, "review") {
-							limit = maxSmall
+							limit = maxSmallAnswerBytes
 						}
 						// Discovery is more than one request.
-						if _, now := meter.Cost(); now-read > 3*(limit+1) {
+						if _, now := meter.Totals(); now-read > 3*(limit+1) {
 							t.Errorf("%s: %d bytes were read", asked, now-read)
 						}
 						if cost := after.TotalAlloc - before.TotalAlloc; cost > maxHeap {
@@ -291,14 +291,14 @@ func TestStreamsHaveNoEnd(t *testing.T) {
 	code := 200
 	config := serve(t, true, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
-		repeat(w, "A", 5*MaxAnswer)
+		repeat(w, "A", 5*MaxAnswerBytes)
 	})
 	typed, _, _ := clients(t, config, TransportOptions{})
 	for code = range map[int]bool{200: true, 404: true} {
 		body, err := typed.CoreV1().
 			Pods("n").
 			GetLogs("a", &corev1.PodLogOptions{Follow: true}).
-			Stream(Streaming(t.Context()))
+			Stream(WithStreaming(t.Context()))
 		if code != 200 {
 			if !IsIncomplete(err) || apierrors.IsNotFound(err) {
 				t.Errorf("%v", err)
@@ -308,7 +308,7 @@ func TestStreamsHaveNoEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := io.Copy(io.Discard, body); n != 5*MaxAnswer || err != nil {
+		if n, err := io.Copy(io.Discard, body); n != 5*MaxAnswerBytes || err != nil {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		_ = body.Close()
@@ -411,7 +411,7 @@ func TestOneAttempt(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = io.WriteString(w, text)
 	})
-	typed, untyped, partly := clients(t, config, TransportOptions{OneAttempt: true})
+	typed, untyped, partly := clients(t, config, TransportOptions{DisableRetries: true})
 	for text, content = range map[string]string{status: "application/json", "<html>": "text/html"} {
 		calls.Store(0)
 		err := requests["a patch"](t.Context(), typed, untyped, partly)
@@ -434,7 +434,7 @@ func TestSilence(t *testing.T) {
 			}
 			<-r.Context().Done()
 		})
-		typed, untyped, partly := clients(t, config, TransportOptions{Silence: 50 * time.Millisecond})
+		typed, untyped, partly := clients(t, config, TransportOptions{SilenceTimeout: 50 * time.Millisecond})
 		var silence SilenceError
 		if err := requests["a list"](t.Context(), typed, untyped, partly); !errors.As(err, &silence) {
 			t.Errorf("%v", err)
@@ -451,18 +451,18 @@ func TestMeter(t *testing.T) {
 	})
 	meter := NewMeter(func() time.Time { return now })
 	typed, untyped, partly := clients(t, config, TransportOptions{Meter: meter})
-	if _, known := meter.Offset(); known {
+	if _, known := meter.ClockOffset(); known {
 		t.Error("the offset is known before the first answer")
 	}
 	_ = requests["a list"](t.Context(), typed, untyped, partly)
-	offset, known := meter.Offset()
-	requests, bytes := meter.Cost()
-	if offset.Round(time.Minute) != 10*time.Minute || !known || requests != 1 || bytes != 2 || meter.Silence() != 0 {
-		t.Errorf("offset %s, %t; %d requests, %d bytes; silent for %s", offset, known, requests, bytes, meter.Silence())
+	offset, known := meter.ClockOffset()
+	requests, bytes := meter.Totals()
+	if offset.Round(time.Minute) != 10*time.Minute || !known || requests != 1 || bytes != 2 || meter.SilentFor() != 0 {
+		t.Errorf("offset %s, %t; %d requests, %d bytes; silent for %s", offset, known, requests, bytes, meter.SilentFor())
 	}
 	now = now.Add(time.Minute)
-	if meter.Silence() != time.Minute {
-		t.Errorf("silent for %s", meter.Silence())
+	if meter.SilentFor() != time.Minute {
+		t.Errorf("silent for %s", meter.SilentFor())
 	}
 }
 

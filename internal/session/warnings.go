@@ -12,7 +12,7 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// WriteFailures remembers the last failed writes: with a full etcd, reads are still answered.
+// WriteFailures records the last failed write to each host: with a full etcd, reads still succeed.
 type WriteFailures struct {
 	Clock func() time.Time
 
@@ -25,10 +25,10 @@ type writeFailure struct {
 	err string
 }
 
-const writeFailureAge = 5 * time.Minute // how long a failed write is reported that no other one followed
+const writeFailureAge = 5 * time.Minute // how long a failed write is reported if no other write follows
 
-// Last returns the failure of the last write to a host, empty if it was stored or is old.
-func (w *WriteFailures) Last(host string) string {
+// LastFailure returns the failure of the last write to a host, empty if the write succeeded or is old.
+func (w *WriteFailures) LastFailure(host string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, failed := w.failed[host]
@@ -38,31 +38,31 @@ func (w *WriteFailures) Last(host string) string {
 	return f.err
 }
 
-// Watch returns a transport that takes note of the writes to a host.
-func (w *WriteFailures) Watch(host string) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper { return &writeWatch{next, w, host} }
+// RecordWrites returns a transport wrapper that records the writes to a host.
+func (w *WriteFailures) RecordWrites(host string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return &writeTransport{next, w, host} }
 }
 
-type writeWatch struct {
+type writeTransport struct {
 	next     http.RoundTripper
 	failures *WriteFailures
 	host     string
 }
 
 // WrappedRoundTripper lets Kubernetes' packages close idle connections.
-func (t *writeWatch) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t *writeTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-func (t *writeWatch) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *writeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.next.RoundTrip(r)
-	if !stores(r) || r.Context().Err() != nil {
+	if !isStoredWrite(r) || r.Context().Err() != nil {
 		return answer, err
 	}
-	t.failures.note(t.host, r, answer, err)
+	t.failures.recordOutcome(t.host, r, answer, err)
 	return answer, err
 }
 
-// stores reports whether a request makes the API server write into etcd.
-func stores(r *http.Request) bool {
+// isStoredWrite reports whether a request makes the API server write into etcd.
+func isStoredWrite(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		unstored, dryRun := strings.Contains(r.URL.Path, "reviews") ||
@@ -73,8 +73,8 @@ func stores(r *http.Request) bool {
 	return false
 }
 
-// note takes in how a write ended. One that the server refused was no failure of storing.
-func (w *WriteFailures) note(host string, r *http.Request, answer *http.Response, err error) {
+// recordOutcome records the outcome of a write. A write that the server refused is not a failure to store.
+func (w *WriteFailures) recordOutcome(host string, r *http.Request, answer *http.Response, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -96,29 +96,29 @@ func (w *WriteFailures) note(host string, r *http.Request, answer *http.Response
 }
 
 const (
-	maxWarnings = 100 // different ones that are logged in one run
-	maxWarning  = 500 // characters
+	maxWarnings     = 100 // different warnings logged in one run
+	maxWarningRunes = 500 // characters
 )
 
-// Warnings logs the Warning headers of the API server, each once: a webhook or a proxy may put any
-// number of them on every answer. The zero value logs nothing yet.
+// Warnings logs the Warning headers of the API server, each once: a webhook or a proxy may put any number of them on
+// every answer. The zero value logs nothing until SetLogger.
 type Warnings struct {
 	log atomic.Pointer[slog.Logger]
 
 	mu         sync.Mutex
 	seen       map[string]bool
-	leftOut    int
-	nextReport int // how many are left out when that is said again
+	suppressed int
+	nextReport int // the number of suppressed warnings at which they are reported again
 }
 
-func (w *Warnings) LogTo(log *slog.Logger) { w.log.Store(log) }
+func (w *Warnings) SetLogger(log *slog.Logger) { w.log.Store(log) }
 
 func (w *Warnings) HandleWarningHeader(code int, agent, text string) {
 	log := w.log.Load()
 	if log == nil || text == "" {
 		return
 	}
-	text = sanitize.Cut(text, maxWarning)
+	text = sanitize.Truncate(text, maxWarningRunes)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -128,11 +128,11 @@ func (w *Warnings) HandleWarningHeader(code int, agent, text string) {
 			w.seen = map[string]bool{}
 		}
 		w.seen[text] = true
-		log.Warn("warning from the API server", "code", code, "agent", sanitize.Cut(agent, 100), "text", text)
+		log.Warn("warning from the API server", "code", code, "agent", sanitize.Truncate(agent, 100), "text", text)
 	default:
-		if w.leftOut++; w.leftOut > w.nextReport {
-			w.nextReport = 10 * w.leftOut
-			log.Warn("other warnings from the API server are left out", "count", w.leftOut)
+		if w.suppressed++; w.suppressed > w.nextReport {
+			w.nextReport = 10 * w.suppressed
+			log.Warn("other warnings from the API server are left out", "count", w.suppressed)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestFailedWritesAreReported(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	w := &WriteFailures{Clock: func() time.Time { return now }}
 	do := func(method, path string, code int, failure error) {
-		transport := w.Watch(
+		transport := w.RecordWrites(
 			"https://a",
 		)(
 			answers(func() (*http.Response, error) { return &http.Response{StatusCode: code}, failure }),
@@ -47,14 +47,14 @@ func TestFailedWritesAreReported(t *testing.T) {
 		{http.MethodDelete, requests + "/a", 0, errors.New("connection reset"), "connection reset"},
 	} {
 		do(step.method, step.path, step.code, step.err)
-		if got := w.Last("https://a"); (got == "") != (step.reported == "") || !strings.Contains(got, step.reported) {
+		if got := w.LastFailure("https://a"); (got == "") != (step.reported == "") || !strings.Contains(got, step.reported) {
 			t.Errorf("after %s %s, %d: %q", step.method, step.path, step.code, got)
 		}
 	}
-	if got := w.Last("https://b"); got != "" {
+	if got := w.LastFailure("https://b"); got != "" {
 		t.Errorf("of another cluster: %q", got)
 	}
-	if now = now.Add(writeFailureAge + time.Second); w.Last("https://a") != "" {
+	if now = now.Add(writeFailureAge + time.Second); w.LastFailure("https://a") != "" {
 		t.Error("it is reported for ever")
 	}
 }

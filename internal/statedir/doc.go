@@ -1,6 +1,6 @@
-// Package statedir keeps small private files of one kind in a folder, each read and written
-// whole. There are never too many. Callers must tolerate that any file may disappear.
+// Package statedir keeps a limited number of small private files of one kind in a folder, each read and written as a
+// whole. Callers must tolerate that any file may disappear.
 //
-// A sealed file ([Dir.WriteSealed], [Dir.ReadSealed]) says in its header what it is of, and has a checksum: another
-// cluster's or backup's, an older format's and a damaged file are not used.
+// A sealed file ([Dir.WriteSealed], [Dir.ReadSealed]) names its content in a header and has a checksum: a file of
+// another cluster or backup or of an older format, and a damaged file, are not used.
 package statedir

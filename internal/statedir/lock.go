@@ -11,37 +11,39 @@ import (
 )
 
 const (
-	// Patience is how long a program should wait for another one, which needs milliseconds.
-	Patience  = 2 * time.Second
-	abandoned = 30 * time.Second // the age of a lock file that a killed program left where files have no locks
-	retry     = 10 * time.Millisecond
-	lockMark  = ".lock"
+	// LockTimeout is how long a program should wait for another one, which holds the lock for milliseconds.
+	LockTimeout = 2 * time.Second
+	// abandonedAge is the age at which a lock file counts as left by a killed program, if files cannot be locked.
+	abandonedAge      = 30 * time.Second
+	lockRetryInterval = 10 * time.Millisecond
+	lockSuffix        = ".lock"
 )
 
-// ErrBusy says that another program holds the lock.
+// ErrBusy means that another program holds the lock.
 var ErrBusy = errors.New("another program is busy with it")
 
-// Lock keeps other programs from changing a file until unlock is called. It makes the folder, and waits at most
-// patience for another program. The lock of a program that is killed ends with it.
+// Lock keeps other programs from changing a file until unlock is called. It creates the folder, and waits at most
+// patience for another program. The lock of a killed program ends with it.
 func (d Dir) Lock(name string, patience time.Duration) (unlock func(), err error) {
-	if err := d.Make(); err != nil {
+	if err := d.MakeDir(); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(d.Path, name+lockMark)
+	path := filepath.Join(d.Path, name+lockSuffix)
 	for tries := 0; ; tries++ {
 		unlock, err := d.tryLock(path)
 		if err == nil || !errors.Is(err, safefile.ErrLocked) {
-			return unlock, discardable(err)
+			return unlock, adviseMoveAway(err)
 		}
-		if tries >= int(patience/retry) {
+		if tries >= int(patience/lockRetryInterval) {
 			return nil, ErrBusy
 		}
-		time.Sleep(retry)
+		time.Sleep(lockRetryInterval)
 	}
 }
 
-// tryLock makes a lock file and locks it, or locks the one that a killed program left. Where files have no locks,
-// its existence is the lock. Who waits may have opened a file that its holder has removed since: that is no lock.
+// tryLock creates a lock file and locks it, or locks the file that a killed program left. If files cannot be locked,
+// the existence of the lock file is the lock. A waiting program may have opened a file that its holder has removed
+// since: locking it is no lock.
 func (d Dir) tryLock(path string) (unlock func(), err error) {
 	file, err := safefile.OpenPrivate(path, os.O_CREATE|os.O_EXCL|os.O_RDWR)
 	made := err == nil
@@ -50,7 +52,7 @@ func (d Dir) tryLock(path string) (unlock func(), err error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, safefile.ErrLocked // it was removed since
+		return nil, safefile.ErrLocked // it was removed in the meantime
 	case err != nil:
 		return nil, err
 	}
@@ -62,7 +64,7 @@ func (d Dir) tryLock(path string) (unlock func(), err error) {
 			err = safefile.ErrLocked
 		}
 	}
-	if err == nil && !isAt(file, path) {
+	if err == nil && !isSameFile(file, path) {
 		err = safefile.ErrLocked
 	}
 	if err != nil {
@@ -70,7 +72,7 @@ func (d Dir) tryLock(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() {
-		if unsupported { // Windows does not remove an open file
+		if unsupported { // Windows cannot remove an open file
 			_ = file.Close()
 		}
 		_ = os.Remove(path)
@@ -78,7 +80,7 @@ func (d Dir) tryLock(path string) (unlock func(), err error) {
 	}, nil
 }
 
-func isAt(file *os.File, path string) bool {
+func isSameFile(file *os.File, path string) bool {
 	own, err := file.Stat()
 	if err != nil {
 		return false
@@ -88,7 +90,7 @@ func isAt(file *os.File, path string) bool {
 }
 
 func (d Dir) removeAbandoned(path string) {
-	if info, err := os.Lstat(path); err == nil && d.Clock().Sub(info.ModTime()) > abandoned {
+	if info, err := os.Lstat(path); err == nil && d.Clock().Sub(info.ModTime()) > abandonedAge {
 		_ = os.Remove(path)
 	}
 }

@@ -16,16 +16,16 @@ import (
 // Header names what a sealed file holds. Its name on disk proves nothing: anyone who may write there can rename it.
 type Header struct {
 	// Kind is what the content is, and Format the version of its form.
-	Kind    string  `json:"kind"`
-	Format  int     `json:"format"`
-	Cluster Cluster `json:"cluster"`
+	Kind    string    `json:"kind"`
+	Format  int       `json:"format"`
+	Cluster ClusterID `json:"cluster"`
 	// Backup is the uid of the backup that the content is of, empty if it is of the cluster.
 	Backup string    `json:"backup,omitempty"`
 	Time   time.Time `json:"time"` // of writing
 }
 
-// Cluster tells one cluster from another.
-type Cluster struct {
+// ClusterID tells one cluster from another.
+type ClusterID struct {
 	// Address is the way to the cluster, in any words that differ between clusters.
 	Address string `json:"address"`
 	// Identified is true once the cluster was asked for UID, that of its namespace kube-system. UID is empty if it
@@ -34,41 +34,40 @@ type Cluster struct {
 	UID        string `json:"uid,omitempty"`
 }
 
-// ErrUnusable is wrapped by the errors of a file that is damaged, of another format, or of something else than what
-// was asked for.
+// ErrUnusable is wrapped by the errors of a file that is damaged, of another format, or not of the requested content.
 var ErrUnusable = errors.New("the file is not used")
 
-// Errors of a file that holds no sealed content.
+// These are the errors of a file without sealed content.
 var (
 	errDamaged   = fmt.Errorf("%w: it is damaged", ErrUnusable)
 	errNotSealed = fmt.Errorf("%w: it does not say what it is of", ErrUnusable)
 )
 
-// A sealed file is sealMark, the length of the header (4 bytes, little endian), the header as JSON, the content, and
+// A sealed file is sealMagic, the length of the header (4 bytes, little endian), the header as JSON, the content, and
 // the checksum (CRC-32C, 4 bytes, little endian) of all before it.
 const (
-	sealMark    = "veltui-sealed\x01"
-	prefixBytes = len(sealMark) + 4
-	sumBytes    = 4
-	maxHeader   = 8 << 10
+	sealMagic      = "veltui-sealed\x01"
+	prefixBytes    = len(sealMagic) + 4
+	checksumBytes  = 4
+	maxHeaderBytes = 8 << 10
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// prefix encodes what comes before the content.
-func (h Header) prefix() ([]byte, error) {
+// encodePrefix returns the bytes before the content.
+func (h Header) encodePrefix() ([]byte, error) {
 	text, err := json.Marshal(h)
 	if err != nil {
 		return nil, fmt.Errorf("encoding what a file is of: %w", err)
 	}
-	if len(text) > maxHeader {
-		return nil, fmt.Errorf("what a file is of takes %d bytes, more than %d", len(text), maxHeader)
+	if len(text) > maxHeaderBytes {
+		return nil, fmt.Errorf("what a file is of takes %d bytes, more than %d", len(text), maxHeaderBytes)
 	}
-	return append(binary.LittleEndian.AppendUint32([]byte(sealMark), uint32(len(text))), text...), nil
+	return append(binary.LittleEndian.AppendUint32([]byte(sealMagic), uint32(len(text))), text...), nil
 }
 
-// check compares what a file is of with what is wanted.
-func (h Header) check(want Header) error {
+// checkAgainst returns an error unless a file's header matches the wanted one.
+func (h Header) checkAgainst(want Header) error {
 	isOf := func(what, is, want string) error {
 		return fmt.Errorf("%w: it is of %s %.100q, not of %.100q", ErrUnusable, what, is, want)
 	}
@@ -91,55 +90,55 @@ func (h Header) check(want Header) error {
 	return nil
 }
 
-// WriteSealed writes content with what it is of, as Write does. It sets the time.
+// WriteSealed writes content with its header, like Write. It sets the header's time.
 func (d Dir) WriteSealed(name string, h Header, content []byte) error {
 	h.Time = d.Clock().UTC()
-	prefix, err := h.prefix()
+	prefix, err := h.encodePrefix()
 	if err != nil {
 		return err
 	}
 	sum := crc32.Update(crc32.Checksum(prefix, castagnoli), castagnoli, content)
-	return d.write(name, prefix, content, binary.LittleEndian.AppendUint32(nil, sum))
+	return d.writeParts(name, prefix, content, binary.LittleEndian.AppendUint32(nil, sum))
 }
 
-// ReadSealed reads the content of a file that WriteSealed wrote, if it is of what is wanted; a cluster that is not
-// Identified is compared by its address only. Content of more than most bytes gives ErrTooLarge. Other errors are
-// those of Read, and ErrUnusable.
+// ReadSealed reads the content of a file that WriteSealed wrote, if its header matches want; a cluster that is not
+// Identified is compared by its address only. The error is ErrTooLarge for content of more than most bytes,
+// ErrUnusable, or one of Read.
 func (d Dir) ReadSealed(name string, most int64, want Header) (Header, []byte, error) {
-	f, size, err := d.open(name)
+	f, size, err := d.openFile(name)
 	if err != nil {
 		return Header{}, nil, err
 	}
 	defer func() { _ = f.Close() }()
-	h, content, err := unseal(f, size, most, want)
+	h, content, err := readSealedFile(f, size, most, want)
 	if err != nil {
 		return Header{}, nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return h, content, nil
 }
 
-// unseal reads a sealed file of size bytes. It reads the content only if that is of what is wanted.
-func unseal(r io.Reader, size, most int64, want Header) (h Header, content []byte, err error) {
+// readSealedFile reads a sealed file of size bytes. It reads the content only if the header matches want.
+func readSealedFile(r io.Reader, size, most int64, want Header) (h Header, content []byte, err error) {
 	sum := crc32.New(castagnoli)
 	summed := io.TeeReader(r, sum)
 	h, length, err := readHeader(summed, size)
 	if err != nil {
 		return h, nil, err
 	}
-	if err := h.check(want); err != nil {
+	if err := h.checkAgainst(want); err != nil {
 		return h, nil, err
 	}
-	left := size - int64(length) - sumBytes
+	left := size - int64(length) - checksumBytes
 	if left > most {
 		return h, nil, ErrTooLarge
 	}
 	content = make([]byte, left)
-	var sealed [sumBytes]byte
+	var sealed [checksumBytes]byte
 	if _, err := io.ReadFull(summed, content); err != nil {
-		return h, nil, shortened(err)
+		return h, nil, damagedIfShort(err)
 	}
 	if _, err := io.ReadFull(r, sealed[:]); err != nil {
-		return h, nil, shortened(err)
+		return h, nil, damagedIfShort(err)
 	}
 	if binary.LittleEndian.Uint32(sealed[:]) != sum.Sum32() {
 		return h, nil, errDamaged
@@ -147,22 +146,22 @@ func unseal(r io.Reader, size, most int64, want Header) (h Header, content []byt
 	return h, content, nil
 }
 
-// readHeader reads all before the content, of length bytes.
+// readHeader reads everything before the content, and returns the header and the number of bytes read.
 func readHeader(r io.Reader, size int64) (h Header, length int, err error) {
 	prefix := make([]byte, prefixBytes)
 	if _, err := io.ReadFull(r, prefix); err != nil {
-		return h, 0, shortened(err)
+		return h, 0, damagedIfShort(err)
 	}
-	if !bytes.HasPrefix(prefix, []byte(sealMark)) {
+	if !bytes.HasPrefix(prefix, []byte(sealMagic)) {
 		return h, 0, errNotSealed
 	}
-	announced := binary.LittleEndian.Uint32(prefix[len(sealMark):])
-	if announced > maxHeader || int64(prefixBytes)+int64(announced)+sumBytes > size {
+	announced := binary.LittleEndian.Uint32(prefix[len(sealMagic):])
+	if announced > maxHeaderBytes || int64(prefixBytes)+int64(announced)+checksumBytes > size {
 		return h, 0, errDamaged
 	}
 	text := make([]byte, announced)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return h, 0, shortened(err)
+		return h, 0, damagedIfShort(err)
 	}
 	if json.Unmarshal(text, &h) != nil {
 		return h, 0, errDamaged
@@ -170,16 +169,16 @@ func readHeader(r io.Reader, size int64) (h Header, length int, err error) {
 	return h, prefixBytes + len(text), nil
 }
 
-// shortened names a file that ends too early as damaged.
-func shortened(err error) error {
+// damagedIfShort returns errDamaged for an error that means the file ends too early, else err.
+func damagedIfShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errDamaged
 	}
 	return err
 }
 
-// Has reports whether there is anything of that name; it may be of no use.
-func (d Dir) Has(name string) bool {
+// Exists reports whether there is a file of that name; it may be unusable.
+func (d Dir) Exists(name string) bool {
 	_, err := os.Lstat(filepath.Join(d.Path, name))
 	return err == nil
 }

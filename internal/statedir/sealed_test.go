@@ -17,13 +17,13 @@ import (
 // wanted is what the tests' file is of.
 var wanted = Header{
 	Kind: "index", Format: 3, Backup: "11111111-aaaa",
-	Cluster: Cluster{Address: "https://east:6443\n/x", Identified: true, UID: "22222222-bbbb"},
+	Cluster: ClusterID{Address: "https://east:6443\n/x", Identified: true, UID: "22222222-bbbb"},
 }
 
 func sealedDir(t *testing.T) (d Dir, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "state", "a.x")
-	return Dir{Path: filepath.Dir(path), Suffix: ".x", Files: 3, Clock: time.Now}, path
+	return Dir{Path: filepath.Dir(path), Suffix: ".x", MaxFiles: 3, Clock: time.Now}, path
 }
 
 func sealedFile(t *testing.T, h Header, content string) []byte {
@@ -56,7 +56,7 @@ func TestSealedFiles(t *testing.T) {
 	if _, _, err := d.ReadSealed("a.x", 9, wanted); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("10 bytes, 9 allowed: %v", err)
 	}
-	if err := d.WriteSealed("a.x", Header{Kind: strings.Repeat("x", maxHeader)}, nil); err == nil {
+	if err := d.WriteSealed("a.x", Header{Kind: strings.Repeat("x", maxHeaderBytes)}, nil); err == nil {
 		t.Error("written with a header that is too long to be read")
 	}
 }
@@ -72,7 +72,7 @@ func TestFileOfSomethingElse(t *testing.T) {
 		"another address":    {func(h *Header) { h.Cluster.Address = "https://west:6443" }, `of the cluster at "https://west:6443"`},
 		"another cluster":    {func(h *Header) { h.Cluster.UID = "44444444" }, `it is of the cluster with the uid "44444444"`},
 		"uid not read":       {func(h *Header) { h.Cluster.UID = "" }, `it is of the cluster with the uid ""`},
-		"uid not asked for":  {func(h *Header) { h.Cluster = Cluster{Address: h.Cluster.Address} }, "does not say of which cluster"},
+		"uid not asked for":  {func(h *Header) { h.Cluster = ClusterID{Address: h.Cluster.Address} }, "does not say of which cluster"},
 		"another kind":       {func(h *Header) { h.Kind = "rates" }, `of kind "rates", not of "index"`},
 		"an older format":    {func(h *Header) { h.Format = 2 }, "its format is 2, not 3"},
 		"a newer format":     {func(h *Header) { h.Format = 4 }, "its format is 4, not 3"},
@@ -82,17 +82,17 @@ func TestFileOfSomethingElse(t *testing.T) {
 			h := wanted
 			c.change(&h)
 			data := sealedFile(t, h, "content")
-			r := io.MultiReader(bytes.NewReader(data[:len(data)-len("content")-sumBytes]), untouched{t})
-			_, content, err := unseal(r, int64(len(data)), 100, wanted)
+			r := io.MultiReader(bytes.NewReader(data[:len(data)-len("content")-checksumBytes]), untouched{t})
+			_, content, err := readSealedFile(r, int64(len(data)), 100, wanted)
 			if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), c.want) || content != nil {
 				t.Errorf("%q, %v; want %q", content, err, c.want)
 			}
 		})
 	}
 	unasked := wanted
-	unasked.Cluster = Cluster{Address: wanted.Cluster.Address}
+	unasked.Cluster = ClusterID{Address: wanted.Cluster.Address}
 	data := sealedFile(t, wanted, "content")
-	h, _, err := unseal(bytes.NewReader(data), int64(len(data)), 100, unasked)
+	h, _, err := readSealedFile(bytes.NewReader(data), int64(len(data)), 100, unasked)
 	if err != nil || h.Cluster != wanted.Cluster {
 		t.Errorf("who has not asked for the uid: %+v, %v", h, err)
 	}
@@ -120,22 +120,22 @@ func TestDamagedFile(t *testing.T) {
 		}
 	}
 	for n := range good {
-		if _, _, err := unseal(bytes.NewReader(good[:n]), int64(n), 100, wanted); !errors.Is(err, ErrUnusable) {
+		if _, _, err := readSealedFile(bytes.NewReader(good[:n]), int64(n), 100, wanted); !errors.Is(err, ErrUnusable) {
 			t.Errorf("truncated to %d bytes: %v", n, err)
 		}
-		if _, _, err := unseal(bytes.NewReader(good[:n]), int64(len(good)), 100, wanted); !errors.Is(err, ErrUnusable) {
+		if _, _, err := readSealedFile(bytes.NewReader(good[:n]), int64(len(good)), 100, wanted); !errors.Is(err, ErrUnusable) {
 			t.Errorf("truncated to %d bytes while it is read: %v", n, err)
 		}
 	}
 	for bit := range len(good) * 8 {
 		data := bytes.Clone(good)
 		data[bit/8] ^= 1 << (bit % 8)
-		if _, _, err := unseal(bytes.NewReader(data), int64(len(data)), 100, wanted); !errors.Is(err, ErrUnusable) {
+		if _, _, err := readSealedFile(bytes.NewReader(data), int64(len(data)), 100, wanted); !errors.Is(err, ErrUnusable) {
 			t.Errorf("flipped bit %d of byte %d: %v", bit%8, bit/8, err)
 		}
 	}
 	announcing := func(length uint32) []byte {
-		return append(binary.LittleEndian.AppendUint32([]byte(sealMark), length), good[prefixBytes:]...)
+		return append(binary.LittleEndian.AppendUint32([]byte(sealMagic), length), good[prefixBytes:]...)
 	}
 	unusable("empty", nil)
 	unusable("junk", []byte("junk"))
@@ -146,8 +146,8 @@ func TestDamagedFile(t *testing.T) {
 	unusable("a header of 2 GB", announcing(math.MaxInt32))
 	unusable("a header of 4 GB", announcing(math.MaxUint32))
 	unusable("no header", announcing(0))
-	for _, text := range []string{"[1]", "null", "{}", strings.Repeat("[", maxHeader), `{"format":"3"}`, `{"time":"yesterday"}`} {
-		header := append(binary.LittleEndian.AppendUint32([]byte(sealMark), uint32(len(text))), text...)
+	for _, text := range []string{"[1]", "null", "{}", strings.Repeat("[", maxHeaderBytes), `{"format":"3"}`, `{"time":"yesterday"}`} {
+		header := append(binary.LittleEndian.AppendUint32([]byte(sealMagic), uint32(len(text))), text...)
 		unusable("the header "+text[:min(20, len(text))], append(header, "content and a sum"...))
 	}
 }
@@ -175,19 +175,19 @@ func TestHugeFile(t *testing.T) {
 
 // FuzzUnseal reads any file: what comes out was sealed so, and costs no more than the file has.
 func FuzzUnseal(f *testing.F) {
-	prefix, err := wanted.prefix()
+	prefix, err := wanted.encodePrefix()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(prefix)
 	f.Add(append(prefix, "content"...))
-	f.Add([]byte(sealMark + "\xff\xff\xff\x7f{}"))
-	f.Add([]byte(sealMark + "\x02\x00\x00\x00{}\x00\x00\x00\x00"))
+	f.Add([]byte(sealMagic + "\xff\xff\xff\x7f{}"))
+	f.Add([]byte(sealMagic + "\x02\x00\x00\x00{}\x00\x00\x00\x00"))
 	for _, change := range []func(h *Header){func(h *Header) { h.Time = time.Unix(1, 0) }, func(h *Header) { h.Backup = "" }} {
 		h := wanted
 		change(&h)
 		dir := f.TempDir()
-		d := Dir{Path: filepath.Join(dir, "state"), Suffix: ".x", Files: 3, Clock: time.Now}
+		d := Dir{Path: filepath.Join(dir, "state"), Suffix: ".x", MaxFiles: 3, Clock: time.Now}
 		if err := d.WriteSealed("a.x", h, []byte("content")); err != nil {
 			f.Fatal(err)
 		}
@@ -199,16 +199,16 @@ func FuzzUnseal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, length, err := readHeader(bytes.NewReader(data), int64(len(data)))
-		if err == nil && (length > len(data) || length > prefixBytes+maxHeader) {
+		if err == nil && (length > len(data) || length > prefixBytes+maxHeaderBytes) {
 			t.Fatalf("a header of %d bytes in %d", length, len(data))
 		}
 		if err != nil && !errors.Is(err, ErrUnusable) {
 			t.Fatal(err)
 		}
 		const most = 1 << 10
-		_, content, sealErr := unseal(bytes.NewReader(data), int64(len(data)), most, wanted)
+		_, content, sealErr := readSealedFile(bytes.NewReader(data), int64(len(data)), most, wanted)
 		switch {
-		case sealErr == nil && (err != nil || h.check(wanted) != nil || len(content) > most):
+		case sealErr == nil && (err != nil || h.checkAgainst(wanted) != nil || len(content) > most):
 			t.Fatalf("%d bytes of %+v", len(content), h)
 		case sealErr == nil && !bytes.Contains(data, content):
 			t.Fatalf("%q is not in the file", content)

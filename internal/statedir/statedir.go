@@ -14,15 +14,15 @@ import (
 	"github.com/veltui/veltui/internal/safefile"
 )
 
-// Leftover is the age of a half-written file after which its program was killed.
-const Leftover = time.Hour
+// LeftoverAge is the age at which a half-written file counts as left by a killed program.
+const LeftoverAge = time.Hour
 
 type Dir struct {
-	Path, Suffix string // of its files' names
-	// Files and Bytes bound what is kept, the newest first. Zero Bytes is no bound.
-	Files int
-	Bytes int64
-	Clock func() time.Time
+	Path, Suffix string // of the files' names
+	// MaxFiles and Bytes limit the files kept; the oldest are removed first. Zero Bytes means no limit.
+	MaxFiles int
+	MaxBytes int64
+	Clock    func() time.Time
 }
 
 var ErrTooLarge = errors.New("it is too large")
@@ -30,7 +30,7 @@ var ErrTooLarge = errors.New("it is too large")
 // Read reads a file that nobody but the user can have written. The error is fs.ErrNotExist, ErrTooLarge beyond
 // most bytes, or a [safefile.Error] that says what to do about a file or folder that is not private.
 func (d Dir) Read(name string, most int64) ([]byte, error) {
-	f, size, err := d.open(name)
+	f, size, err := d.openFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,10 @@ func (d Dir) Read(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// open opens a file for reading that nobody but the user can have written.
-func (d Dir) open(name string) (f *os.File, size int64, err error) {
+// openFile opens a file that nobody but the user can have written for reading.
+func (d Dir) openFile(name string) (f *os.File, size int64, err error) {
 	if f, err = safefile.OpenPrivate(filepath.Join(d.Path, name), os.O_RDONLY); err != nil {
-		return nil, 0, discardable(err)
+		return nil, 0, adviseMoveAway(err)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -54,37 +54,38 @@ func (d Dir) open(name string) (f *os.File, size int64, err error) {
 	return f, info.Size(), nil
 }
 
-// discardable advises to move away what is not private. To take it over, as for what must be kept, would make what
-// others may have written the user's own.
-func discardable(err error) error {
+// adviseMoveAway sets the fix of an error to moving away the file or folder that is not private. Taking it over, as
+// for files that must be kept, would make the user own what others may have written.
+func adviseMoveAway(err error) error {
 	if unsafe := (*safefile.Error)(nil); errors.As(err, &unsafe) {
-		unsafe.Mend = safefile.MoveAway(unsafe.Path)
+		unsafe.FixCommand = safefile.MoveAwayCommand(unsafe.Path)
 	}
 	return err
 }
 
-// Make makes the folder (0700) if it is missing, and checks that only the user can write to it.
-func (d Dir) Make() error { return discardable(safefile.MakeDir(d.Path)) }
+// MakeDir creates the folder (0700) if it is missing, and checks that only the user can write to it.
+func (d Dir) MakeDir() error { return adviseMoveAway(safefile.MakeDir(d.Path)) }
 
-// Write replaces a file (0600), touches it and makes room. It makes the folder as Make does.
-func (d Dir) Write(name string, data []byte) error { return d.write(name, data) }
+// Write replaces a file (0600), touches it and removes the oldest files beyond the limits. It creates the folder like
+// MakeDir.
+func (d Dir) Write(name string, data []byte) error { return d.writeParts(name, data) }
 
-// write is Write of parts that follow one another.
-func (d Dir) write(name string, parts ...[]byte) error {
-	if err := d.Make(); err != nil {
+// writeParts is Write for content in several consecutive parts.
+func (d Dir) writeParts(name string, parts ...[]byte) error {
+	if err := d.MakeDir(); err != nil {
 		return err
 	}
-	if err := d.replace(name, parts); err != nil {
+	if err := d.replaceFile(name, parts); err != nil {
 		return err
 	}
-	if err := d.prune(name); err != nil {
+	if err := d.pruneFiles(name); err != nil {
 		return fmt.Errorf("making room: %w", err)
 	}
 	return nil
 }
 
-func (d Dir) replace(name string, parts [][]byte) (err error) {
-	f, err := os.CreateTemp(d.Path, name+".*.tmp") // made with mode 0600
+func (d Dir) replaceFile(name string, parts [][]byte) (err error) {
+	f, err := os.CreateTemp(d.Path, name+".*.tmp") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -108,14 +109,14 @@ func (d Dir) replace(name string, parts [][]byte) (err error) {
 	return os.Rename(f.Name(), filepath.Join(d.Path, name))
 }
 
-// Touch notes that a file was used.
+// Touch records that a file was used.
 func (d Dir) Touch(name string) error {
 	now := d.Clock()
 	return os.Chtimes(filepath.Join(d.Path, name), now, now)
 }
 
-// prune removes the oldest files beyond the bounds, and what killed programs left. keep stays.
-func (d Dir) prune(keep string) error {
+// pruneFiles removes the oldest files beyond the limits, except keep, and files that killed programs left.
+func (d Dir) pruneFiles(keep string) error {
 	entries, err := os.ReadDir(d.Path)
 	if err != nil {
 		return err
@@ -124,12 +125,12 @@ func (d Dir) prune(keep string) error {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // gone meanwhile, or not ours
+			continue // deleted in the meantime, or not ours
 		}
 		switch {
 		case strings.HasSuffix(e.Name(), d.Suffix):
 			all = append(all, info)
-		case strings.HasSuffix(e.Name(), ".tmp") && d.Clock().Sub(info.ModTime()) > Leftover:
+		case strings.HasSuffix(e.Name(), ".tmp") && d.Clock().Sub(info.ModTime()) > LeftoverAge:
 			_ = os.Remove(filepath.Join(d.Path, e.Name()))
 		}
 	}
@@ -137,10 +138,10 @@ func (d Dir) prune(keep string) error {
 	var files int
 	var bytes int64
 	for _, info := range all {
-		if files++; files <= d.Files {
+		if files++; files <= d.MaxFiles {
 			bytes += info.Size()
 		}
-		if info.Name() == keep || files <= d.Files && (d.Bytes == 0 || bytes <= d.Bytes) {
+		if info.Name() == keep || files <= d.MaxFiles && (d.MaxBytes == 0 || bytes <= d.MaxBytes) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(d.Path, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,7 @@ import (
 
 func newDir(t *testing.T) Dir {
 	t.Helper()
-	return Dir{Path: filepath.Join(t.TempDir(), "state"), Suffix: ".x", Files: 3, Clock: time.Now}
+	return Dir{Path: filepath.Join(t.TempDir(), "state"), Suffix: ".x", MaxFiles: 3, Clock: time.Now}
 }
 
 func check(t *testing.T, err error) {
@@ -62,12 +62,12 @@ func TestReadsPrivateFilesOnly(t *testing.T) {
 			if data != nil || !errors.As(err, &unsafe) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%q, %v; want %q", data, err, c.want)
 			}
-			if out, err := exec.Command("sh", "-c", unsafe.Mend).CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v, %s", unsafe.Mend, err, out)
+			if out, err := exec.Command("sh", "-c", unsafe.FixCommand).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v, %s", unsafe.FixCommand, err, out)
 			}
 			check(t, d.Write("a.x", []byte("new")))
 			if data, err := d.Read("a.x", 100); err != nil || string(data) != "new" {
-				t.Errorf("after %s: %q, %v", unsafe.Mend, data, err)
+				t.Errorf("after %s: %q, %v", unsafe.FixCommand, data, err)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestLock(t *testing.T) {
 	d := newDir(t)
 	unlock, err := d.Lock("a.x", 0)
 	check(t, err)
-	if _, err := d.Lock("a.x", 2*retry); !errors.Is(err, ErrBusy) {
+	if _, err := d.Lock("a.x", 2*lockRetryInterval); !errors.Is(err, ErrBusy) {
 		t.Errorf("locked twice: %v", err)
 	}
 	other, err := d.Lock("b.x", 0)
@@ -115,11 +115,11 @@ func TestLock(t *testing.T) {
 	other()
 	unlock()
 	// What a killed program leaves is no lock.
-	check(t, os.WriteFile(filepath.Join(d.Path, "a.x"+lockMark), nil, 0o600))
+	check(t, os.WriteFile(filepath.Join(d.Path, "a.x"+lockSuffix), nil, 0o600))
 	unlock, err = d.Lock("a.x", 0)
 	check(t, err)
 	unlock()
-	if _, err := os.Stat(filepath.Join(d.Path, "a.x"+lockMark)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(d.Path, "a.x"+lockSuffix)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("left behind: %v", err)
 	}
 }

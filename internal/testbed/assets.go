@@ -13,13 +13,17 @@ const (
 	apiServerProgram = "kube-apiserver"
 )
 
-// Assets returns the folder that holds kube-apiserver and etcd: the one that
+// buildAdvice ends each error about programs that are not there: make does not use KUBEBUILDER_ASSETS to build them.
+const buildAdvice = "run `make testbed` with KUBEBUILDER_ASSETS unset (once, about five minutes on two cores), or " +
+	"set KUBEBUILDER_ASSETS to a folder that holds kube-apiserver and etcd"
+
+// FindAssets returns the folder that holds kube-apiserver and etcd: the one that
 // KUBEBUILDER_ASSETS names, else the newest bin/testbed-* of the module that
 // the working directory is in.
-func Assets() (string, error) {
+func FindAssets() (string, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
-		if err := holdsPrograms(dir); err != nil {
-			return "", fmt.Errorf("looking into KUBEBUILDER_ASSETS: %w", err)
+		if err := checkPrograms(dir); err != nil {
+			return "", fmt.Errorf("looking into KUBEBUILDER_ASSETS=%s: %w; %s", dir, err, buildAdvice)
 		}
 		return dir, nil
 	}
@@ -33,17 +37,14 @@ func Assets() (string, error) {
 	}
 	sort.Strings(dirs)
 	for i := len(dirs) - 1; i >= 0; i-- {
-		if holdsPrograms(dirs[i]) == nil {
+		if checkPrograms(dirs[i]) == nil {
 			return dirs[i], nil
 		}
 	}
-	return "", errors.New(
-		"kube-apiserver and etcd are not built yet: run `make testbed` (once, about five minutes on two cores), or " +
-			"set KUBEBUILDER_ASSETS to a folder that holds both",
-	)
+	return "", errors.New("kube-apiserver and etcd are not built yet: " + buildAdvice)
 }
 
-func holdsPrograms(dir string) error {
+func checkPrograms(dir string) error {
 	for _, name := range []string{etcdProgram, apiServerProgram} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
@@ -68,10 +69,7 @@ func moduleRoot() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New(
-				"finding the test bed: not inside veltui's source tree; set KUBEBUILDER_ASSETS to a folder that holds " +
-					"kube-apiserver and etcd",
-			)
+			return "", errors.New("finding the test bed: not inside veltui's source tree; there " + buildAdvice)
 		}
 		dir = parent
 	}

@@ -27,11 +27,11 @@ type ConsoleOptions struct {
 	Width, Height int
 	// Background is the color that the terminal reports; nil leaves the emulator's.
 	Background color.Color
-	// Mute drops the terminal's answers to queries, as a terminal without any does.
-	Mute bool
-	// Pace is how many bytes a second the connection carries, 0 for no limit. Such a
+	// DropReplies drops the terminal's answers to queries, as a terminal without any does.
+	DropReplies bool
+	// BytesPerSecond is how many bytes a second the connection carries, 0 for no limit. Such a
 	// terminal answers only the question whether it works (DSR 5).
-	Pace int
+	BytesPerSecond int
 }
 
 // Console is a pseudo-terminal with an emulator that draws what a program writes.
@@ -48,9 +48,9 @@ type Console struct {
 	emulator   *vt.Emulator
 	output     strings.Builder
 	lastOutput time.Time
-	// held are the bytes of a grapheme cluster that more bytes may extend: the
+	// heldBytes are the bytes of a grapheme cluster that more bytes may extend: the
 	// emulator closes a cluster where a Write ends.
-	held []byte
+	heldBytes []byte
 }
 
 // StartConsole starts a program on a terminal, in a session of its own.
@@ -103,34 +103,34 @@ func newConsole(master *os.File, o ConsoleOptions) (*Console, error) {
 		changed: make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
-	c.Replace(o.Width, o.Height)
-	go c.read()
+	c.ReplaceScreen(o.Width, o.Height)
+	go c.readOutput()
 	return c, nil
 }
 
 // statusQuery asks a terminal whether it works (DSR 5).
 const statusQuery = "\x1b[5n"
 
-// clusterPause is how long a cluster at the end of all output waits for its rest.
-const clusterPause = 250 * time.Millisecond
+// graphemePause is how long a cluster at the end of all output waits for its rest.
+const graphemePause = 250 * time.Millisecond
 
-func (c *Console) read() {
+func (c *Console) readOutput() {
 	defer close(c.done)
 	buffer := make([]byte, 32<<10)
-	if c.options.Pace > 0 {
-		buffer = buffer[:max(1, c.options.Pace/10)]
+	if c.options.BytesPerSecond > 0 {
+		buffer = buffer[:max(1, c.options.BytesPerSecond/10)]
 	}
 	for {
 		var limit time.Time
-		if c.holds() {
-			limit = time.Now().Add(clusterPause)
+		if c.hasHeldBytes() {
+			limit = time.Now().Add(graphemePause)
 		}
 		_ = c.tty.SetReadDeadline(limit)
 		n, err := c.tty.Read(buffer)
-		if c.options.Pace > 0 {
-			time.Sleep(time.Duration(n) * time.Second / time.Duration(c.options.Pace))
+		if c.options.BytesPerSecond > 0 {
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(c.options.BytesPerSecond))
 		}
-		c.draw(buffer[:n], err != nil)
+		c.drawOutput(buffer[:n], err != nil)
 		select {
 		case c.changed <- struct{}{}:
 		default:
@@ -141,41 +141,41 @@ func (c *Console) read() {
 	}
 }
 
-// holds reports whether something is held that no more output may follow.
-func (c *Console) holds() bool {
+// hasHeldBytes reports whether something is held that no more output may follow.
+func (c *Console) hasHeldBytes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.held) > 0
+	return len(c.heldBytes) > 0
 }
 
-// draw draws output, and what was held as well where all is to be drawn.
-func (c *Console) draw(output []byte, all bool) {
+// drawOutput draws output, and what was held as well where all is to be drawn.
+func (c *Console) drawOutput(output []byte, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(output) > 0 {
 		c.output.Write(output)
 		c.lastOutput = time.Now()
 	}
-	if c.options.Pace > 0 {
+	if c.options.BytesPerSecond > 0 {
 		before := max(0, c.output.Len()-len(output)-len(statusQuery)+1)
 		asked := strings.Count(c.output.String()[before:], statusQuery)
 		_, _ = c.tty.WriteString(strings.Repeat("\x1b[0n", asked))
 	}
-	text := slices.Concat(c.held, output)
+	text := slices.Concat(c.heldBytes, output)
 	end := len(text)
 	if !all {
-		end = clusterStart(text)
+		end = graphemeStart(text)
 	}
 	_, _ = c.emulator.Write(text[:end])
-	c.held = text[end:]
+	c.heldBytes = text[end:]
 }
 
-// clusterStart returns where the clusters begin that more text may extend: the text
+// graphemeStart returns where the clusters begin that more text may extend: the text
 // from the last ASCII character on, its length if that is a control character.
-func clusterStart(text []byte) int {
+func graphemeStart(text []byte) int {
 	for i := len(text) - 1; i >= 0; i-- {
 		if text[i] < utf8.RuneSelf {
-			if text[i] < ' ' || text[i] == 0x7f || inSequence(text[:i]) {
+			if text[i] < ' ' || text[i] == 0x7f || endsInSequence(text[:i]) {
 				i++
 			}
 			return i
@@ -184,8 +184,8 @@ func clusterStart(text []byte) int {
 	return 0
 }
 
-// inSequence reports whether a text ends within a control sequence.
-func inSequence(text []byte) bool {
+// endsInSequence reports whether a text ends within a control sequence.
+func endsInSequence(text []byte) bool {
 	start := bytes.LastIndexByte(text, '\x1b')
 	if start < 0 {
 		return false
@@ -197,19 +197,19 @@ func inSequence(text []byte) bool {
 	return !slices.ContainsFunc(rest[1:], func(b byte) bool { return b >= '@' && b <= '~' })
 }
 
-// Replace puts an empty screen of another size into the terminal, without telling
+// ReplaceScreen puts an empty screen of another size into the terminal, without telling
 // the program. The emulator's own Resize loses lines where it shrinks.
-func (c *Console) Replace(width, height int) {
+func (c *Console) ReplaceScreen(width, height int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hangUp()
-	c.held = nil
+	c.heldBytes = nil
 	c.emulator = vt.NewEmulator(width, height)
 	if c.options.Background != nil {
 		c.emulator.SetDefaultBackgroundColor(c.options.Background)
 	}
 	answers := io.Writer(c.tty)
-	if c.options.Mute || c.options.Pace > 0 {
+	if c.options.DropReplies || c.options.BytesPerSecond > 0 {
 		answers = io.Discard
 	}
 	go func(e *vt.Emulator) { _, _ = io.Copy(answers, e) }(c.emulator)
@@ -233,10 +233,10 @@ func (c *Console) Resize(width, height int) error {
 // TTY is the terminal's end of the pseudo-terminal.
 func (c *Console) TTY() *os.File { return c.tty }
 
-// Screen is what a person sees, a line a row, with the blanks at its end.
-func (c *Console) Screen() string {
+// ScreenText is what a person sees, a line a row, with the blanks at its end.
+func (c *Console) ScreenText() string {
 	var screen strings.Builder
-	c.Inspect(func(e *vt.Emulator) {
+	c.WithEmulator(func(e *vt.Emulator) {
 		for y := range e.Height() {
 			for x := range e.Width() {
 				switch cell := e.CellAt(x, y); {
@@ -252,29 +252,29 @@ func (c *Console) Screen() string {
 	return screen.String()
 }
 
-// Inspect gives the emulator to f; nothing is drawn meanwhile.
-func (c *Console) Inspect(f func(*vt.Emulator)) {
+// WithEmulator gives the emulator to f; nothing is drawn meanwhile.
+func (c *Console) WithEmulator(f func(*vt.Emulator)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(c.emulator)
 }
 
-// Output is all that the program has written.
-func (c *Console) Output() string {
+// OutputText is all that the program has written.
+func (c *Console) OutputText() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.output.String()
 }
 
-// Written is the number of bytes that the program has written, and when the last came.
-func (c *Console) Written() (bytes int, last time.Time) {
+// OutputSize is the number of bytes that the program has written, and when the last came.
+func (c *Console) OutputSize() (bytes int, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.output.Len(), c.lastOutput
 }
 
-// Type sends keys, all at once.
-func (c *Console) Type(keys string) error {
+// SendKeys sends keys, all at once.
+func (c *Console) SendKeys(keys string) error {
 	if _, err := c.tty.WriteString(keys); err != nil {
 		return fmt.Errorf("typing %q: %w", keys, err)
 	}
@@ -291,39 +291,39 @@ func (c *Console) TypeKeys(ctx context.Context, text string) error {
 		if unicode.IsControl(key) {
 			time.Sleep(keyPause) // a person's finger, not a wait
 		}
-		before, _ := c.Written()
-		if err := c.Type(string(key)); err != nil {
+		before, _ := c.OutputSize()
+		if err := c.SendKeys(string(key)); err != nil {
 			return err
 		}
 		if unicode.IsControl(key) {
 			continue
 		}
-		echoed := func() bool { n, _ := c.Written(); return n > before }
-		if err := c.Wait(ctx, fmt.Sprintf("the echo of %q in %q", key, text), echoed); err != nil {
+		echoed := func() bool { n, _ := c.OutputSize(); return n > before }
+		if err := c.WaitUntil(ctx, fmt.Sprintf("the echo of %q in %q", key, text), echoed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Wait waits until something holds, and looks whenever the program has written. The
+// WaitUntil waits until something holds, and looks whenever the program has written. The
 // error says what did not, and shows the screen.
-func (c *Console) Wait(ctx context.Context, what string, holds func() bool) error {
+func (c *Console) WaitUntil(ctx context.Context, what string, holds func() bool) error {
 	for !holds() {
 		select {
 		case <-c.changed:
 		case <-time.After(20 * time.Millisecond): // what does not show on the screen
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; the screen:\n%s", what, context.Cause(ctx), c.Screen())
+			return fmt.Errorf("waiting for %s: %w; the screen:\n%s", what, context.Cause(ctx), c.ScreenText())
 		}
 	}
 	return nil
 }
 
-// WaitFor waits until the screen shows all of some words.
-func (c *Console) WaitFor(ctx context.Context, words ...string) error {
-	return c.Wait(ctx, fmt.Sprintf("%q", words), func() bool {
-		screen := c.Screen()
+// WaitForText waits until the screen shows all of some words.
+func (c *Console) WaitForText(ctx context.Context, words ...string) error {
+	return c.WaitUntil(ctx, fmt.Sprintf("%q", words), func() bool {
+		screen := c.ScreenText()
 		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(screen, w) })
 	})
 }
@@ -331,15 +331,15 @@ func (c *Console) WaitFor(ctx context.Context, words ...string) error {
 // Done is closed once nobody can write to the terminal any more and all is drawn.
 func (c *Console) Done() <-chan struct{} { return c.done }
 
-// Exit waits for the program's end and its last output, and returns its exit code.
-func (c *Console) Exit(ctx context.Context) (int, error) {
+// WaitExit waits for the program's end and its last output, and returns its exit code.
+func (c *Console) WaitExit(ctx context.Context) (int, error) {
 	ended := make(chan struct{})
 	go func() { _ = c.Cmd.Wait(); close(ended) }()
 	for what, done := range map[string]<-chan struct{}{"the program's end": ended, "the end of its output": c.done} {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return -1, fmt.Errorf("waiting for %s: %w; the screen:\n%s", what, context.Cause(ctx), c.Screen())
+			return -1, fmt.Errorf("waiting for %s: %w; the screen:\n%s", what, context.Cause(ctx), c.ScreenText())
 		}
 	}
 	return c.Cmd.ProcessState.ExitCode(), nil

@@ -13,10 +13,10 @@ func TestConsoleDrawsClustersWhole(t *testing.T) {
 	draw := func(chunks ...string) string {
 		c := &Console{emulator: vt.NewEmulator(40, 2)}
 		for _, chunk := range chunks {
-			c.draw([]byte(chunk), false)
+			c.drawOutput([]byte(chunk), false)
 		}
-		c.draw(nil, true)
-		return c.Screen()
+		c.drawOutput(nil, true)
+		return c.ScreenText()
 	}
 	want := draw(text)
 	if !strings.Contains(want, "cafe\u0301") {
@@ -32,7 +32,7 @@ func TestConsoleDrawsClustersWhole(t *testing.T) {
 // What ends with a control sequence is drawn at once.
 func TestConsoleHoldsOnlyClusters(t *testing.T) {
 	for text, held := range map[string]int{"frame\x1b[?2026l": 0, "line\r\n": 0, "\x1b(B": 0, "prompt: ": 1, "cafe": 1, "नम": 6} {
-		if got := len(text) - clusterStart([]byte(text)); got != held {
+		if got := len(text) - graphemeStart([]byte(text)); got != held {
 			t.Errorf("%q: %d bytes held, want %d", text, got, held)
 		}
 	}

@@ -35,27 +35,27 @@ type Options struct {
 
 // ControlPlane is a running etcd and kube-apiserver.
 type ControlPlane struct {
-	env    *envtest.Environment
-	config *rest.Config
-	dir    string
-	dog    *watchdog
-	users  sync.Mutex // envtest's certificate authority counts serial numbers without a lock
+	env      *envtest.Environment
+	config   *rest.Config
+	dir      string
+	watchdog *watchdog
+	usersMu  sync.Mutex // envtest's certificate authority counts serial numbers without a lock
 }
 
-// starts is how often a start is tried: between choosing a port and listening
+// startAttempts is how often a start is tried: between choosing a port and listening
 // on it, another process may have taken it.
-const starts = 3
+const startAttempts = 3
 
 // Start starts etcd and kube-apiserver on random loopback ports with their
 // data in a new temporary folder. Stop must be called when it is done with.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
-	assets, err := Assets()
+	assets, err := FindAssets()
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	for range starts {
-		c, err := startOnce(ctx, assets, o)
+	for range startAttempts {
+		c, err := tryStart(ctx, assets, o)
 		if err == nil {
 			return c, nil
 		}
@@ -67,21 +67,21 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	return nil, errors.Join(errs...)
 }
 
-func startOnce(ctx context.Context, assets string, o Options) (*ControlPlane, error) {
+func tryStart(ctx context.Context, assets string, o Options) (*ControlPlane, error) {
 	dir, err := os.MkdirTemp("", "veltui-testbed-")
 	if err != nil {
 		return nil, fmt.Errorf("making the test bed's folder: %w", err)
 	}
 	c := &ControlPlane{dir: dir}
-	if err := c.start(ctx, assets, o); err != nil {
+	if err := c.startServers(ctx, assets, o); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
 
-// ForTest is Start with Stop as the test's clean-up. It fails the test if the
+// StartForTest is Start with Stop as the test's clean-up. It fails the test if the
 // control plane cannot be had: an integration test is never skipped silently.
-func ForTest(t testing.TB, o Options) *ControlPlane {
+func StartForTest(t testing.TB, o Options) *ControlPlane {
 	t.Helper()
 	c, err := Start(context.Background(), o)
 	if err != nil {
@@ -95,12 +95,12 @@ func ForTest(t testing.TB, o Options) *ControlPlane {
 	return c
 }
 
-func (c *ControlPlane) start(ctx context.Context, assets string, o Options) error {
+func (c *ControlPlane) startServers(ctx context.Context, assets string, o Options) error {
 	dog, err := startWatchdog(c.dir)
 	if err != nil {
 		return err
 	}
-	c.dog = dog
+	c.watchdog = dog
 	c.env = &envtest.Environment{
 		BinaryAssetsDirectory:    assets,
 		ControlPlaneStartTimeout: startTimeout,
@@ -117,10 +117,10 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	// Port 0: nobody needs to know where etcd waits for peers that never come.
 	c.env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://127.0.0.1:0")
 	apiServer := c.env.ControlPlane.GetAPIServer()
-	etcdSaid, apiServerSaid := &tail{}, &tail{next: o.APIServerLog}
+	etcdSaid, apiServerSaid := &outputTail{}, &outputTail{next: o.APIServerLog}
 	c.env.ControlPlane.Etcd.Out, c.env.ControlPlane.Etcd.Err = etcdSaid, etcdSaid
 	apiServer.Out, apiServer.Err = apiServerSaid, apiServerSaid
-	if err := c.record(); err != nil {
+	if err := c.enableAuditLog(); err != nil {
 		return err
 	}
 	// A suite makes more services than the 254 of envtest's own range.
@@ -146,8 +146,8 @@ func (c *ControlPlane) start(ctx context.Context, assets string, o Options) erro
 	return InstallCRDs(ctx, c.config)
 }
 
-// Config returns a copy of the administrator's client configuration.
-func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.config) }
+// RESTConfig returns a copy of the administrator's client configuration.
+func (c *ControlPlane) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Dir is the temporary folder; it goes away with Stop.
 func (c *ControlPlane) Dir() string { return c.dir }
@@ -167,9 +167,9 @@ func (c *ControlPlane) Stop() error {
 		errs = append(errs, c.env.Stop())
 		c.env = nil
 	}
-	if c.dog != nil {
-		errs = append(errs, c.dog.stop())
-		c.dog = nil
+	if c.watchdog != nil {
+		errs = append(errs, c.watchdog.dismiss())
+		c.watchdog = nil
 	}
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
 }

@@ -4,19 +4,18 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // The watchdog test runs this test binary once more as the parent that dies.
@@ -35,25 +34,25 @@ func TestMain(m *testing.M) {
 }
 
 func TestControlPlaneKeepsItsDataOverACrash(t *testing.T) {
-	c := ForTest(t, Options{})
+	c := StartForTest(t, Options{})
 	ctx := t.Context()
-	k8s, err := client.New(c.Config(), client.Options{Scheme: Scheme()})
+	k8s, err := client.New(c.RESTConfig(), client.Options{Scheme: Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}); err != nil {
 		t.Fatal(err)
 	}
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}
+	backup := &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}
 	if err := k8s.Create(ctx, backup); err != nil {
 		t.Fatal(err)
 	}
-	past := Fleet{Namespace: "velero", Now: time.Now(), Backups: 3, Restores: 2, DataUploads: 150, Running: 1}
-	if err := c.Fill(ctx, past); err != nil {
+	past := Fleet{Namespace: "velero", Now: time.Now(), Backups: 3, Restores: 2, DataUploads: 150, RunningCount: 1}
+	if err := c.WriteFleet(ctx, past); err != nil {
 		t.Fatal(err)
 	}
-	var uploads velerov2alpha1.DataUploadList
-	var restores velerov1.RestoreList
+	var uploads veleroapi.DataUploadList
+	var restores veleroapi.RestoreList
 	if err := errors.Join(k8s.List(ctx, &uploads), k8s.List(ctx, &restores)); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func TestControlPlaneKeepsItsDataOverACrash(t *testing.T) {
 		t.Errorf("reading the backup after the crash: %v", err)
 	}
 
-	user, err := c.User("nobody")
+	user, err := c.AddUser("nobody")
 	if err != nil {
 		t.Fatal(err)
 	}

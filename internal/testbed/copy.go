@@ -27,13 +27,13 @@ func (c *ControlPlane) copyData(to *ControlPlane) (err error) {
 	return nil
 }
 
-// kubeSystem is the key of the namespace that a cluster is known by.
-const kubeSystem = "/registry/namespaces/kube-system"
+// kubeSystemKey is the key of the namespace that a cluster is known by.
+const kubeSystemKey = "/registry/namespaces/kube-system"
 
 // ChangeIdentity gives namespace kube-system another uid, straight in etcd and with all
 // else as it is. Both uids must have the same length.
 func (c *ControlPlane) ChangeIdentity(ctx context.Context, was, is types.UID) error {
-	request, err := json.Marshal(map[string][]byte{"key": []byte(kubeSystem)})
+	request, err := json.Marshal(map[string][]byte{"key": []byte(kubeSystemKey)})
 	if err != nil {
 		return fmt.Errorf("reading from etcd: %w", err)
 	}
@@ -63,6 +63,6 @@ func (c *ControlPlane) ChangeIdentity(ctx context.Context, was, is types.UID) er
 		!bytes.Contains(found.KVs[0].Value, []byte(was)) {
 		return fmt.Errorf("changing the uid of kube-system from %s to %s: %v in %q", was, is, err, text)
 	}
-	pair := etcdPair{Key: []byte(kubeSystem), Value: bytes.ReplaceAll(found.KVs[0].Value, []byte(was), []byte(is))}
-	return putEtcd(ctx, http.DefaultClient, c.env.ControlPlane.Etcd.URL.JoinPath("v3/kv/put").String(), pair)
+	pair := etcdPair{Key: []byte(kubeSystemKey), Value: bytes.ReplaceAll(found.KVs[0].Value, []byte(was), []byte(is))}
+	return putEtcdPair(ctx, http.DefaultClient, c.env.ControlPlane.Etcd.URL.JoinPath("v3/kv/put").String(), pair)
 }

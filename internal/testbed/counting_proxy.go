@@ -25,9 +25,9 @@ type CountingProxy struct {
 
 	in, out atomic.Int64
 
-	mu    sync.Mutex
-	asked map[string]int
-	total int
+	mu            sync.Mutex
+	requestCounts map[string]int
+	total         int
 }
 
 // Traffic is what a CountingProxy has counted up to a moment.
@@ -36,13 +36,13 @@ type Traffic struct {
 	// FromClient and ToClient are bytes on the wire, with TLS and headers.
 	FromClient, ToClient int64
 	// Requests is how many there were, and Asked counts them by what they asked for.
-	Requests int
-	Asked    map[string]int
+	Requests      int
+	RequestCounts map[string]int
 }
 
-// Counting starts a proxy, whose kubeconfig is a file of the given name in Dir.
+// StartCountingProxy starts a proxy, whose kubeconfig is a file of the given name in Dir.
 // Close must be called.
-func (c *ControlPlane) Counting(file string) (*CountingProxy, error) {
+func (c *ControlPlane) StartCountingProxy(file string) (*CountingProxy, error) {
 	transport, err := rest.TransportFor(c.config)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
@@ -57,9 +57,9 @@ func (c *ControlPlane) Counting(file string) (*CountingProxy, error) {
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 	}
-	p := &CountingProxy{asked: map[string]int{}}
+	p := &CountingProxy{requestCounts: map[string]int{}}
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.note(r)
+		p.countRequest(r)
 		proxy.ServeHTTP(w, r)
 	}))
 	p.server.EnableHTTP2, p.server.Listener = true, countedListener{p.server.Listener, p}
@@ -81,16 +81,16 @@ func (c *ControlPlane) Counting(file string) (*CountingProxy, error) {
 // Kubeconfig is the path of a kubeconfig that leads through the proxy.
 func (p *CountingProxy) Kubeconfig() string { return p.kubeconfig }
 
-// Read returns what was counted so far.
-func (p *CountingProxy) Read() Traffic {
+// ReadTraffic returns what was counted so far.
+func (p *CountingProxy) ReadTraffic() Traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Traffic{
-		At:         time.Now(),
-		FromClient: p.in.Load(),
-		ToClient:   p.out.Load(),
-		Requests:   p.total,
-		Asked:      maps.Clone(p.asked),
+		At:            time.Now(),
+		FromClient:    p.in.Load(),
+		ToClient:      p.out.Load(),
+		Requests:      p.total,
+		RequestCounts: maps.Clone(p.requestCounts),
 	}
 }
 
@@ -100,14 +100,14 @@ func (p *CountingProxy) Close() {
 	p.server.Close()
 }
 
-func (p *CountingProxy) note(r *http.Request) {
+func (p *CountingProxy) countRequest(r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	what := r.Method + " " + r.URL.Path
 	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
 		what += " (watch)"
 	}
-	p.asked[what]++
+	p.requestCounts[what]++
 	p.total++
 }
 

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-
 	crdsv1 "github.com/vmware-tanzu/velero/config/crd/v1/crds"
 	crdsv2alpha1 "github.com/vmware-tanzu/velero/config/crd/v2alpha1/crds"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -23,14 +20,15 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Scheme knows Kubernetes' own kinds, Velero's and CustomResourceDefinitions.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
-	utilruntime.Must(velerov1.AddToScheme(s))
-	utilruntime.Must(velerov2alpha1.AddToScheme(s))
+	utilruntime.Must(veleroapi.AddToScheme(s))
 	utilruntime.Must(apiextensionsv1.AddToScheme(s))
 	return s
 }
@@ -40,7 +38,7 @@ func VeleroScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
-		velerov1.AddToScheme, velerov2alpha1.AddToScheme,
+		veleroapi.AddToScheme,
 	} {
 		utilruntime.Must(add(s))
 	}
@@ -50,12 +48,12 @@ func VeleroScheme() *runtime.Scheme {
 // InstallCRDs creates the CRDs that ship in the Velero module, or only those
 // named by their plurals (such as "backups"), and waits until they are served.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, only ...string) error {
-	return InstallDefinitions(ctx, cfg, crdsOf(only...))
+	return InstallDefinitions(ctx, cfg, loadCRDs(only...))
 }
 
 // InstallOpenCRDs is [InstallCRDs] with schemas that let every object through.
 func InstallOpenCRDs(ctx context.Context, cfg *rest.Config, only ...string) error {
-	crds := crdsOf(only...)
+	crds := loadCRDs(only...)
 	yes := true
 	for _, crd := range crds {
 		for i := range crd.Spec.Versions {
@@ -68,7 +66,7 @@ func InstallOpenCRDs(ctx context.Context, cfg *rest.Config, only ...string) erro
 	return InstallDefinitions(ctx, cfg, crds)
 }
 
-func crdsOf(only ...string) []*apiextensionsv1.CustomResourceDefinition {
+func loadCRDs(only ...string) []*apiextensionsv1.CustomResourceDefinition {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, crd := range slices.Concat(crdsv1.CRDs, crdsv2alpha1.CRDs) {
 		if len(only) == 0 || slices.Contains(only, crd.Spec.Names.Plural) {
@@ -88,12 +86,12 @@ func InstallDefinitions(ctx context.Context, cfg *rest.Config, crds []*apiextens
 	if err != nil {
 		return fmt.Errorf("installing Velero's CRDs: %w", err)
 	}
-	return served(ctx, cfg, crds)
+	return waitUntilServed(ctx, cfg, crds)
 }
 
-// served waits until every resource answers. Discovery names one when its
+// waitUntilServed waits until every resource answers. Discovery names one when its
 // definition is established, but its own address may still say 404 for a moment.
-func served(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+func waitUntilServed(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	api, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("connecting to the API server: %w", err)

@@ -3,6 +3,6 @@
 // builds, with Velero's CRDs installed. The demo and the integration tests
 // stand on it; the product itself never imports it.
 //
-// The door is [Start], or [ForTest] in a test. Whatever happens to the process
+// The door is [Start], or [StartForTest] in a test. Whatever happens to the process
 // that started a control plane, a watchdog ends its servers by process id.
 package testbed

@@ -8,9 +8,9 @@ import (
 	"net/http"
 )
 
-// EtcdKeys returns the revision at which each key of etcd was last written. Without it, nothing proves that an API
-// server stored nothing: it answers from its caches.
-func (c *ControlPlane) EtcdKeys(ctx context.Context) (map[string]string, error) {
+// EtcdKeyRevisions returns the revision at which each key of etcd was last written. Without it, nothing proves that an
+// API server stored nothing: it answers from its caches.
+func (c *ControlPlane) EtcdKeyRevisions(ctx context.Context) (map[string]string, error) {
 	// From the byte 0, to the end: https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/
 	request, err := http.NewRequestWithContext(
 		ctx,

@@ -20,11 +20,11 @@ import (
 // Hostility is what a hostile API server does to its answers, beside putting
 // [Poison] into each text.
 type Hostility struct {
-	// Names are poisoned too, and namespaces.
-	Names bool
-	// Everything else is poisoned too, so that times, phases and versions can no
+	// PoisonNames are poisoned too, and namespaces.
+	PoisonNames bool
+	// PoisonEverything else is poisoned too, so that times, phases and versions can no
 	// longer be read; only what says of which kind a document is stays.
-	Everything bool
+	PoisonEverything bool
 	// Refuse gives the status code with which a request is refused, 0 for none;
 	// a negative one is answered as a broken proxy would, without JSON.
 	Refuse func(*http.Request) int
@@ -46,12 +46,12 @@ var Poison = "\x1b[31m\x1b[2J\x1b]0;owned\x07\x1b]52;c;aGk=\x07\x1bP+q544e\x1b\\
 // headerPoison is what Go's client takes in a header: no control of ASCII.
 const headerPoison = "\u009b31m\u009d52;c;aGk=\u009c\x9b31m\u202eevil\u200b"
 
-// HostileServer stands between a client and a real API server.
-type HostileServer struct{ server *httptest.Server }
+// HostileProxy stands between a client and a real API server.
+type HostileProxy struct{ server *httptest.Server }
 
-// Hostile starts one. Close must be called.
-func (c *ControlPlane) Hostile(h Hostility) (*HostileServer, error) {
-	config := c.Config()
+// StartHostileProxy starts one. Close must be called.
+func (c *ControlPlane) StartHostileProxy(h Hostility) (*HostileProxy, error) {
+	config := c.RESTConfig()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
@@ -69,10 +69,10 @@ func (c *ControlPlane) Hostile(h Hostility) (*HostileServer, error) {
 		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		ModifyResponse: h.poisonResponse,
 	}
-	return &HostileServer{httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return &HostileProxy{httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.Refuse != nil {
 			if code := h.Refuse(r); code != 0 {
-				h.refuse(w, code)
+				h.writeRefusal(w, code)
 				return
 			}
 		}
@@ -81,19 +81,19 @@ func (c *ControlPlane) Hostile(h Hostility) (*HostileServer, error) {
 }
 
 // Close ends all connections.
-func (s *HostileServer) Close() {
+func (s *HostileProxy) Close() {
 	s.server.CloseClientConnections()
 	s.server.Close()
 }
 
-// Config leads to the server.
-func (s *HostileServer) Config() *rest.Config {
+// RESTConfig leads to the server.
+func (s *HostileProxy) RESTConfig() *rest.Config {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.server.Certificate().Raw})
 	return &rest.Config{Host: s.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
-// refuse answers with a Status, all of whose texts are poisoned.
-func (h *Hostility) refuse(w http.ResponseWriter, code int) {
+// writeRefusal answers with a Status, all of whose texts are poisoned.
+func (h *Hostility) writeRefusal(w http.ResponseWriter, code int) {
 	w.Header().Set("Warning", `299 - "`+headerPoison+`"`)
 	if code < 0 {
 		w.Header().Set("Content-Type", "text/html")
@@ -120,7 +120,7 @@ func (h *Hostility) refuse(w http.ResponseWriter, code int) {
 		"details": map[string]any{"name": Poison, "group": Poison, "kind": Poison, "uid": Poison,
 			"causes": []any{map[string]any{"reason": Poison, "message": Poison, "field": Poison}}},
 	}
-	if h.Everything {
+	if h.PoisonEverything {
 		status["reason"] = reasons[code] + Poison
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -145,20 +145,20 @@ func (h *Hostility) poisonResponse(r *http.Response) error {
 		}
 		write.CloseWithError(poisonText(write, body))
 	}()
-	r.Body = closeBoth{read, body}
+	r.Body = pipeWithSource{read, body}
 	r.ContentLength = -1
 	r.Header.Del("Content-Length")
 	return nil
 }
 
-// closeBoth also closes what a pipe is fed from.
-type closeBoth struct {
+// pipeWithSource also closes what a pipe is fed from.
+type pipeWithSource struct {
 	*io.PipeReader
 	source io.Closer
 }
 
 // Close closes both.
-func (c closeBoth) Close() error {
+func (c pipeWithSource) Close() error {
 	_ = c.source.Close()
 	return c.PipeReader.Close()
 }
@@ -183,7 +183,7 @@ func (h *Hostility) poisonDocuments(w io.Writer, r io.Reader) error {
 		if err := decoder.Decode(&document); err != nil {
 			return err
 		}
-		if err := writePoisoned(w, h.poison("", "", document)); err != nil {
+		if err := writePoisoned(w, h.poisonValue("", "", document)); err != nil {
 			return err
 		}
 	}
@@ -203,8 +203,8 @@ func writePoisoned(w io.Writer, document any) error {
 func withRawBytes(s string) string { return strings.ReplaceAll(s, rawBytes, "\x9b31m\xff\xc3") }
 
 var (
-	// always says of which kind a document is, and what a watch event means.
-	always = []string{
+	// documentFields says of which kind a document is, and what a watch event means.
+	documentFields = []string{
 		"apiVersion",
 		"kind",
 		"type",
@@ -213,8 +213,8 @@ var (
 		"continue",
 		"k8s.io/initial-events-end",
 	}
-	// structure is what clients find their way by.
-	structure = []string{
+	// structureFields is what clients find their way by.
+	structureFields = []string{
 		"uid",
 		"phase",
 		"status",
@@ -239,28 +239,28 @@ var (
 		"storedVersions",
 		"operation",
 	}
-	// names are poisoned on demand.
-	names = []string{"name", "namespace", "backupName", "storageLocation", "scheduleName"}
-	// parsed are times, durations and quantities.
-	parsed = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT.*|-?[\d.]+[a-zA-Z]*|([\d.]+(h|m|s|ms|us|ns))+)$`)
+	// nameFields are poisoned on demand.
+	nameFields = []string{"name", "namespace", "backupName", "storageLocation", "scheduleName"}
+	// parsedValue are times, durations and quantities.
+	parsedValue = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT.*|-?[\d.]+[a-zA-Z]*|([\d.]+(h|m|s|ms|us|ns))+)$`)
 )
 
-// poison returns value with poison in its texts. key is the field that holds
+// poisonValue returns value with poison in its texts. key is the field that holds
 // it, and above the one that holds that.
-func (h *Hostility) poison(above, key string, value any) any {
+func (h *Hostility) poisonValue(above, key string, value any) any {
 	switch v := value.(type) {
 	case string:
-		if h.spares(above, key, v) {
+		if h.isSpared(above, key, v) {
 			return v
 		}
 		return v + Poison
 	case []any:
 		for i := range v {
-			v[i] = h.poison(above, key, v[i])
+			v[i] = h.poisonValue(above, key, v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = h.poison(key, k, v[k])
+			v[k] = h.poisonValue(key, k, v[k])
 		}
 		if key == "annotations" || key == "namespaceMapping" || key == "orderedResources" {
 			v[Poison] = Poison
@@ -272,14 +272,15 @@ func (h *Hostility) poison(above, key string, value any) any {
 	return value
 }
 
-func (h *Hostility) spares(above, key, value string) bool {
+func (h *Hostility) isSpared(above, key, value string) bool {
 	switch {
-	case slices.Contains(always, key):
+	case slices.Contains(documentFields, key):
 		return true
-	case h.Everything:
+	case h.PoisonEverything:
 		return false
-	case slices.Contains(names, key):
-		return !h.Names || above == "resources" || above == "groups" // of discovery
+	case slices.Contains(nameFields, key):
+		return !h.PoisonNames || above == "resources" || above == "groups" // of discovery
 	}
-	return slices.Contains(structure, key) || slices.Contains(structure, above) || parsed.MatchString(value)
+	return slices.Contains(structureFields, key) || slices.Contains(structureFields, above) ||
+		parsedValue.MatchString(value)
 }

@@ -1,43 +1,43 @@
 package testbed
 
 import (
-	"strings"
-	"testing"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"testing"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func TestHostilePoisonsWhatTheRealServerAnswers(t *testing.T) {
-	plane := ForTest(t, Options{})
-	real, err := client.New(plane.Config(), client.Options{Scheme: Scheme()})
+	plane := StartForTest(t, Options{})
+	real, err := client.New(plane.RESTConfig(), client.Options{Scheme: Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := real.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hostile"}}); err != nil {
 		t.Fatal(err)
 	}
-	o := &velerov1.Restore{
+	o := &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "hostile", Name: "r"},
-		Spec:       velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{"shop"}},
+		Spec:       veleroapi.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{"shop"}},
 	}
 	if err := real.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	for _, names := range []bool{false, true} {
-		server, err := plane.Hostile(Hostility{Names: names})
+		server, err := plane.StartHostileProxy(Hostility{PoisonNames: names})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer server.Close()
-		hostile, err := client.NewWithWatch(server.Config(), client.Options{Scheme: Scheme()})
+		hostile, err := client.NewWithWatch(server.RESTConfig(), client.Options{Scheme: Scheme()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list velerov1.RestoreList
+		var list veleroapi.RestoreList
 		if err := hostile.List(t.Context(), &list, client.InNamespace("hostile")); err != nil || len(list.Items) != 1 {
 			t.Fatal(err, len(list.Items))
 		}
@@ -54,11 +54,11 @@ func TestHostilePoisonsWhatTheRealServerAnswers(t *testing.T) {
 		}
 		event := <-w.ResultChan()
 		w.Stop()
-		if got, ok := event.Object.(*velerov1.Restore); !ok ||
+		if got, ok := event.Object.(*veleroapi.Restore); !ok ||
 			!strings.Contains(got.Spec.IncludedNamespaces[0], "\x1b]52") {
 			t.Errorf("watched: %+v", event)
 		}
-		typed, err := kubernetes.NewForConfig(server.Config())
+		typed, err := kubernetes.NewForConfig(server.RESTConfig())
 		if err != nil {
 			t.Fatal(err)
 		}

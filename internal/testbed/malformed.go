@@ -34,9 +34,9 @@ type MalformedField struct {
 	schema *apiextensionsv1.JSONSchemaProps
 }
 
-// junk is what is put into a field that cannot hold it: what people write, and
+// malformedValues is what is put into a field that cannot hold it: what people write, and
 // what programs of other languages write.
-var junk = []any{
+var malformedValues = []any{
 	"30d",
 	"junk",
 	"",
@@ -79,7 +79,7 @@ func MalformedFields() ([]MalformedField, error) {
 			}
 			for _, part := range []string{"spec", "status"} {
 				if s, ok := version.Schema.OpenAPIV3Schema.Properties[part]; ok {
-					w.visit([]any{part}, &s, fieldNamed(reflect.TypeOf(typed).Elem(), part))
+					w.visitField([]any{part}, &s, fieldNamed(reflect.TypeOf(typed).Elem(), part))
 				}
 			}
 		}
@@ -93,19 +93,19 @@ type fieldWalk struct {
 	found *[]MalformedField
 }
 
-func (w fieldWalk) visit(at []any, s *apiextensionsv1.JSONSchemaProps, t reflect.Type) {
+func (w fieldWalk) visitField(at []any, s *apiextensionsv1.JSONSchemaProps, t reflect.Type) {
 	if t == nil {
 		return
 	}
 	f := w.root
 	f.steps = slices.Clone(at)
-	for _, value := range junk {
-		if mayPass(value, s) && !holds(t, value) {
+	for _, value := range malformedValues {
+		if schemaMayAllow(value, s) && !canHold(t, value) {
 			f.Values = append(f.Values, value)
 		}
 	}
 	if len(f.Values) > 0 {
-		f.Path = pathOf(at)
+		f.Path = formatPath(at)
 		*w.found = append(*w.found, f)
 	}
 	for t.Kind() == reflect.Pointer {
@@ -115,12 +115,12 @@ func (w fieldWalk) visit(at []any, s *apiextensionsv1.JSONSchemaProps, t reflect
 	case t.Kind() == reflect.Struct:
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 			inner := s.Properties[name]
-			w.visit(append(at, name), &inner, fieldNamed(t, name))
+			w.visitField(append(at, name), &inner, fieldNamed(t, name))
 		}
 	case t.Kind() == reflect.Map && s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil:
-		w.visit(append(at, "k"), s.AdditionalProperties.Schema, t.Elem())
+		w.visitField(append(at, "k"), s.AdditionalProperties.Schema, t.Elem())
 	case t.Kind() == reflect.Slice && s.Items != nil && s.Items.Schema != nil:
-		w.visit(append(at, 0), s.Items.Schema, t.Elem())
+		w.visitField(append(at, 0), s.Items.Schema, t.Elem())
 	}
 }
 
@@ -146,14 +146,14 @@ func fieldNamed(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-func holds(t reflect.Type, value any) bool {
+func canHold(t reflect.Type, value any) bool {
 	data, err := json.Marshal(value)
 	return err == nil && json.Unmarshal(data, reflect.New(t).Interface()) == nil
 }
 
-// mayPass reports whether a schema may let a value through: its type does. The
+// schemaMayAllow reports whether a schema may let a value through: its type does. The
 // API server has the last word.
-func mayPass(value any, s *apiextensionsv1.JSONSchemaProps) bool {
+func schemaMayAllow(value any, s *apiextensionsv1.JSONSchemaProps) bool {
 	if value == nil {
 		return s.Nullable
 	}
@@ -173,7 +173,7 @@ func mayPass(value any, s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.Type == "object"
 }
 
-func pathOf(steps []any) string {
+func formatPath(steps []any) string {
 	var b strings.Builder
 	for _, s := range steps {
 		switch s := s.(type) {
@@ -189,32 +189,32 @@ func pathOf(steps []any) string {
 	return b.String()
 }
 
-// Object is a resource that is sound but for the value in the field.
-func (f MalformedField) Object(namespace, name string, value any) *unstructured.Unstructured {
-	root, _ := minimal(f.schema).(map[string]any)
+// NewObject is a resource that is sound but for the value in the field.
+func (f MalformedField) NewObject(namespace, name string, value any) *unstructured.Unstructured {
+	root, _ := minimalValue(f.schema).(map[string]any)
 	root["metadata"] = map[string]any{"namespace": namespace, "name": name}
-	put(root, f.schema, f.steps, value)
+	setAtPath(root, f.schema, f.steps, value)
 	o := &unstructured.Unstructured{Object: root}
 	o.SetGroupVersionKind(f.Kind)
 	return o
 }
 
-// put sets a value and makes what leads to it.
-func put(in any, s *apiextensionsv1.JSONSchemaProps, steps []any, value any) any {
+// setAtPath sets a value and makes what leads to it.
+func setAtPath(in any, s *apiextensionsv1.JSONSchemaProps, steps []any, value any) any {
 	if len(steps) == 0 {
 		return value
 	}
 	switch step := steps[0].(type) {
 	case int:
-		return []any{put(minimal(s.Items.Schema), s.Items.Schema, steps[1:], value)}
+		return []any{setAtPath(minimalValue(s.Items.Schema), s.Items.Schema, steps[1:], value)}
 	case string:
 		object, _ := in.(map[string]any)
 		inner := schemaOf(s, step)
 		was, there := object[step]
 		if !there {
-			was = minimal(inner)
+			was = minimalValue(inner)
 		}
-		object[step] = put(was, inner, steps[1:], value)
+		object[step] = setAtPath(was, inner, steps[1:], value)
 	}
 	return in
 }
@@ -226,19 +226,19 @@ func schemaOf(s *apiextensionsv1.JSONSchemaProps, name string) *apiextensionsv1.
 	return s.AdditionalProperties.Schema
 }
 
-// minimal is a value with no more in it than the schema requires.
-func minimal(s *apiextensionsv1.JSONSchemaProps) any {
+// minimalValue is a value with no more in it than the schema requires.
+func minimalValue(s *apiextensionsv1.JSONSchemaProps) any {
 	switch s.Type {
 	case "object":
 		object := map[string]any{}
 		for _, name := range s.Required {
-			object[name] = minimal(schemaOf(s, name))
+			object[name] = minimalValue(schemaOf(s, name))
 		}
 		return object
 	case "array":
 		list := []any{}
 		for s.MinItems != nil && int64(len(list)) < *s.MinItems {
-			list = append(list, minimal(s.Items.Schema))
+			list = append(list, minimalValue(s.Items.Schema))
 		}
 		return list
 	case "integer", "number":
@@ -255,9 +255,9 @@ func minimal(s *apiextensionsv1.JSONSchemaProps) any {
 	return "1h" // a string that is a duration too
 }
 
-// Malformed is an object that was created with a value that its Go type cannot
+// CreatedMalformed is an object that was created with a value that its Go type cannot
 // hold.
-type Malformed struct {
+type CreatedMalformed struct {
 	MalformedField
 	Value  any
 	Object *unstructured.Unstructured
@@ -272,11 +272,11 @@ func CreateMalformed(
 	namespace string,
 	fields []MalformedField,
 	change func(*unstructured.Unstructured),
-) ([]Malformed, error) {
-	var created []Malformed
+) ([]CreatedMalformed, error) {
+	var created []CreatedMalformed
 	for i, f := range fields {
 		for _, value := range f.Values {
-			o := f.Object(namespace, fmt.Sprintf("bad-%s-%d", strings.ToLower(f.Kind.Kind), i), value)
+			o := f.NewObject(namespace, fmt.Sprintf("bad-%s-%d", strings.ToLower(f.Kind.Kind), i), value)
 			if change != nil {
 				change(o)
 			}
@@ -287,8 +287,8 @@ func CreateMalformed(
 			case err != nil:
 				return created, fmt.Errorf("creating a %s with a malformed %s: %w", f.Kind.Kind, f.Path, err)
 			}
-			if kept(o, f.steps) {
-				created = append(created, Malformed{f, value, o})
+			if isStored(o, f.steps) {
+				created = append(created, CreatedMalformed{f, value, o})
 				break
 			}
 			if err := api.Delete(ctx, o); err != nil {
@@ -299,9 +299,9 @@ func CreateMalformed(
 	return created, nil
 }
 
-// kept reports whether the API server has stored the value: it leaves out nulls
+// isStored reports whether the API server has stored the value: it leaves out nulls
 // where they say nothing.
-func kept(o *unstructured.Unstructured, steps []any) bool {
+func isStored(o *unstructured.Unstructured, steps []any) bool {
 	var at any = o.Object
 	for _, step := range steps {
 		switch step := step.(type) {

@@ -53,36 +53,36 @@ func openShiftCRD(
 	}
 }
 
-func text() jsonSchema { return jsonSchema{Type: "string"} }
+func stringSchema() jsonSchema { return jsonSchema{Type: "string"} }
 
-func object(required []string, properties map[string]jsonSchema) jsonSchema {
+func objectSchema(required []string, properties map[string]jsonSchema) jsonSchema {
 	return jsonSchema{Type: "object", Required: required, Properties: properties}
 }
 
 func etcdBackupSchema() map[string]jsonSchema {
 	byType := "map"
-	claim := text()
+	claim := stringSchema()
 	claim.XValidations = apiextensionsv1.ValidationRules{
 		{Rule: "self == oldSelf", Message: "pvcName is immutable once set"},
 	}
-	namespace := text()
+	namespace := stringSchema()
 	namespace.Pattern = "^openshift-etcd$"
-	changed := text()
+	changed := stringSchema()
 	changed.Format = "date-time"
-	status := text()
+	status := stringSchema()
 	for _, s := range []string{`"True"`, `"False"`, `"Unknown"`} {
 		status.Enum = append(status.Enum, apiextensionsv1.JSON{Raw: []byte(s)})
 	}
-	condition := object([]string{"lastTransitionTime", "message", "reason", "status", "type"}, map[string]jsonSchema{
-		"lastTransitionTime": changed, "message": text(), "observedGeneration": {Type: "integer", Format: "int64"},
-		"reason": text(), "status": status, "type": text(),
+	condition := objectSchema([]string{"lastTransitionTime", "message", "reason", "status", "type"}, map[string]jsonSchema{
+		"lastTransitionTime": changed, "message": stringSchema(), "observedGeneration": {Type: "integer", Format: "int64"},
+		"reason": stringSchema(), "status": status, "type": stringSchema(),
 	})
 	return map[string]jsonSchema{
-		"spec": object(nil, map[string]jsonSchema{"pvcName": claim}),
-		"status": object(nil, map[string]jsonSchema{
-			"backupJob": object(
+		"spec": objectSchema(nil, map[string]jsonSchema{"pvcName": claim}),
+		"status": objectSchema(nil, map[string]jsonSchema{
+			"backupJob": objectSchema(
 				[]string{"name", "namespace"},
-				map[string]jsonSchema{"name": text(), "namespace": namespace},
+				map[string]jsonSchema{"name": stringSchema(), "namespace": namespace},
 			),
 			"conditions": {Type: "array", XListType: &byType, XListMapKeys: []string{"type"},
 				Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &condition}},
@@ -93,19 +93,19 @@ func etcdBackupSchema() map[string]jsonSchema {
 func etcdScheduleSchema() map[string]jsonSchema {
 	least := 1.0
 	number := jsonSchema{Type: "integer", Minimum: &least}
-	kind := text()
+	kind := stringSchema()
 	kind.Enum = []apiextensionsv1.JSON{{Raw: []byte(`"RetentionNumber"`)}, {Raw: []byte(`"RetentionSize"`)}}
 	return map[string]jsonSchema{
-		"spec": object([]string{"etcd"}, map[string]jsonSchema{
-			"etcd": object(nil, map[string]jsonSchema{
-				"schedule": text(), "timeZone": text(), "pvcName": text(),
-				"retentionPolicy": object([]string{"retentionType"}, map[string]jsonSchema{
+		"spec": objectSchema([]string{"etcd"}, map[string]jsonSchema{
+			"etcd": objectSchema(nil, map[string]jsonSchema{
+				"schedule": stringSchema(), "timeZone": stringSchema(), "pvcName": stringSchema(),
+				"retentionPolicy": objectSchema([]string{"retentionType"}, map[string]jsonSchema{
 					"retentionType": kind,
-					"retentionNumber": object(
+					"retentionNumber": objectSchema(
 						[]string{"maxNumberOfBackups"},
 						map[string]jsonSchema{"maxNumberOfBackups": number},
 					),
-					"retentionSize": object(
+					"retentionSize": objectSchema(
 						[]string{"maxSizeOfBackupsGb"},
 						map[string]jsonSchema{"maxSizeOfBackupsGb": number},
 					),

@@ -70,7 +70,7 @@ func (c *ControlPlane) pidFile(program string) string {
 	return filepath.Join(c.dir, program+".pid")
 }
 
-func (c *ControlPlane) pid(program string) (int, error) {
+func (c *ControlPlane) readPID(program string) (int, error) {
 	data, err := os.ReadFile(c.pidFile(program))
 	if err != nil {
 		return 0, fmt.Errorf("finding the process id of %s: %w", program, err)
@@ -82,8 +82,8 @@ func (c *ControlPlane) pid(program string) (int, error) {
 	return pid, nil
 }
 
-func (c *ControlPlane) signal(program string, sig syscall.Signal) error {
-	pid, err := c.pid(program)
+func (c *ControlPlane) sendSignal(program string, sig syscall.Signal) error {
+	pid, err := c.readPID(program)
 	if err != nil {
 		return err
 	}
@@ -97,13 +97,13 @@ func (c *ControlPlane) signal(program string, sig syscall.Signal) error {
 	return nil
 }
 
-// pause stops a program, and returns once each of its threads has stopped: SIGSTOP
+// pauseProgram stops a program, and returns once each of its threads has stopped: SIGSTOP
 // itself does not wait for them, and one that still runs may answer.
-func (c *ControlPlane) pause(program string) error {
-	if err := c.signal(program, syscall.SIGSTOP); err != nil {
+func (c *ControlPlane) pauseProgram(program string) error {
+	if err := c.sendSignal(program, syscall.SIGSTOP); err != nil {
 		return err
 	}
-	pid, err := c.pid(program)
+	pid, err := c.readPID(program)
 	if err != nil {
 		return err
 	}
@@ -127,11 +127,11 @@ func (c *ControlPlane) pause(program string) error {
 // KillAPIServer ends kube-apiserver as a crash would (SIGKILL) and waits until
 // it is gone; etcd and the data stay.
 func (c *ControlPlane) KillAPIServer() error {
-	if err := c.signal(apiServerProgram, syscall.SIGKILL); err != nil {
+	if err := c.sendSignal(apiServerProgram, syscall.SIGKILL); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(30 * time.Second)
-	for c.signal(apiServerProgram, 0) == nil {
+	for c.sendSignal(apiServerProgram, 0) == nil {
 		if time.Now().After(deadline) {
 			return errors.New("kube-apiserver is still there after SIGKILL")
 		}
@@ -151,14 +151,16 @@ func (c *ControlPlane) StartAPIServer(context.Context) error {
 
 // PauseAPIServer makes kube-apiserver hang (SIGSTOP): connections stay open,
 // nothing is answered.
-func (c *ControlPlane) PauseAPIServer() error { return c.pause(apiServerProgram) }
+func (c *ControlPlane) PauseAPIServer() error { return c.pauseProgram(apiServerProgram) }
 
 // ResumeAPIServer ends the hang (SIGCONT).
-func (c *ControlPlane) ResumeAPIServer() error { return c.signal(apiServerProgram, syscall.SIGCONT) }
+func (c *ControlPlane) ResumeAPIServer() error {
+	return c.sendSignal(apiServerProgram, syscall.SIGCONT)
+}
 
 // PauseEtcd makes etcd hang (SIGSTOP) until ResumeEtcd: the API server lives, and can
 // neither read nor write.
-func (c *ControlPlane) PauseEtcd() error { return c.pause(etcdProgram) }
+func (c *ControlPlane) PauseEtcd() error { return c.pauseProgram(etcdProgram) }
 
 // ResumeEtcd ends the hang (SIGCONT).
-func (c *ControlPlane) ResumeEtcd() error { return c.signal(etcdProgram, syscall.SIGCONT) }
+func (c *ControlPlane) ResumeEtcd() error { return c.sendSignal(etcdProgram, syscall.SIGCONT) }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Namespace makes a namespace, unless it is there.
-func (c *ControlPlane) Namespace(ctx context.Context, name string) error {
+// EnsureNamespace makes a namespace, unless it is there.
+func (c *ControlPlane) EnsureNamespace(ctx context.Context, name string) error {
 	k8s, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
@@ -31,11 +31,11 @@ func (c *ControlPlane) Namespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// UserWith is [ControlPlane.User] with rights in one namespace, by a Role and a
+// AddUserWithRules is [ControlPlane.AddUser] with rights in one namespace, by a Role and a
 // RoleBinding that are named after the user. Called again it replaces the rights.
 // It waits until the API server grants them: RBAC hears of a binding a moment
 // after it was made.
-func (c *ControlPlane) UserWith(
+func (c *ControlPlane) AddUserWithRules(
 	ctx context.Context,
 	user, namespace string,
 	rules ...rbacv1.PolicyRule,
@@ -62,15 +62,20 @@ func (c *ControlPlane) UserWith(
 		return nil, fmt.Errorf("binding the role of %s: %w", user, err)
 	}
 	for _, rule := range rules {
-		if err := granted(ctx, k8s, user, namespace, rule); err != nil {
+		if err := waitUntilGranted(ctx, k8s, user, namespace, rule); err != nil {
 			return nil, err
 		}
 	}
-	return c.User(user)
+	return c.AddUser(user)
 }
 
-// granted waits until a user has the first right that a rule gives.
-func granted(ctx context.Context, k8s kubernetes.Interface, user, namespace string, rule rbacv1.PolicyRule) error {
+// waitUntilGranted waits until a user has the first right that a rule gives.
+func waitUntilGranted(
+	ctx context.Context,
+	k8s kubernetes.Interface,
+	user, namespace string,
+	rule rbacv1.PolicyRule,
+) error {
 	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
 	attributes := &authorizationv1.ResourceAttributes{
 		Namespace:   namespace,

@@ -9,19 +9,19 @@ import (
 	"testing"
 )
 
-// Shared is one control plane for all tests of a package, started by the first
+// SharedControlPlane is one control plane for all tests of a package, started by the first
 // that needs it. They must not run in parallel where they stop its servers.
-type Shared struct {
+type SharedControlPlane struct {
 	start sync.Once
 	plane *ControlPlane
 	err   error
 	names atomic.Int32
 }
 
-// Main runs the tests, stops the control plane and returns the exit code:
+// RunTests runs the tests, stops the control plane and returns the exit code:
 //
-//	func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
-func (s *Shared) Main(m *testing.M) int {
+//	func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
+func (s *SharedControlPlane) RunTests(m *testing.M) int {
 	code := m.Run()
 	if s.plane == nil {
 		return code
@@ -33,8 +33,8 @@ func (s *Shared) Main(m *testing.M) int {
 	return code
 }
 
-// For returns the control plane, or fails the test if it cannot be had.
-func (s *Shared) For(t testing.TB) *ControlPlane {
+// ControlPlane returns the control plane, or fails the test if it cannot be had.
+func (s *SharedControlPlane) ControlPlane(t testing.TB) *ControlPlane {
 	t.Helper()
 	s.start.Do(func() { s.plane, s.err = Start(context.Background(), Options{}) })
 	if s.err != nil {
@@ -46,6 +46,6 @@ func (s *Shared) For(t testing.TB) *ControlPlane {
 // Name returns prefix with a number that no other caller got: without a
 // controller manager what is in a namespace outlives it, so that each test
 // needs names of its own, also when it runs again.
-func (s *Shared) Name(prefix string) string {
+func (s *SharedControlPlane) Name(prefix string) string {
 	return fmt.Sprintf("%s-%d", prefix, s.names.Add(1))
 }

@@ -13,13 +13,13 @@ import (
 // ContextName is the name of the context in the kubeconfigs of a test bed.
 const ContextName = "local"
 
-// User returns the client configuration of a new user, who may do nothing
+// AddUser returns the client configuration of a new user, who may do nothing
 // until RBAC says otherwise. Users survive a restart of kube-apiserver.
 // Tests may add users side by side.
-func (c *ControlPlane) User(name string, groups ...string) (*rest.Config, error) {
-	c.users.Lock()
+func (c *ControlPlane) AddUser(name string, groups ...string) (*rest.Config, error) {
+	c.usersMu.Lock()
 	user, err := c.env.ControlPlane.AddUser(envtest.User{Name: name, Groups: groups}, nil)
-	c.users.Unlock()
+	c.usersMu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("adding user %s: %w", name, err)
 	}

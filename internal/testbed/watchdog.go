@@ -50,8 +50,8 @@ func startWatchdog(dir string) (*watchdog, error) {
 	return &watchdog{leash: leash, cmd: cmd}, nil
 }
 
-// stop tells the watchdog that all is well and waits for its end.
-func (w *watchdog) stop() error {
+// dismiss tells the watchdog that all is well and waits for its end.
+func (w *watchdog) dismiss() error {
 	_, err := io.WriteString(w.leash, "all is well\n")
 	if err := errors.Join(err, w.leash.Close(), w.cmd.Wait()); err != nil {
 		return fmt.Errorf("stopping the watchdog: %w", err)

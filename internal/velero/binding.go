@@ -5,12 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NeverBinds says why a volume cannot be bound to a claim that names it, empty if it can. ref is the volume's
-// spec.claimRef, and uid the claim's, empty for one that is not created yet. A claim whose volume is kept for another
-// one stays Pending until somebody changes the claimRef, also if that one is gone and the volume Released
-// (pkg/controller/volume/persistentvolume/pv_controller.go, syncUnboundClaim, and IsVolumeBoundToClaim in
+// BindingObstacle says why a volume cannot be bound to a claim that names it, empty if it can. ref is the volume's
+// spec.claimRef, and uid the claim's uid, empty for a claim that is not created yet. A claim whose volume is kept for
+// another claim stays Pending until somebody changes the claimRef, even if the other claim is gone and the volume
+// Released (pkg/controller/volume/persistentvolume/pv_controller.go, syncUnboundClaim, and IsVolumeBoundToClaim in
 // k8s.io/component-helpers/storage/volume/pv_helpers.go, Kubernetes 1.36.3).
-func NeverBinds(ref *corev1.ObjectReference, namespace, name string, uid types.UID) string {
+func BindingObstacle(ref *corev1.ObjectReference, namespace, name string, uid types.UID) string {
 	switch {
 	case ref == nil:
 		return ""

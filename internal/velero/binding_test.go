@@ -25,7 +25,7 @@ func TestNeverBinds(t *testing.T) {
 		"of the original after a mapping":   {ref: ref("prod", "data", "old"), uid: "new", want: "it is kept for claim prod/data"},
 		"reserved for another of the space": {ref: ref("shop", "other", ""), uid: "new", want: "it is kept for claim shop/other"},
 	} {
-		if got := NeverBinds(c.ref, "shop", "data", c.uid); got != c.want {
+		if got := BindingObstacle(c.ref, "shop", "data", c.uid); got != c.want {
 			t.Errorf("%s: %q, expected %q", name, got, c.want)
 		}
 	}

@@ -2,119 +2,130 @@ package velero
 
 import (
 	"fmt"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Copies judges which backups count as copies: as what is left to restore from when something else is lost. Plans of
-// deletions and coverage ask the same rules; only the options differ.
-type Copies struct {
+// CopyRules decide which backups count as copies: backups to restore from when something else is lost. Plans of
+// deletions and coverage use the same rules; only the options differ.
+type CopyRules struct {
 	Now time.Time
-	// Requests are the DeleteBackupRequests by the backup that they name, see [RequestsByBackup]. Velero goes by the name.
-	Requests        map[string][]*velerov1.DeleteBackupRequest
-	RequestsUnknown string // why not all requests could be read, empty if they could
-	// Locations are the phases of the storage locations by their names.
-	Locations        map[string]velerov1.BackupStorageLocationPhase
-	LocationsUnknown string // why not all locations could be read, empty if they could
-	// Target is the backup that a copy has to stand for, nil if each item is looked up in what is stored.
-	Target *velerov1.Backup
-	// Lasts is how long a copy must be kept from now on, beyond the moment.
-	Lasts time.Duration
-	// Marked are the names of backups that are deleted along with the one in question.
-	Marked []string
+	// DeletionRequests are the DeleteBackupRequests by the backup that they name, see [GroupRequestsByBackup]. Velero
+	// matches by name.
+	DeletionRequests          map[string][]*veleroapi.DeleteBackupRequest
+	DeletionRequestsUnchecked string // why not all requests could be read, empty if they could
+	// LocationPhases are the phases of the storage locations by their names.
+	LocationPhases     map[string]veleroapi.BackupStorageLocationPhase
+	LocationsUnchecked string // why not all locations could be read, empty if they could
+	// Target is the backup that a copy has to replace, nil if each item is looked up in what is stored.
+	Target *veleroapi.Backup
+	// MinLifetime is how long a copy must still be kept from now on.
+	MinLifetime time.Duration
+	// MarkedBackups are the names of backups that are deleted together with the backup in question.
+	MarkedBackups []string
 
-	// Origin says whose backups count. A deletion takes only those of the same side as what it deletes: in a shared
-	// bucket the backups of another cluster hold another cluster's data. Coverage takes all, the empty value: after a
-	// disaster the new cluster has only what the old one stored, and each item in it is compared with what there is.
+	// Origin says whose backups count. A deletion counts only backups of the same origin as the one it deletes: in a
+	// shared bucket, the backups of another cluster hold another cluster's data. Coverage counts all, with the empty
+	// value: after a disaster the new cluster has only what the old one stored, and each item in it is compared with
+	// what there is.
 	Origin Origin
-	// PartiallyFailed counts backups with errors, too: for callers that look up each item in what is stored.
-	PartiallyFailed bool
+	// AllowPartiallyFailed also counts backups with errors: for callers that look up each item in what is stored.
+	AllowPartiallyFailed bool
 }
 
-// CopyReason is why a backup does not count as a copy.
-type CopyReason string
+// CopyExclusionReason is why a backup does not count as a copy.
+type CopyExclusionReason string
 
 // The reasons, the most certain first.
 const (
-	CopyNotCompleted      CopyReason = "NotCompleted"
-	CopyBeingDeleted      CopyReason = "BeingDeleted"
-	CopyDeletionRequested CopyReason = "DeletionRequested"
-	CopyDeletionFailed    CopyReason = "DeletionFailed" // a deletion began or was refused; part of the data may be gone
-	CopyMarked            CopyReason = "Marked"
-	CopyExpired           CopyReason = "Expired"
-	CopyExpiresSoon       CopyReason = "ExpiresSoon"
-	CopyHoldsLess         CopyReason = "HoldsLess" // it does not hold all that the target holds
-	CopyLocationGone      CopyReason = "LocationGone"
-	CopyLocationDown      CopyReason = "LocationUnavailable"
-	CopyOfAnother         CopyReason = "OfAnotherCluster"
-	CopyUnknown           CopyReason = "Unknown" // what would decide it could not be read
+	CopyNotCompleted      CopyExclusionReason = "NotCompleted"
+	CopyBeingDeleted      CopyExclusionReason = "BeingDeleted"
+	CopyDeletionRequested CopyExclusionReason = "DeletionRequested"
+	// a deletion began or was refused; part of the data may be gone
+	CopyDeletionFailed CopyExclusionReason = "DeletionFailed"
+	CopyMarked         CopyExclusionReason = "Marked"
+	CopyExpired        CopyExclusionReason = "Expired"
+	CopyExpiresSoon    CopyExclusionReason = "ExpiresSoon"
+	CopyHoldsLess      CopyExclusionReason = "HoldsLess" // it does not hold everything that the target holds
+	CopyLocationGone   CopyExclusionReason = "LocationGone"
+	CopyLocationDown   CopyExclusionReason = "LocationUnavailable"
+	CopyOfOtherCluster CopyExclusionReason = "OfAnotherCluster"
+	CopyUnknown        CopyExclusionReason = "Unknown" // what would decide could not be read
 )
 
-// NoCopy says why a backup does not count as a copy; the zero value means that it does.
-type NoCopy struct {
-	Reason CopyReason
-	Why    string // a clause that follows names of backups and a colon
+// CopyExclusion is the reason why a backup does not count as a copy; the zero value means that it counts.
+type CopyExclusion struct {
+	Reason     CopyExclusionReason
+	ReasonText string // a clause to follow names of backups and a colon
 }
 
-// Counts reports whether the backup is a copy.
-func (n NoCopy) Counts() bool { return n.Reason == "" }
+// IsCopy reports whether the backup is a copy.
+func (n CopyExclusion) IsCopy() bool { return n.Reason == "" }
 
-// RequestsByBackup sorts requests by the backup that they name.
-func RequestsByBackup(requests []*velerov1.DeleteBackupRequest) map[string][]*velerov1.DeleteBackupRequest {
-	byBackup := map[string][]*velerov1.DeleteBackupRequest{}
+// GroupRequestsByBackup returns requests by the backup that they name.
+func GroupRequestsByBackup(requests []*veleroapi.DeleteBackupRequest) map[string][]*veleroapi.DeleteBackupRequest {
+	byBackup := map[string][]*veleroapi.DeleteBackupRequest{}
 	for _, r := range requests {
 		byBackup[r.Spec.BackupName] = append(byBackup[r.Spec.BackupName], r)
 	}
 	return byBackup
 }
 
-// Excludes says why a backup does not count as a copy. What is certain comes before what is unknown.
-func (c *Copies) Excludes(b *velerov1.Backup) NoCopy {
-	for _, rule := range []func(*velerov1.Backup) NoCopy{c.phase, c.deletion, c.expiry, c.location, c.origin, c.contents} {
-		if n := rule(b); !n.Counts() && n.Reason != CopyUnknown {
+// FindExclusion returns why a backup does not count as a copy. Certain reasons come before unknowns.
+func (c *CopyRules) FindExclusion(b *veleroapi.Backup) CopyExclusion {
+	for _, rule := range []func(*veleroapi.Backup) CopyExclusion{
+		c.checkPhase,
+		c.checkDeletion,
+		c.checkExpiry,
+		c.checkLocation,
+		c.checkOrigin,
+		c.checkContents,
+	} {
+		if n := rule(b); !n.IsCopy() && n.Reason != CopyUnknown {
 			return n
 		}
 	}
-	for _, rule := range []func(*velerov1.Backup) NoCopy{c.deletion, c.location, c.origin} {
-		if n := rule(b); !n.Counts() {
+	for _, rule := range []func(*veleroapi.Backup) CopyExclusion{c.checkDeletion, c.checkLocation, c.checkOrigin} {
+		if n := rule(b); !n.IsCopy() {
 			return n
 		}
 	}
-	return NoCopy{}
+	return CopyExclusion{}
 }
 
-func noCopy(reason CopyReason, format string, args ...any) NoCopy {
-	return NoCopy{reason, fmt.Sprintf(format, args...)}
+func excludeCopy(reason CopyExclusionReason, format string, args ...any) CopyExclusion {
+	return CopyExclusion{reason, fmt.Sprintf(format, args...)}
 }
 
-// phase: a backup that is being deleted keeps its phase while a finalizer holds it, and keeps the phase Deleting when
-// its deletion failed (pkg/controller/backup_deletion_controller.go Reconcile; 1.14 to 1.18.3).
-func (c *Copies) phase(b *velerov1.Backup) NoCopy {
+// checkPhase excludes a backup by its phase and its deletion. A backup that is being deleted keeps its phase while a
+// finalizer holds it, and keeps the phase Deleting when its deletion failed
+// (pkg/controller/backup_deletion_controller.go Reconcile; 1.14 to 1.18.3).
+func (c *CopyRules) checkPhase(b *veleroapi.Backup) CopyExclusion {
 	switch phase := b.Status.Phase; {
-	case b.DeletionTimestamp != nil, phase == velerov1.BackupPhaseDeleting:
-		return noCopy(CopyBeingDeleted, "being deleted")
-	case phase == velerov1.BackupPhaseCompleted, phase == velerov1.BackupPhasePartiallyFailed && c.PartiallyFailed:
-		return NoCopy{}
-	case TerminalPhase(string(phase)):
-		return noCopy(CopyNotCompleted, "%s", phase)
+	case b.DeletionTimestamp != nil, phase == veleroapi.BackupPhaseDeleting:
+		return excludeCopy(CopyBeingDeleted, "being deleted")
+	case phase == veleroapi.BackupPhaseCompleted, phase == veleroapi.BackupPhasePartiallyFailed && c.AllowPartiallyFailed:
+		return CopyExclusion{}
+	case IsTerminalPhase(string(phase)):
+		return excludeCopy(CopyNotCompleted, "%s", phase)
 	}
-	return noCopy(CopyNotCompleted, "not ended")
+	return excludeCopy(CopyNotCompleted, "not ended")
 }
 
-// DeletionRequest returns the request among those for the deletion of a backup that tells most of what
-// becomes of it, and why the backup is then no copy; nil without a request that matters. Velero goes by the
-// name: a request takes the backup that has the name when Velero begins, and does not wait for restores. A
-// request that failed is kept for a day; Velero may have deleted snapshots before the error, and its garbage
-// collector asks again (backup_deletion_controller.go, gc_controller.go Reconcile; 1.14 to 1.18.3).
-func DeletionRequest(
-	b *velerov1.Backup,
-	requests []*velerov1.DeleteBackupRequest,
-) (*velerov1.DeleteBackupRequest, CopyReason) {
-	var failed *velerov1.DeleteBackupRequest
+// FindDeletionRequest returns, among requests for the deletion of a backup, the request that says most about what
+// becomes of it, and why the backup is then no copy; nil without a request that matters. Velero matches by name: a
+// request deletes the backup that has the name when Velero begins, and does not wait for restores. A failed request
+// is kept for a day; Velero may have deleted snapshots before the error, and its garbage collector makes another
+// request (backup_deletion_controller.go, gc_controller.go Reconcile; 1.14 to 1.18.3).
+func FindDeletionRequest(
+	b *veleroapi.Backup,
+	requests []*veleroapi.DeleteBackupRequest,
+) (*veleroapi.DeleteBackupRequest, CopyExclusionReason) {
+	var failed *veleroapi.DeleteBackupRequest
 	for _, r := range requests {
 		switch processed := string(r.Status.Phase) == DeletionProcessed; {
 		case !processed:
@@ -131,93 +142,93 @@ func DeletionRequest(
 	return failed, CopyDeletionFailed
 }
 
-// deletionWords are the reasons of [DeletionRequest] in words.
-var deletionWords = map[CopyReason]string{
+// deletionTexts are the reasons of [FindDeletionRequest] in words.
+var deletionTexts = map[CopyExclusionReason]string{
 	CopyDeletionRequested: "deletion is requested", CopyBeingDeleted: "deleted, as Velero says",
 	CopyDeletionFailed: "deletion was requested and failed",
 }
 
-func (c *Copies) deletion(b *velerov1.Backup) NoCopy {
-	_, reason := DeletionRequest(b, c.Requests[b.Name])
+func (c *CopyRules) checkDeletion(b *veleroapi.Backup) CopyExclusion {
+	_, reason := FindDeletionRequest(b, c.DeletionRequests[b.Name])
 	switch {
 	case reason != "":
-		return noCopy(reason, "%s", deletionWords[reason])
-	case slices.Contains(c.Marked, b.Name):
-		return noCopy(CopyMarked, "marked for deletion, too")
-	case c.RequestsUnknown != "":
-		return noCopy(CopyUnknown, "whether deletion is requested is unknown: %s", c.RequestsUnknown)
+		return excludeCopy(reason, "%s", deletionTexts[reason])
+	case slices.Contains(c.MarkedBackups, b.Name):
+		return excludeCopy(CopyMarked, "marked for deletion, too")
+	case c.DeletionRequestsUnchecked != "":
+		return excludeCopy(CopyUnknown, "whether deletion is requested is unknown: %s", c.DeletionRequestsUnchecked)
 	}
-	return NoCopy{}
+	return CopyExclusion{}
 }
 
-// Expired reports whether Velero's garbage collector may delete a backup at a moment, and does so within the hour by
-// default (pkg/controller/gc_controller.go Reconcile, defaultGCFrequency; 1.14 to 1.18.3).
-func Expired(b *velerov1.Backup, at time.Time) bool {
+// IsExpired reports whether Velero's garbage collector may delete a backup at a given time. By default, it does so
+// within the hour (pkg/controller/gc_controller.go Reconcile, defaultGCFrequency; 1.14 to 1.18.3).
+func IsExpired(b *veleroapi.Backup, at time.Time) bool {
 	return b.Status.Expiration != nil && !b.Status.Expiration.After(at)
 }
 
-func (c *Copies) expiry(b *velerov1.Backup) NoCopy {
+func (c *CopyRules) checkExpiry(b *veleroapi.Backup) CopyExclusion {
 	switch {
-	case Expired(b, c.Now):
-		return noCopy(CopyExpired, "expired")
-	case Expired(b, c.Now.Add(c.Lasts)):
-		return noCopy(CopyExpiresSoon, "expires at %s UTC", b.Status.Expiration.UTC().Format("15:04"))
+	case IsExpired(b, c.Now):
+		return excludeCopy(CopyExpired, "expired")
+	case IsExpired(b, c.Now.Add(c.MinLifetime)):
+		return excludeCopy(CopyExpiresSoon, "expires at %s UTC", b.Status.Expiration.UTC().Format("15:04"))
 	}
-	return NoCopy{}
+	return CopyExclusion{}
 }
 
-// contents: what a backup holds is judged by its filters and by how many items it counts. A run of the same
-// schedule may be of another template, or of namespaces that are empty by now.
-func (c *Copies) contents(b *velerov1.Backup) NoCopy {
+// checkContents excludes a backup that holds less than the target, judged by its filters and its number of items. A
+// run of the same schedule may come from another template, or cover namespaces that have been emptied since.
+func (c *CopyRules) checkContents(b *veleroapi.Backup) CopyExclusion {
 	if c.Target == nil {
-		return NoCopy{}
+		return CopyExclusion{}
 	}
-	if !sameFilters(&b.Spec, &c.Target.Spec) && !HoldsAll(b, c.Target) {
-		return noCopy(CopyHoldsLess, "its filters leave out what %s holds", c.Target.Name)
+	if !areFiltersEqual(&b.Spec, &c.Target.Spec) && !HoldsAll(b, c.Target) {
+		return excludeCopy(CopyHoldsLess, "its filters leave out what %s holds", c.Target.Name)
 	}
-	items, known := itemsOf(b)
-	wanted, wantedKnown := itemsOf(c.Target)
+	items, known := itemCount(b)
+	wanted, wantedKnown := itemCount(c.Target)
 	switch {
 	case known && items == 0 && (!wantedKnown || wanted > 0):
-		return noCopy(CopyHoldsLess, "it holds no item")
-	case known && wantedKnown && items*fewestItems < wanted:
-		return noCopy(CopyHoldsLess, "it holds %d items, %s holds %d", items, c.Target.Name, wanted)
+		return excludeCopy(CopyHoldsLess, "it holds no item")
+	case known && wantedKnown && items*maxItemRatio < wanted:
+		return excludeCopy(CopyHoldsLess, "it holds %d items, %s holds %d", items, c.Target.Name, wanted)
 	}
-	return NoCopy{}
+	return CopyExclusion{}
 }
 
-// fewestItems is how many times as many items as a copy the target may hold: fewer pods are no loss, an emptied
+// maxItemRatio is how many times the items of a copy the target may hold: fewer pods are no loss, but an emptied
 // namespace is.
-const fewestItems = 2
+const maxItemRatio = 2
 
-// itemsOf is how many items a backup holds; known is false where Velero has not counted them.
-func itemsOf(b *velerov1.Backup) (items int, known bool) {
+// itemCount returns the number of items that a backup holds; known is false where Velero has not counted them.
+func itemCount(b *veleroapi.Backup) (items int, known bool) {
 	if b.Status.Progress == nil {
 		return 0, false
 	}
 	return b.Status.Progress.ItemsBackedUp, true
 }
 
-// sameFilters reports whether two specs take the same of a cluster. How long a backup is kept, where it is stored, its
-// hooks and its time limits do not matter.
-func sameFilters(a, b *velerov1.BackupSpec) bool {
-	return equality.Semantic.DeepEqual(filtersOf(a), filtersOf(b))
+// areFiltersEqual reports whether two specs select the same from a cluster. How long a backup is kept, where it is
+// stored, its hooks and its time limits do not matter.
+func areFiltersEqual(a, b *veleroapi.BackupSpec) bool {
+	return equality.Semantic.DeepEqual(comparableFilters(a), comparableFilters(b))
 }
 
-func filtersOf(s *velerov1.BackupSpec) *velerov1.BackupSpec {
+func comparableFilters(s *veleroapi.BackupSpec) *veleroapi.BackupSpec {
 	f := s.DeepCopy()
-	f.Metadata, f.TTL, f.StorageLocation, f.VolumeSnapshotLocations = velerov1.Metadata{}, metav1.Duration{}, "", nil
-	f.Hooks, f.OrderedResources, f.UploaderConfig = velerov1.BackupHooks{}, nil, nil
+	f.Metadata, f.TTL, f.StorageLocation, f.VolumeSnapshotLocations = veleroapi.Metadata{}, metav1.Duration{}, "", nil
+	f.Hooks, f.OrderedResources, f.UploaderConfig = veleroapi.BackupHooks{}, nil, nil
 	f.CSISnapshotTimeout, f.ItemOperationTimeout = metav1.Duration{}, metav1.Duration{}
 	f.SnapshotMoveData, f.DataMover = nil, ""
 	return f
 }
 
-// HoldsAll reports whether, by its filters, backup b holds all namespaces of another, with all kinds and objects that
-// the other holds of them, and their volumes.
-func HoldsAll(b, other *velerov1.Backup) bool {
+// HoldsAll reports whether, by its filters, backup b holds all namespaces of another backup, with all kinds and
+// objects that the other holds in them, and their volumes.
+func HoldsAll(b, other *veleroapi.Backup) bool {
 	s, o := &b.Spec, &other.Spec
-	holds, of := NamespacesOf(b), NamespacesOf(other)
+	holds, of := NamespaceFilterOf(b), NamespaceFilterOf(other)
 	if len(of.Includes) == 0 {
 		of.Includes = []string{"*"}
 	}
@@ -231,7 +242,7 @@ func HoldsAll(b, other *velerov1.Backup) bool {
 		!containsAll(o.ExcludedClusterScopedResources, s.ExcludedClusterScopedResources),
 		!containsAll(s.IncludedClusterScopedResources, o.IncludedClusterScopedResources):
 		return false
-	case clusterScope(b) < clusterScope(other):
+	case clusterScopeRank(b) < clusterScopeRank(other):
 		return false
 	case s.SnapshotVolumes != nil && !*s.SnapshotVolumes && (o.SnapshotVolumes == nil || *o.SnapshotVolumes):
 		return false
@@ -239,17 +250,17 @@ func HoldsAll(b, other *velerov1.Backup) bool {
 		return false
 	case s.ResourcePolicy != nil && !equality.Semantic.DeepEqual(s.ResourcePolicy, o.ResourcePolicy):
 		return false // it may skip volumes
-	case !equality.Semantic.DeepEqual(otherFilters(s), otherFilters(o)):
+	case !equality.Semantic.DeepEqual(remainingFilters(s), remainingFilters(o)):
 		return false
-	case slices.ContainsFunc(of.Includes, func(n string) bool { return !holds.Takes(n) }):
+	case slices.ContainsFunc(of.Includes, func(n string) bool { return !holds.Matches(n) }):
 		return false
 	}
-	return !slices.ContainsFunc(holds.Excludes, of.Takes)
+	return !slices.ContainsFunc(holds.Excludes, of.Matches)
 }
 
-// otherFilters are those that [HoldsAll] does not look into: it takes them to matter wherever they differ.
-func otherFilters(s *velerov1.BackupSpec) *velerov1.BackupSpec {
-	f := filtersOf(s)
+// remainingFilters returns the filters that [HoldsAll] does not compare in detail: for those, any difference matters.
+func remainingFilters(s *veleroapi.BackupSpec) *veleroapi.BackupSpec {
+	f := comparableFilters(s)
 	f.IncludedNamespaces, f.ExcludedNamespaces, f.IncludeClusterResources = nil, nil, nil
 	f.IncludedResources, f.IncludedNamespaceScopedResources, f.IncludedClusterScopedResources = nil, nil, nil
 	f.ExcludedResources, f.ExcludedNamespaceScopedResources, f.ExcludedClusterScopedResources = nil, nil, nil
@@ -260,10 +271,10 @@ func otherFilters(s *velerov1.BackupSpec) *velerov1.BackupSpec {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// clusterScope is how much of what lies in no namespace a backup takes: nothing, what belongs to its namespaces, all
-// (pkg/backup/item_collector.go getResourceItems; 1.14 to 1.18.3).
-func clusterScope(b *velerov1.Backup) int {
-	wanted, namespaces := b.Spec.IncludeClusterResources, NamespacesOf(b)
+// clusterScopeRank ranks how many cluster-scoped objects a backup takes: none, those that belong to its namespaces,
+// all (pkg/backup/item_collector.go getResourceItems; 1.14 to 1.18.3).
+func clusterScopeRank(b *veleroapi.Backup) int {
+	wanted, namespaces := b.Spec.IncludeClusterResources, NamespaceFilterOf(b)
 	isWhole := len(namespaces.Excludes) == 0 &&
 		(len(namespaces.Includes) == 0 || slices.Contains(namespaces.Includes, "*"))
 	switch {
@@ -279,36 +290,36 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// location: Velero restores only from a location that it has found available (restore_controller.go
-// validateAndComplete; 1.14 to 1.18.3).
-func (c *Copies) location(b *velerov1.Backup) NoCopy {
+// checkLocation excludes a backup by its storage location: Velero restores only from a location that it has found
+// available (restore_controller.go validateAndComplete; 1.14 to 1.18.3).
+func (c *CopyRules) checkLocation(b *veleroapi.Backup) CopyExclusion {
 	name := b.Spec.StorageLocation
-	phase, known := c.Locations[name]
+	phase, known := c.LocationPhases[name]
 	switch {
 	case name == "":
-		return noCopy(CopyUnknown, "no storage location is named")
-	case !known && c.LocationsUnknown != "":
-		return noCopy(CopyUnknown, "whether storage location %s is available is unknown: %s", name, c.LocationsUnknown)
+		return excludeCopy(CopyUnknown, "no storage location is named")
+	case !known && c.LocationsUnchecked != "":
+		return excludeCopy(CopyUnknown, "whether storage location %s is available is unknown: %s", name, c.LocationsUnchecked)
 	case !known:
-		return noCopy(CopyLocationGone, "storage location %s does not exist", name)
+		return excludeCopy(CopyLocationGone, "storage location %s does not exist", name)
 	case phase == "":
-		return noCopy(CopyUnknown, "Velero has not checked storage location %s", name)
+		return excludeCopy(CopyUnknown, "Velero has not checked storage location %s", name)
 	case string(phase) != LocationAvailable:
-		return noCopy(CopyLocationDown, "storage location %s is %s", name, phase)
+		return excludeCopy(CopyLocationDown, "storage location %s is %s", name, phase)
 	}
-	return NoCopy{}
+	return CopyExclusion{}
 }
 
-func (c *Copies) origin(b *velerov1.Backup) NoCopy {
+func (c *CopyRules) checkOrigin(b *veleroapi.Backup) CopyExclusion {
 	origin, why := OriginOf(b)
 	switch {
 	case c.Origin == "" || origin == c.Origin:
 	case c.Origin == OriginHere && origin == OriginUnknown:
-		return noCopy(CopyUnknown, "%s", why)
+		return excludeCopy(CopyUnknown, "%s", why)
 	case c.Origin == OriginHere:
-		return noCopy(CopyOfAnother, "%s", why)
+		return excludeCopy(CopyOfOtherCluster, "%s", why)
 	case origin == OriginHere:
-		return noCopy(CopyOfAnother, "made by this cluster, which the other one's backups are not")
+		return excludeCopy(CopyOfOtherCluster, "made by this cluster, which the other one's backups are not")
 	}
-	return NoCopy{}
+	return CopyExclusion{}
 }

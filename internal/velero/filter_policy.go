@@ -54,7 +54,7 @@ func DecodePolicy(data map[string]string, into any) error {
 	return nil
 }
 
-// ParseRestorePolicy reads the resource policy of a restore, which ValidateForRestore accepts.
+// ParseRestorePolicy reads the resource policy of a restore, and checks it as ValidateForRestore does.
 func ParseRestorePolicy(data map[string]string) (*FilterPolicy, error) {
 	var p struct {
 		Volumes []any `json:"volumePolicies"`
@@ -80,7 +80,7 @@ func (p *FilterPolicy) Validate() error {
 	patterns := map[string]bool{}
 	for _, n := range p.Namespaced {
 		for _, pattern := range n.Namespaces {
-			if patterns[pattern] || !(Namespaces{Includes: []string{pattern}}).Valid() {
+			if patterns[pattern] || !(IncludeExclude{Includes: []string{pattern}}).IsValid() {
 				return fmt.Errorf("its namespacedFilterPolicies name %q twice, or it is not valid", pattern)
 			}
 			patterns[pattern] = true
@@ -88,28 +88,28 @@ func (p *FilterPolicy) Validate() error {
 		if len(n.Namespaces) == 0 {
 			return errors.New("one of its namespacedFilterPolicies names no namespace")
 		}
-		if err := validFilters(n.Filters, true, budget); err != nil {
+		if err := validateFilters(n.Filters, true, budget); err != nil {
 			return fmt.Errorf("its namespacedFilterPolicies: %w", err)
 		}
 	}
 	if p.Cluster != nil {
-		if err := validFilters(p.Cluster.Filters, false, budget); err != nil {
+		if err := validateFilters(p.Cluster.Filters, false, budget); err != nil {
 			return fmt.Errorf("its clusterScopedFilterPolicy: %w", err)
 		}
 	}
 	return nil
 }
 
-func validFilters(filters []ObjectFilter, mayCatchAll bool, budget *glob.Budget) error {
+func validateFilters(filters []ObjectFilter, mayCatchAll bool, budget *glob.Budget) error {
 	if len(filters) == 0 {
 		return errors.New("there is no filter")
 	}
 	kinds := map[string]bool{}
 	for _, f := range filters {
-		if f.CatchAll() && (!mayCatchAll || len(f.Names)+len(f.ExcludedNames) > 0) {
+		if f.IsCatchAll() && (!mayCatchAll || len(f.Names)+len(f.ExcludedNames) > 0) {
 			return errors.New("a filter of all kinds is one too many, or has names")
 		}
-		mayCatchAll = mayCatchAll && !f.CatchAll()
+		mayCatchAll = mayCatchAll && !f.IsCatchAll()
 		for _, kind := range f.Kinds {
 			if kinds[kind] && kind != "*" {
 				return fmt.Errorf("two filters name %s", kind)
@@ -125,13 +125,13 @@ func validFilters(filters []ObjectFilter, mayCatchAll bool, budget *glob.Budget)
 			}
 		}
 		for _, name := range slices.Concat(f.Names, f.ExcludedNames) {
-			if !glob.Special(name) {
+			if !glob.IsPattern(name) {
 				continue
 			}
 			if _, err := budget.Compile(
 				name,
 			); err != nil && !errors.Is(err, glob.ErrTooComplex) &&
-				!errors.Is(err, glob.ErrSteps) {
+				!errors.Is(err, glob.ErrTooManySteps) {
 				return err
 			}
 		}
@@ -139,34 +139,34 @@ func validFilters(filters []ObjectFilter, mayCatchAll bool, budget *glob.Budget)
 	return nil
 }
 
-// CatchAll is as in ResourceFilter.IsCatchAll.
-func (f ObjectFilter) CatchAll() bool {
+// IsCatchAll does what ResourceFilter.IsCatchAll does.
+func (f ObjectFilter) IsCatchAll() bool {
 	return len(f.Kinds) == 0 || slices.Equal(f.Kinds, []string{"*"})
 }
 
-// Selectors are those of which an object must match one; none select all.
-func (f ObjectFilter) Selectors() []*metav1.LabelSelector {
+// LabelSelectors returns the selectors of which an object must match one; with none, all objects match.
+func (f ObjectFilter) LabelSelectors() []*metav1.LabelSelector {
 	if HasConditions(f.Selector) {
 		return []*metav1.LabelSelector{f.Selector}
 	}
 	return f.OrSelectors
 }
 
-// Selects is how listResourceByLabelsPerNamespace selects: an empty selector is none.
-func (f ObjectFilter) Selects(set labels.Set) bool {
-	selectors := f.Selectors()
+// MatchesLabels selects as listResourceByLabelsPerNamespace does: an empty selector counts as none.
+func (f ObjectFilter) MatchesLabels(set labels.Set) bool {
+	selectors := f.LabelSelectors()
 	return len(selectors) == 0 || slices.ContainsFunc(selectors, func(s *metav1.LabelSelector) bool {
 		selector, err := metav1.LabelSelectorAsSelector(s)
 		return HasConditions(s) && err == nil && selector.Matches(set)
 	})
 }
 
-// Named reports whether the filter takes a name.
-func (f ObjectFilter) Named(name string) bool {
-	return Namespaces{Includes: f.Names, Excludes: f.ExcludedNames}.Takes(name)
+// MatchesName reports whether the filter accepts a name.
+func (f ObjectFilter) MatchesName(name string) bool {
+	return IncludeExclude{Includes: f.Names, Excludes: f.ExcludedNames}.Matches(name)
 }
 
-// HasConditions is false for a selector that is absent or empty (IsPresentLabelSelector).
+// HasConditions returns false for a selector that is absent or empty (IsPresentLabelSelector).
 func HasConditions(s *metav1.LabelSelector) bool {
 	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// ServerFlags are the flags of `velero server` that bound waits and what runs at once
+// ServerFlags are the flags of `velero server` that limit waits and how much runs at once
 // (pkg/cmd/server/config/config.go, BindFlags; docs/dev/velero.md#flags).
 type ServerFlags struct {
 	// ConcurrentBackups is --concurrent-backups (since 1.18).
 	ConcurrentBackups int
-	// ResourceTimeout is --resource-timeout: of waits without a flag of their own, and of attempts to write a status.
+	// ResourceTimeout is --resource-timeout: the limit of waits without a flag of their own, and of attempts to write a
+	// status.
 	ResourceTimeout time.Duration
 	// PodVolumeTimeout is --fs-backup-timeout: the limit of all pod volumes of a job together.
 	PodVolumeTimeout time.Duration
@@ -28,26 +29,29 @@ type ServerFlags struct {
 	ClientBurst int
 	// RestorePriorities is --restore-resource-priorities as given, empty for the default.
 	RestorePriorities string
-	// DefaultModifier is --default-resource-modifier-configmap, for restores that name none (from 1.19 on,
+	// DefaultResourceModifier is --default-resource-modifier-configmap, for restores that name none (from 1.19 on,
 	// Velero PR 10098).
-	DefaultModifier string
-	// DefaultToFS is --default-volumes-to-fs-backup, MoveData --default-snapshot-move-data: of backups that say neither.
-	DefaultToFS, MoveData bool
-	// VolumePolicies is --global-backup-volume-policies-configmap (since 1.18.3), empty for none.
-	VolumePolicies string
-	// NoInformerCache is --disable-informer-cache: a restore asks for each item instead of listing its kinds first.
-	NoInformerCache bool
-	// Features are those that --features turns on, such as EnableCSI.
+	DefaultResourceModifier string
+	// DefaultVolumesToFSBackup is --default-volumes-to-fs-backup, DefaultSnapshotMoveData --default-snapshot-move-data:
+	// for backups that do not say.
+	DefaultVolumesToFSBackup, DefaultSnapshotMoveData bool
+	// GlobalVolumePolicies is --global-backup-volume-policies-configmap (since 1.18.3), empty for none.
+	GlobalVolumePolicies string
+	// DisableInformerCache is --disable-informer-cache: a restore requests each item instead of listing its kinds first.
+	DisableInformerCache bool
+	// Features are the features that --features enables, such as EnableCSI.
 	Features []string
-	// Disabled are the controllers that do not run (--disable-controllers, --restore-only).
-	Disabled []string
-	// Given are the names of the limits that the arguments set to a value that Velero can read, zero and less too.
-	Given []string
-	// Unreadable are those whose value cannot be read here, such as $(TIMEOUT), which the kubelet fills in.
-	Unreadable []string
+	// DisabledControllers are the controllers that do not run (--disable-controllers, --restore-only).
+	DisabledControllers []string
+	// GivenLimits are the names of the limits that the arguments set to a value that Velero can read, including zero and
+	// less.
+	GivenLimits []string
+	// UnreadableLimits are the names of the limits whose value cannot be read here, such as $(TIMEOUT), which the kubelet
+	// fills in.
+	UnreadableLimits []string
 }
 
-// DefaultServerFlags are the defaults (pkg/cmd/server/config/config.go, GetDefaultConfig;
+// DefaultServerFlags returns the defaults (pkg/cmd/server/config/config.go, GetDefaultConfig;
 // pkg/controller/backup_operations_controller.go, defaultBackupOperationsFrequency).
 func DefaultServerFlags() ServerFlags {
 	return ServerFlags{
@@ -62,14 +66,14 @@ func DefaultServerFlags() ServerFlags {
 	}
 }
 
-// ParseServerFlags reads the words that start a server; a word may be a shell's
-// whole command line. What is not given, or not valid, has its default.
+// ParseServerFlags reads the words of a server's command line; a word may be a whole command line for a shell. Flags
+// that are not given or not valid have their defaults.
 func ParseServerFlags(args []string) ServerFlags {
 	f := DefaultServerFlags()
 	note := func(name string, valid bool) {
-		list := &f.Given
+		list := &f.GivenLimits
 		if !valid {
-			list = &f.Unreadable
+			list = &f.UnreadableLimits
 		}
 		if !slices.Contains(*list, name) {
 			*list = append(*list, name)
@@ -79,10 +83,10 @@ func ParseServerFlags(args []string) ServerFlags {
 	eachFlag(args, func(name, value string) {
 		switch name {
 		case "concurrent-backups":
-			note(name, set(&f.ConcurrentBackups, strconv.Atoi, value))
+			note(name, setPositive(&f.ConcurrentBackups, strconv.Atoi, value))
 		case "resource-timeout":
 			note(name, setTimeout(&f.ResourceTimeout, value))
-		case "fs-backup-timeout", "restic-timeout": // the second until 1.9
+		case "fs-backup-timeout", "restic-timeout": // restic-timeout until 1.9
 			note(name, setTimeout(&f.PodVolumeTimeout, value))
 		case "default-item-operation-timeout":
 			note(name, setTimeout(&f.ItemOperationTimeout, value))
@@ -91,34 +95,34 @@ func ParseServerFlags(args []string) ServerFlags {
 		case "item-operation-sync-frequency":
 			note(name, setTimeout(&f.ItemOperationSync, value))
 		case "client-qps":
-			note(name, set(&f.ClientQPS, qps, value))
+			note(name, setPositive(&f.ClientQPS, qps, value))
 		case "client-burst":
-			note(name, set(&f.ClientBurst, strconv.Atoi, value))
+			note(name, setPositive(&f.ClientBurst, strconv.Atoi, value))
 		case "restore-resource-priorities":
 			f.RestorePriorities = value
 		case "default-resource-modifier-configmap":
-			f.DefaultModifier = value
-		case "default-volumes-to-fs-backup", "default-volumes-to-restic": // the second until 1.9
-			f.DefaultToFS, _ = strconv.ParseBool(value)
+			f.DefaultResourceModifier = value
+		case "default-volumes-to-fs-backup", "default-volumes-to-restic": // default-volumes-to-restic until 1.9
+			f.DefaultVolumesToFSBackup, _ = strconv.ParseBool(value)
 		case "default-snapshot-move-data":
-			f.MoveData, _ = strconv.ParseBool(value)
+			f.DefaultSnapshotMoveData, _ = strconv.ParseBool(value)
 		case "global-backup-volume-policies-configmap":
-			f.VolumePolicies = value
+			f.GlobalVolumePolicies = value
 		case "disable-informer-cache":
 			on, err := strconv.ParseBool(value)
-			f.NoInformerCache = on || err != nil // a word behind it is no value of a switch
+			f.DisableInformerCache = on || err != nil // the word after a switch is not its value
 		case "features":
 			f.Features = append(f.Features, splitList(value)...)
 		case "disable-controllers":
-			f.Disabled = append(f.Disabled, splitList(value)...)
+			f.DisabledControllers = append(f.DisabledControllers, splitList(value)...)
 		case "restore-only":
-			if on, err := strconv.ParseBool(value); on || err != nil { // a word behind it is no value of a switch
-				f.Disabled = append(f.Disabled, restoreOnly...)
+			if on, err := strconv.ParseBool(value); on || err != nil { // the word after a switch is not its value
+				f.DisabledControllers = append(f.DisabledControllers, restoreOnlyDisabled...)
 			}
 		}
 	})
-	if slices.Contains(f.Unreadable, "concurrent-backups") {
-		f.ConcurrentBackups = 0 // how many run at once is not known
+	if slices.Contains(f.UnreadableLimits, "concurrent-backups") {
+		f.ConcurrentBackups = 0 // how many run at once is unknown
 	}
 	return f
 }
@@ -127,24 +131,24 @@ func splitList(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// defaultsOf puts in the defaults of a server with an image's version where they differ: before
-// 1.14.0 it sends 20 requests a second, 30 at once (pkg/cmd/server/server.go, defaultClientQPS).
-func (f ServerFlags) defaultsOf(version string) ServerFlags {
+// withVersionDefaults sets the defaults of an image's version where they differ: before 1.14.0 the server sends 20
+// requests a second, 30 at once (pkg/cmd/server/server.go, defaultClientQPS).
+func (f ServerFlags) withVersionDefaults(version string) ServerFlags {
 	if v, known := ParseVersion(version); !known || !v.Before(Version{1, 14, 0}) {
 		return f
 	}
-	if !slices.Contains(f.Given, "client-qps") {
+	if !slices.Contains(f.GivenLimits, "client-qps") {
 		f.ClientQPS = 20
 	}
-	if !slices.Contains(f.Given, "client-burst") {
+	if !slices.Contains(f.GivenLimits, "client-burst") {
 		f.ClientBurst = 30
 	}
 	return f
 }
 
-// AgentFlags are the flags of `velero node-agent server` that bound a wait (pkg/cmd/cli/nodeagent/server.go).
-type AgentFlags struct {
-	// PrepareTimeout is --data-mover-prepare-timeout, of volumes that are Accepted. New and Prepared have no limit.
+// NodeAgentFlags are the flags of `velero node-agent server` that limit a wait (pkg/cmd/cli/nodeagent/server.go).
+type NodeAgentFlags struct {
+	// PrepareTimeout is --data-mover-prepare-timeout, for volumes that are Accepted. New and Prepared have no limit.
 	PrepareTimeout time.Duration
 	// ConfigMap is --node-agent-configmap, which holds the slots of each node (since 1.15), empty for none.
 	ConfigMap string
@@ -155,14 +159,14 @@ const DefaultAgentConfig = "node-agent-config"
 
 const defaultPrepareTimeout = 30 * time.Minute
 
-// parseAgentFlags reads the words that start a node-agent.
-func parseAgentFlags(args []string) AgentFlags {
-	f := AgentFlags{PrepareTimeout: defaultPrepareTimeout}
+// parseAgentFlags reads the words of a node-agent's command line.
+func parseAgentFlags(args []string) NodeAgentFlags {
+	f := NodeAgentFlags{PrepareTimeout: defaultPrepareTimeout}
 	eachFlag(args, func(name, value string) {
 		switch name {
 		case "data-mover-prepare-timeout":
-			if !set(&f.PrepareTimeout, time.ParseDuration, value) {
-				f.PrepareTimeout = max(f.PrepareTimeout, preparesUnread(value))
+			if !setPositive(&f.PrepareTimeout, time.ParseDuration, value) {
+				f.PrepareTimeout = max(f.PrepareTimeout, invalidPrepareTimeout(value))
 			}
 		case "node-agent-configmap", "node-agent-config":
 			f.ConfigMap = value
@@ -171,15 +175,15 @@ func parseAgentFlags(args []string) AgentFlags {
 	return f
 }
 
-// preparesUnread is the limit of a value that is not positive: without one if it cannot be read.
-func preparesUnread(value string) time.Duration {
+// invalidPrepareTimeout returns the limit for a value that is not positive: Endless if the value cannot be read.
+func invalidPrepareTimeout(value string) time.Duration {
 	if _, err := time.ParseDuration(value); err != nil {
-		return Endless
+		return Unlimited
 	}
 	return 0
 }
 
-// eachFlag calls set for each --name=value and --name value; of several of one name the last counts.
+// eachFlag calls set for each --name=value and --name value; of several flags with the same name the last counts.
 func eachFlag(args []string, set func(name, value string)) {
 	words := strings.Fields(strings.Join(args, " "))
 	for i, w := range words {
@@ -199,8 +203,8 @@ func eachFlag(args []string, set func(name, value string)) {
 	}
 }
 
-// set takes a value that is valid: one above zero.
-func set[T int | float64 | time.Duration](into *T, parse func(string) (T, error), value string) (valid bool) {
+// setPositive sets into if the value is valid, which means above zero.
+func setPositive[T int | float64 | time.Duration](into *T, parse func(string) (T, error), value string) (valid bool) {
 	parsed, err := parse(value)
 	if valid = err == nil && parsed > 0; valid {
 		*into = parsed
@@ -208,11 +212,11 @@ func set[T int | float64 | time.Duration](into *T, parse func(string) (T, error)
 	return valid
 }
 
-// setTimeout takes a duration as the server's flags do, zero and less too (pflag's DurationVar).
+// setTimeout sets a duration as the server's flags do, including zero and less (pflag's DurationVar).
 func setTimeout(into *time.Duration, value string) (readable bool) {
 	parsed, err := time.ParseDuration(value)
 	if err == nil {
-		*into = min(parsed, Endless)
+		*into = min(parsed, Unlimited)
 	}
 	return err == nil
 }

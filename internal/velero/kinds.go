@@ -1,30 +1,28 @@
 package velero
 
 import (
-	"slices"
-	"strings"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// CustomResourceDefinition is the kind that says which phases an API server accepts.
-var CustomResourceDefinition = schema.GroupVersionKind{
+// CRDGroupVersionKind is the kind that tells which phases an API server accepts.
+var CRDGroupVersionKind = schema.GroupVersionKind{
 	Group:   "apiextensions.k8s.io",
 	Version: "v1",
 	Kind:    "CustomResourceDefinition",
 }
 
-// VolumeSnapshots is the API of CSI snapshots, which a cluster need not serve.
-var VolumeSnapshots = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
+// VolumeSnapshotGroupVersion is the API of CSI snapshots, which a cluster need not serve.
+var VolumeSnapshotGroupVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 
-// Mapper maps kinds to resources without the API server: a kind that it does not serve is a 404 on that kind alone.
-func Mapper() meta.RESTMapper {
+// NewRESTMapper returns a mapper of kinds to resources that does not need the API server: a kind that the server does
+// not serve gives a 404 only for that kind.
+func NewRESTMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	add := func(scope meta.RESTScope, group schema.GroupVersion, kinds ...string) {
 		for _, kind := range kinds {
@@ -33,7 +31,7 @@ func Mapper() meta.RESTMapper {
 	}
 	add(
 		meta.RESTScopeNamespace,
-		velerov1.SchemeGroupVersion,
+		veleroapi.GroupVersion,
 		"Backup",
 		"Restore",
 		"PodVolumeBackup",
@@ -44,37 +42,36 @@ func Mapper() meta.RESTMapper {
 		"BackupRepository",
 		"DeleteBackupRequest",
 	)
-	add(meta.RESTScopeNamespace, velerov2alpha1.SchemeGroupVersion, "DataUpload", "DataDownload")
+	add(meta.RESTScopeNamespace, veleroapi.GroupVersionV2Alpha1, "DataUpload", "DataDownload")
 	add(meta.RESTScopeNamespace, corev1.SchemeGroupVersion, "Pod", "Event", "ConfigMap")
 	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Namespace", "Node")
-	add(meta.RESTScopeRoot, authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview")
-	add(meta.RESTScopeRoot, authenticationv1.SchemeGroupVersion, "SelfSubjectReview")
-	add(meta.RESTScopeNamespace, VolumeSnapshots, "VolumeSnapshot")
-	add(meta.RESTScopeRoot, VolumeSnapshots, "VolumeSnapshotContent")
-	add(meta.RESTScopeRoot, CustomResourceDefinition.GroupVersion(), CustomResourceDefinition.Kind)
+	add(meta.RESTScopeNamespace, VolumeSnapshotGroupVersion, "VolumeSnapshot")
+	add(meta.RESTScopeRoot, VolumeSnapshotGroupVersion, "VolumeSnapshotContent")
+	add(meta.RESTScopeRoot, CRDGroupVersionKind.GroupVersion(), CRDGroupVersionKind.Kind)
 	return m
 }
 
 // Phases of Backups and Restores (pkg/apis/velero/v1/backup_types.go and restore_types.go;
-// docs/dev/velero.md#phases). A phase that is not here belongs to a newer Velero.
+// docs/dev/velero.md#phases). A phase that is not listed belongs to a newer Velero.
 const (
-	PhaseNew              = "New"
-	PhaseQueued           = "Queued"       // backups, since 1.18
-	PhaseReadyToStart     = "ReadyToStart" // backups, since 1.18
-	PhaseFailedValidation = "FailedValidation"
-	PhaseInProgress       = "InProgress"
-	PhaseWaiting          = "WaitingForPluginOperations"
-	PhaseWaitingPartly    = "WaitingForPluginOperationsPartiallyFailed"
-	PhaseFinalizing       = "Finalizing"
-	PhaseFinalizingPartly = "FinalizingPartiallyFailed"
-	PhaseCompleted        = "Completed"
-	PhasePartiallyFailed  = "PartiallyFailed"
-	PhaseFailed           = "Failed"
-	PhaseDeleting         = "Deleting" // backups
+	PhaseNew                                       = "New"
+	PhaseQueued                                    = "Queued"       // backups, since 1.18
+	PhaseReadyToStart                              = "ReadyToStart" // backups, since 1.18
+	PhaseFailedValidation                          = "FailedValidation"
+	PhaseInProgress                                = "InProgress"
+	PhaseWaitingForPluginOperations                = "WaitingForPluginOperations"
+	PhaseWaitingForPluginOperationsPartiallyFailed = "WaitingForPluginOperationsPartiallyFailed"
+	PhaseFinalizing                                = "Finalizing"
+	PhaseFinalizingPartiallyFailed                 = "FinalizingPartiallyFailed"
+	PhaseCompleted                                 = "Completed"
+	PhasePartiallyFailed                           = "PartiallyFailed"
+	PhaseFailed                                    = "Failed"
+	PhaseDeleting                                  = "Deleting" // backups
 )
 
-// TerminalPhase reports whether Velero never works on a job in that phase again. Deleting is on its way out.
-func TerminalPhase(phase string) bool {
+// IsTerminalPhase reports whether Velero never works again on a job in that phase. A job that is Deleting is not in a
+// terminal phase.
+func IsTerminalPhase(phase string) bool {
 	return slices.Contains([]string{PhaseCompleted, PhasePartiallyFailed, PhaseFailed, PhaseFailedValidation}, phase)
 }
 
@@ -108,9 +105,9 @@ const (
 	OperationFailed    = "Failed"
 )
 
-// refusals are answers of object stores that only a person can mend: codes of S3, Azure and Google
-// Cloud for unknown keys and buckets and missing rights (each store's list of error codes).
-var refusals = []string{
+// permanentStoreErrors are answers of object stores that only a person can resolve: codes of S3, Azure and Google Cloud
+// for unknown keys and buckets and missing rights (each store's list of error codes).
+var permanentStoreErrors = []string{
 	"InvalidAccessKeyId",
 	"SignatureDoesNotMatch",
 	"AccessDenied",
@@ -135,8 +132,8 @@ var refusals = []string{
 	"NotFound: no such",
 }
 
-// RefusedByStore reports whether a location's message will not change by itself, unlike a time-out or a name that was
-// not found: a cluster's DNS comes back.
-func RefusedByStore(message string) bool {
-	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(message, r) })
+// IsPermanentStoreError reports whether the cause of a location's message will not go away by itself, unlike a time-out
+// or a name that was not found: a cluster's DNS comes back.
+func IsPermanentStoreError(message string) bool {
+	return slices.ContainsFunc(permanentStoreErrors, func(r string) bool { return strings.Contains(message, r) })
 }

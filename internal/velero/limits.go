@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"maps"
 	"math"
 	"slices"
@@ -12,120 +14,120 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Endless is the length of a limit that Velero does not have, or that cannot be told: a century.
-const Endless = 100 * 365 * 24 * time.Hour
+// Unlimited is the length of a limit that Velero does not have, or that is unknown: a century.
+const Unlimited = 100 * 365 * 24 * time.Hour
 
-// longestNote bounds what is believed of a note on a job where the server's own flag says less: anyone
-// who may create a job writes annotations.
-const longestNote = 24 * time.Hour
+// maxAnnotatedTimeout bounds how much of a timeout noted on a job is believed where the server's own flag says less:
+// anyone who may create a job can write annotations.
+const maxAnnotatedTimeout = 24 * time.Hour
 
-// timeout is the length that a flag gives, which may be zero or less: the default if it is not given,
-// Endless if its value cannot be read.
-func (f *ServerFlags) timeout(value, byDefault time.Duration, names ...string) time.Duration {
+// effectiveTimeout returns the length that a flag gives, which may be zero or less: the default if the flag is not
+// given, Endless if its value cannot be read.
+func (f *ServerFlags) effectiveTimeout(value, byDefault time.Duration, names ...string) time.Duration {
 	among := func(list []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) })
 	}
 	switch {
-	case among(f.Unreadable):
-		return Endless
-	case among(f.Given):
+	case among(f.UnreadableLimits):
+		return Unlimited
+	case among(f.GivenLimits):
 		return value
 	}
 	return cmp.Or(value, byDefault)
 }
 
 func (f *ServerFlags) resourceTimeout() time.Duration {
-	return f.timeout(f.ResourceTimeout, DefaultServerFlags().ResourceTimeout, "resource-timeout")
+	return f.effectiveTimeout(f.ResourceTimeout, DefaultServerFlags().ResourceTimeout, "resource-timeout")
 }
 
-// ResourceTimeout is how long Velero waits for what no other limit bounds: the server's flag, and at once
+// ResourceTimeout returns how long Velero waits for what no other limit bounds: the server's flag, or not at all
 // where that is zero or less (wait.PollUntilContextTimeout). The server notes its flag on a backup
-// (pkg/controller/backup_controller.go, prepareBackupRequest) and never reads the note, which can only
-// lengthen the limit here: it stands for a flag that was not seen, or of the server before.
+// (pkg/controller/backup_controller.go, prepareBackupRequest) and never reads the note, which can only lengthen the
+// limit here: it may stand for a flag that was not seen, or for the flag of a previous server.
 func ResourceTimeout(o metav1.Object, flags ServerFlags) time.Duration {
-	noted, _ := notedResourceTimeout(o)
+	noted, _ := annotatedResourceTimeout(o)
 	d := max(0, flags.resourceTimeout())
-	if d >= Endless && noted > 0 {
+	if d >= Unlimited && noted > 0 {
 		return noted
 	}
 	return max(d, noted)
 }
 
-// notedResourceTimeout is the flag that the server noted on a backup, at most [longestNote].
-func notedResourceTimeout(o metav1.Object) (d time.Duration, noted bool) {
-	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.ResourceTimeoutAnnotation])
-	return min(d, longestNote), err == nil
+// annotatedResourceTimeout returns the flag that the server noted on a backup, at most [maxAnnotatedTimeout].
+func annotatedResourceTimeout(o metav1.Object) (d time.Duration, noted bool) {
+	d, err := time.ParseDuration(o.GetAnnotations()[veleroapi.ResourceTimeoutAnnotation])
+	return min(d, maxAnnotatedTimeout), err == nil
 }
 
-// PodVolumeTimeout is the limit of all pod volumes of a job: its annotation, without an upper bound,
-// else the server's flag; zero and less end at once (pkg/backup/backup.go BackupWithResolvers,
-// pkg/restore/restore.go RestoreWithResolvers).
+// PodVolumeTimeout returns the limit of all pod volumes of a job: its annotation, without an upper bound, else the
+// server's flag; zero and less end the wait at once (pkg/backup/backup.go BackupWithResolvers, pkg/restore/restore.go
+// RestoreWithResolvers).
 func PodVolumeTimeout(o metav1.Object, flags ServerFlags) time.Duration {
-	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.PodVolumeOperationTimeoutAnnotation])
+	d, err := time.ParseDuration(o.GetAnnotations()[veleroapi.PodVolumeOperationTimeoutAnnotation])
 	if err != nil {
-		d = flags.timeout(
+		d = flags.effectiveTimeout(
 			flags.PodVolumeTimeout,
 			DefaultServerFlags().PodVolumeTimeout,
 			"fs-backup-timeout",
 			"restic-timeout",
 		)
 	}
-	return min(max(0, d), Endless)
+	return min(max(0, d), Unlimited)
 }
 
-// ItemOperationTimeout is from an operation's start: the job's, else the server's, which is written into
-// the job when it begins (prepareBackupRequest, validateAndComplete). Zero and less end at the first look.
+// ItemOperationTimeout returns the limit of an operation, counted from its start: the job's, else the server's, which
+// is written into the job when it begins (prepareBackupRequest, validateAndComplete). Zero and less end the operation
+// at the first check.
 func ItemOperationTimeout(o metav1.Object, flags ServerFlags) time.Duration {
-	d := askedItemOperationTimeout(o)
+	d := specItemOperationTimeout(o)
 	if d == 0 {
-		d = flags.timeout(
+		d = flags.effectiveTimeout(
 			flags.ItemOperationTimeout,
 			DefaultServerFlags().ItemOperationTimeout,
 			"default-item-operation-timeout",
 		)
 	}
-	return min(max(0, d), Endless)
+	return min(max(0, d), Unlimited)
 }
 
-func askedItemOperationTimeout(o metav1.Object) time.Duration {
+func specItemOperationTimeout(o metav1.Object) time.Duration {
 	switch o := o.(type) {
-	case *velerov1.Backup:
+	case *veleroapi.Backup:
 		return o.Spec.ItemOperationTimeout.Duration
-	case *velerov1.Restore:
+	case *veleroapi.Restore:
 		return o.Spec.ItemOperationTimeout.Duration
 	}
 	return 0
 }
 
-// OperationLooks is how long it takes until the server next looks at operations: only a look ends an
-// operation, and zero or less is the default (pkg/controller/backup_operations_controller.go
+// OperationCheckDelay returns how long it takes until the server next checks operations: only a check ends an
+// operation, and zero or less means the default (pkg/controller/backup_operations_controller.go
 // NewBackupOperationsReconciler, restore_operations_controller.go).
-func OperationLooks(flags ServerFlags) time.Duration {
+func OperationCheckDelay(flags ServerFlags) time.Duration {
 	byDefault := DefaultServerFlags().ItemOperationSync
-	d := flags.timeout(flags.ItemOperationSync, byDefault, "item-operation-sync-frequency")
+	d := flags.effectiveTimeout(flags.ItemOperationSync, byDefault, "item-operation-sync-frequency")
 	if d <= 0 {
 		d = byDefault
 	}
-	return min(d, Endless)
+	return min(d, Unlimited)
 }
 
-// terminatingTimeout is how long a restore waits for each object that is being deleted, not at all for zero and less.
+// terminatingTimeout returns how long a restore waits for each object that is being deleted; zero and less mean not
+// at all.
 func terminatingTimeout(_ metav1.Object, flags ServerFlags) time.Duration {
-	d := flags.timeout(
+	d := flags.effectiveTimeout(
 		flags.TerminatingTimeout,
 		DefaultServerFlags().TerminatingTimeout,
 		"terminating-resource-timeout",
 	)
-	return min(max(0, d), Endless)
+	return min(max(0, d), Unlimited)
 }
 
-// restoreHookTimeout is how long a restore waits for its hooks since 1.18.3; zero and less are the
-// default (pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook).
+// restoreHookTimeout returns how long a restore waits for its hooks since 1.18.3; zero and less mean the default
+// (pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook).
 func restoreHookTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	if d := ResourceTimeout(o, flags); d > 0 {
 		return d
@@ -133,20 +135,21 @@ func restoreHookTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	return DefaultServerFlags().ResourceTimeout
 }
 
-// SnapshotTimeout is how long a backup waits for one CSI snapshot: its spec.csiSnapshotTimeout, 10 minutes by default.
+// SnapshotTimeout returns how long a backup waits for one CSI snapshot: its spec.csiSnapshotTimeout, 10 minutes by
+// default.
 func SnapshotTimeout(o metav1.Object, _ ServerFlags) time.Duration {
-	if b, ok := o.(*velerov1.Backup); ok {
+	if b, ok := o.(*veleroapi.Backup); ok {
 		return b.Spec.CSISnapshotTimeout.Duration
 	}
 	return 0
 }
 
-// snapshotLimit is SnapshotTimeout, without a limit where the job does not tell it.
+// snapshotLimit returns SnapshotTimeout, or no limit where the job does not give it.
 func snapshotLimit(o metav1.Object, flags ServerFlags) time.Duration {
 	if d := SnapshotTimeout(o, flags); d > 0 {
-		return min(d, Endless)
+		return min(d, Unlimited)
 	}
-	return Endless
+	return Unlimited
 }
 
 // Limit is a bound on what a job may do or wait for.
@@ -159,56 +162,60 @@ type Limit struct {
 	Source string `json:"source"`
 }
 
-// Limits are the bounds on a job and where each comes from, in the order in which it meets them.
-func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
+// ListLimits returns the limits of a job and the source of each, in the order in which the job meets them.
+func ListLimits(o metav1.Object, server Server, agents []NodeAgent) []Limit {
 	flags := server.Flags
-	limits := limitsOf{server: server}
-	if backup, ok := o.(*velerov1.Backup); ok {
+	limits := limitCollector{server: server}
+	if backup, ok := o.(*veleroapi.Backup); ok {
 		if v, known := ParseVersion(server.Version); !known || v.QueuesBackups() {
-			limits.add("concurrent-backups", concurrency(flags.ConcurrentBackups), limits.source("concurrent-backups"))
+			limits.addLimit(
+				"concurrent-backups",
+				concurrencyText(flags.ConcurrentBackups),
+				limits.flagSource("concurrent-backups"),
+			)
 		}
 		if backup.Spec.CSISnapshotTimeout.Duration > 0 {
-			limits.addTime("spec.csiSnapshotTimeout", SnapshotTimeout(o, flags), "job spec")
+			limits.addDuration("spec.csiSnapshotTimeout", SnapshotTimeout(o, flags), "job spec")
 		}
 	} else {
-		limits.addTime(
+		limits.addDuration(
 			"terminating-resource-timeout",
 			terminatingTimeout(o, flags),
-			limits.source("terminating-resource-timeout"),
+			limits.flagSource("terminating-resource-timeout"),
 		)
 	}
-	limits.addTime("resource-timeout", ResourceTimeout(o, flags), limits.resourceSource(o))
-	volumes := limits.source("fs-backup-timeout", "restic-timeout")
-	if _, err := time.ParseDuration(o.GetAnnotations()[velerov1.PodVolumeOperationTimeoutAnnotation]); err == nil {
-		volumes = "annotation " + velerov1.PodVolumeOperationTimeoutAnnotation
+	limits.addDuration("resource-timeout", ResourceTimeout(o, flags), limits.resourceSource(o))
+	volumes := limits.flagSource("fs-backup-timeout", "restic-timeout")
+	if _, err := time.ParseDuration(o.GetAnnotations()[veleroapi.PodVolumeOperationTimeoutAnnotation]); err == nil {
+		volumes = "annotation " + veleroapi.PodVolumeOperationTimeoutAnnotation
 	}
-	limits.addTime("fs-backup-timeout", PodVolumeTimeout(o, flags), volumes)
-	operations := limits.source("default-item-operation-timeout")
-	if askedItemOperationTimeout(o) != 0 {
+	limits.addDuration("fs-backup-timeout", PodVolumeTimeout(o, flags), volumes)
+	operations := limits.flagSource("default-item-operation-timeout")
+	if specItemOperationTimeout(o) != 0 {
 		operations = "job spec"
 	}
-	limits.addTime("spec.itemOperationTimeout", ItemOperationTimeout(o, flags), operations)
-	limits.addTime(
+	limits.addDuration("spec.itemOperationTimeout", ItemOperationTimeout(o, flags), operations)
+	limits.addDuration(
 		"item-operation-sync-frequency",
-		OperationLooks(flags),
-		limits.source("item-operation-sync-frequency"),
+		OperationCheckDelay(flags),
+		limits.flagSource("item-operation-sync-frequency"),
 	)
-	limits.add("client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), limits.source("client-qps"))
-	limits.add("client-burst", strconv.Itoa(flags.ClientBurst), limits.source("client-burst"))
+	limits.addLimit("client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), limits.flagSource("client-qps"))
+	limits.addLimit("client-burst", strconv.Itoa(flags.ClientBurst), limits.flagSource("client-burst"))
 	return append(limits.list, prepareLimit(agents))
 }
 
-// NamedLimits are those limits that rows of [Waits] name as what bounds the wait, or as how many there are for a place
-// in the queue, with all of [SlotLimits]: those are listed for volumes that wait.
-func NamedLimits(limits []Limit, waits []WaitName) []Limit {
+// FilterLimits returns the limits that rows of [WaitTable] name as the bound of the wait, or as the number of workers
+// for a place in the queue, with all of [SlotLimits]: those are listed for volumes that wait.
+func FilterLimits(limits []Limit, waits []WaitName) []Limit {
 	settings := []string{slotSetting, prepareQueueSetting}
-	for _, w := range Waits() {
+	for _, w := range WaitTable() {
 		if !slices.Contains(waits, w.Name) {
 			continue
 		}
 		settings = append(settings, w.Limit.Setting)
 		if w.Name == WaitQueue {
-			settings = append(settings, w.Workers)
+			settings = append(settings, w.WorkerCount)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(limits), func(l Limit) bool {
@@ -217,71 +224,71 @@ func NamedLimits(limits []Limit, waits []WaitName) []Limit {
 	})
 }
 
-// limitsOf collects the limits of a job on one server.
-type limitsOf struct {
+// limitCollector collects the limits of a job on one server.
+type limitCollector struct {
 	server Server
 	list   []Limit
 }
 
-func (l *limitsOf) add(name, value, source string) {
+func (l *limitCollector) addLimit(name, value, source string) {
 	l.list = append(l.list, Limit{name, value, source})
 }
 
-func (l *limitsOf) addTime(name string, value time.Duration, source string) {
+func (l *limitCollector) addDuration(name string, value time.Duration, source string) {
 	text := value.String()
-	if value >= Endless {
+	if value >= Unlimited {
 		text = "unknown"
 	}
-	l.add(name, text, source)
+	l.addLimit(name, text, source)
 }
 
-// source says where the value of a flag comes from.
-func (l *limitsOf) source(names ...string) string {
+// flagSource returns where the value of a flag comes from.
+func (l *limitCollector) flagSource(names ...string) string {
 	among := func(list []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) })
 	}
 	flags := l.server.Flags
 	switch {
-	case among(flags.Unreadable):
+	case among(flags.UnreadableLimits):
 		return "server flag, whose value cannot be read in the server's arguments"
-	case among(flags.Given):
+	case among(flags.GivenLimits):
 		return "server flag"
 	case !l.server.Visible || l.server.Container == "":
 		return "not known, the server's arguments were not seen; Velero's default is assumed"
 	}
-	return "default of Velero " + DefaultsOf(l.server.Version)
+	return "default of Velero " + DefaultsSource(l.server.Version)
 }
 
-// resourceSource is that of the resource timeout, which the server also notes on a backup.
-func (l *limitsOf) resourceSource(o metav1.Object) string {
-	if noted, ok := notedResourceTimeout(o); ok && noted > 0 && noted == ResourceTimeout(o, l.server.Flags) {
-		return "annotation " + velerov1.ResourceTimeoutAnnotation
+// resourceSource returns the source of the resource timeout, which the server also notes on a backup.
+func (l *limitCollector) resourceSource(o metav1.Object) string {
+	if noted, ok := annotatedResourceTimeout(o); ok && noted > 0 && noted == ResourceTimeout(o, l.server.Flags) {
+		return "annotation " + veleroapi.ResourceTimeoutAnnotation
 	}
-	return l.source("resource-timeout")
+	return l.flagSource("resource-timeout")
 }
 
-// DefaultsOf says of which version the defaults are that stand in for a server's: its own, if that was
-// read (the defaults are the same from 1.14 to [Current]), else the newest that was.
-func DefaultsOf(server string) string {
+// DefaultsSource returns the version whose defaults stand in for a server's: the server's own version, if its source
+// was read (the defaults are the same from 1.14 to [LatestReviewedVersion]), else the newest version that was read.
+func DefaultsSource(server string) string {
 	v, known := ParseVersion(server)
 	switch {
 	case !known:
-		return Current.String() + ", as the server's version is not known"
-	case IsUnread(server):
-		return Current.String() + "; " + v.String() + " was not read"
+		return LatestReviewedVersion.String() + ", as the server's version is not known"
+	case IsUnreviewedVersion(server):
+		return LatestReviewedVersion.String() + "; " + v.String() + " was not read"
 	}
 	return v.String()
 }
 
-func concurrency(n int) string {
+func concurrencyText(n int) string {
 	if n <= 0 {
 		return "unknown"
 	}
 	return strconv.Itoa(n)
 }
 
-// prepareLimit is the longest that a node-agent lets preparing a volume take.
-func prepareLimit(agents []Agent) Limit {
+// prepareLimit returns the longest time for which a node-agent lets a volume be prepared.
+func prepareLimit(agents []NodeAgent) Limit {
 	prepare, source := time.Duration(0), "node-agent flag"
 	for _, a := range agents {
 		prepare = max(prepare, a.Flags.PrepareTimeout)
@@ -291,7 +298,7 @@ func prepareLimit(agents []Agent) Limit {
 		prepare, source = defaultPrepareTimeout, "not known, no node-agent was seen; Velero's default is assumed"
 	case defaultPrepareTimeout:
 		source = "default of the node-agent"
-	case Endless:
+	case Unlimited:
 		return Limit{
 			"data-mover-prepare-timeout",
 			"unknown",
@@ -303,7 +310,7 @@ func prepareLimit(agents []Agent) Limit {
 
 const slotSetting, prepareQueueSetting = "loadConcurrency", "prepareQueueLength"
 
-// SlotLimits are how many volumes may be moved and prepared at once; none if nobody looked.
+// SlotLimits returns how many volumes may be moved and prepared at once; none if the slots were not read.
 func SlotLimits(s Slots) []Limit {
 	var limits []Limit
 	for _, node := range slices.Sorted(maps.Keys(s.ByNode)) {
@@ -312,33 +319,33 @@ func SlotLimits(s Slots) []Limit {
 	if s.PrepareQueue > 0 {
 		limits = append(limits, Limit{prepareQueueSetting, strconv.Itoa(s.PrepareQueue), s.Source})
 	}
-	if s.Why != "" {
+	if s.Unchecked != "" {
 		limits = append(
 			limits,
 			Limit{
 				slotSetting,
-				strconv.Itoa(defaultSlots),
-				"not known, " + s.Why + "; Velero's default is assumed",
+				strconv.Itoa(defaultSlotsPerNode),
+				"not known, " + s.Unchecked + "; Velero's default is assumed",
 			},
 		)
 	}
 	return limits
 }
 
-// Slots is how many volumes the node-agents may move and prepare at once. Its zero value means that
-// nobody looked. A node-agent reads it only when it starts, so it may not be in force yet.
+// Slots is how many volumes the node-agents may move and prepare at once. Its zero value means that the slots were
+// not read. A node-agent reads them only when it starts, so they may not be in force yet.
 type Slots struct {
-	// Source is where it comes from, empty if it is not known; Why then says why.
-	Source, Why string
-	// ByNode is how many volumes a node may move at once, for the nodes that were looked at.
+	// Source is where the slots come from, empty if that is unknown; Unchecked then says why.
+	Source, Unchecked string
+	// ByNode is how many volumes a node may move at once, for the nodes that were checked.
 	ByNode map[string]int
 	// PrepareQueue is how many volumes of all nodes may be prepared at once (since 1.17), zero for the default.
 	PrepareQueue int
 }
 
-// defaultPrepareQueues are what an absent or invalid prepareQueueLength means, by version. No number of 1.19 was read
-// in a release: it is ahead of it, in pkg/cmd/cli/nodeagent/server.go initVgdpCounter at commit 2a31c14d, changelog
-// 10578.
+// defaultPrepareQueues are what an absent or invalid prepareQueueLength means, by version. The number for 1.19 was
+// not read in a release but ahead of it, in pkg/cmd/cli/nodeagent/server.go initVgdpCounter at commit 2a31c14d,
+// changelog 10578.
 var defaultPrepareQueues = []struct {
 	since  Version
 	length int // zero for any number
@@ -347,8 +354,8 @@ var defaultPrepareQueues = []struct {
 	{Version{1, 17, 0}, 0}, // pkg/cmd/cli/nodeagent/server.go run
 }
 
-// PrepareQueueOf is how many volumes a version of Velero prepares at once; zero for any number.
-func (s Slots) PrepareQueueOf(version string) int {
+// PrepareQueueLength returns how many volumes a version of Velero prepares at once; zero for any number.
+func (s Slots) PrepareQueueLength(version string) int {
 	v, known := ParseVersion(version)
 	if s.PrepareQueue > 0 || !known {
 		return s.PrepareQueue
@@ -361,16 +368,16 @@ func (s Slots) PrepareQueueOf(version string) int {
 	return 0
 }
 
-// Queues reports whether a volume may wait until others are prepared: if so configured or by default, or if nobody
-// could look.
-func (s Slots) Queues(version string) bool {
+// MayQueue reports whether a volume may wait until others are prepared: if that is configured or the default, or if
+// the slots could not be read.
+func (s Slots) MayQueue(version string) bool {
 	v, known := ParseVersion(version)
-	return !known || !v.Before(Version{1, 17, 0}) && (s.Source == "" || s.PrepareQueueOf(version) > 0)
+	return !known || !v.Before(Version{1, 17, 0}) && (s.Source == "" || s.PrepareQueueLength(version) > 0)
 }
 
-// defaultSlots is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go,
+// defaultSlotsPerNode is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go,
 // defaultDataPathConcurrentNum).
-const defaultSlots = 1
+const defaultSlotsPerNode = 1
 
 // LoadConcurrency is what the node-agents' ConfigMap says of their slots (pkg/types/node_agent.go), zero for nothing.
 type LoadConcurrency struct {
@@ -398,9 +405,9 @@ func ParseLoadConcurrency(data map[string]string) (LoadConcurrency, error) {
 	return config.LoadConcurrency, nil
 }
 
-// Slots is how many volumes a node with these labels may move at once: the smallest number among
-// the rules for it, else the global one (pkg/cmd/cli/nodeagent/server.go getDataPathConcurrentNum).
-func (l LoadConcurrency) Slots(node map[string]string) int {
+// SlotsOnNode returns how many volumes a node with these labels may move at once: the smallest number among the rules
+// for the node, else the global one (pkg/cmd/cli/nodeagent/server.go getDataPathConcurrentNum).
+func (l LoadConcurrency) SlotsOnNode(node map[string]string) int {
 	least := math.MaxInt
 	for i := range l.PerNodeConfig {
 		rule := &l.PerNodeConfig[i]
@@ -415,5 +422,5 @@ func (l LoadConcurrency) Slots(node map[string]string) int {
 	case l.GlobalConfig > 0:
 		return l.GlobalConfig
 	}
-	return defaultSlots
+	return defaultSlotsPerNode
 }

@@ -1,14 +1,14 @@
 package velero
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestEveryLimitIsListed changes each flag that bounds something: a bound that
@@ -19,7 +19,7 @@ func TestEveryLimitIsListed(t *testing.T) {
 		ServerPod: ServerPod{Container: "velero", Version: "v1.18.3", Flags: DefaultServerFlags()},
 	}
 	list := func(s Server) []Limit {
-		return append(Limits(&velerov1.Backup{}, s, nil), Limits(&velerov1.Restore{}, s, nil)...)
+		return append(ListLimits(&veleroapi.Backup{}, s, nil), ListLimits(&veleroapi.Restore{}, s, nil)...)
 	}
 	before := list(server)
 	for i := range reflect.TypeFor[ServerFlags]().NumField() {
@@ -44,30 +44,30 @@ func TestSourcesOfLimits(t *testing.T) {
 	digest, unread, zero := seen, seen, seen
 	digest.Version, unread.Version = "", "v1.19.0-rc.2"
 	zero.Flags = ParseServerFlags([]string{"server", "--resource-timeout=0s"})
-	asks := &velerov1.Backup{
-		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{velerov1.ResourceTimeoutAnnotation: "20m"}},
+	asks := &veleroapi.Backup{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{veleroapi.ResourceTimeoutAnnotation: "20m"}},
 	}
 	asks.Spec.ItemOperationTimeout.Duration = time.Hour
 	for _, c := range []struct {
 		name, value, source string
 		o                   metav1.Object
 		server              Server
-		agents              []Agent
+		agents              []NodeAgent
 	}{
 		{"fs-backup-timeout", "4h0m0s", "server flag", asks, seen, nil},
-		{"resource-timeout", "unknown", "cannot be read", &velerov1.Restore{}, seen, nil},
-		{"terminating-resource-timeout", "10m0s", "default of Velero v1.16.2", &velerov1.Restore{}, seen, nil},
-		{"terminating-resource-timeout", "10m0s", "default of Velero v1.18.3; v1.19.0 was not read", &velerov1.Restore{}, unread, nil},
-		{"resource-timeout", "0s", "server flag", &velerov1.Restore{}, zero, nil},
+		{"resource-timeout", "unknown", "cannot be read", &veleroapi.Restore{}, seen, nil},
+		{"terminating-resource-timeout", "10m0s", "default of Velero v1.16.2", &veleroapi.Restore{}, seen, nil},
+		{"terminating-resource-timeout", "10m0s", "default of Velero v1.18.3; v1.19.0 was not read", &veleroapi.Restore{}, unread, nil},
+		{"resource-timeout", "0s", "server flag", &veleroapi.Restore{}, zero, nil},
 		{"resource-timeout", "20m0s", "annotation velero.io/resource-timeout", asks, seen, nil},
-		{"terminating-resource-timeout", "10m0s", "version is not known", &velerov1.Restore{}, digest, nil},
-		{"resource-timeout", "10m0s", "were not seen", &velerov1.Restore{}, Server{ServerPod: ServerPod{Flags: DefaultServerFlags()}}, nil},
+		{"terminating-resource-timeout", "10m0s", "version is not known", &veleroapi.Restore{}, digest, nil},
+		{"resource-timeout", "10m0s", "were not seen", &veleroapi.Restore{}, Server{ServerPod: ServerPod{Flags: DefaultServerFlags()}}, nil},
 		{"spec.itemOperationTimeout", "1h0m0s", "job spec", asks, seen, nil},
-		{"spec.itemOperationTimeout", "4h0m0s", "default of Velero", &velerov1.Restore{}, seen, nil},
+		{"spec.itemOperationTimeout", "4h0m0s", "default of Velero", &veleroapi.Restore{}, seen, nil},
 		{"data-mover-prepare-timeout", "30m0s", "no node-agent was seen", asks, seen, nil},
-		{"data-mover-prepare-timeout", "1h0m0s", "node-agent flag", asks, seen, []Agent{{Flags: AgentFlags{PrepareTimeout: time.Hour}}}},
+		{"data-mover-prepare-timeout", "1h0m0s", "node-agent flag", asks, seen, []NodeAgent{{Flags: NodeAgentFlags{PrepareTimeout: time.Hour}}}},
 	} {
-		limits := Limits(c.o, c.server, c.agents)
+		limits := ListLimits(c.o, c.server, c.agents)
 		i := slices.IndexFunc(limits, func(l Limit) bool { return l.Name == c.name })
 		if i < 0 || limits[i].Value != c.value || !strings.Contains(limits[i].Source, c.source) {
 			t.Errorf("%s: want %s from %q among %+v", c.name, c.value, c.source, limits)
@@ -95,7 +95,7 @@ func TestNamedLimits(t *testing.T) {
 		{[]WaitName{WaitPodVolumes, WaitLastPatch}, []string{"resource-timeout", "fs-backup-timeout"}},
 	} {
 		var got []string
-		for _, l := range NamedLimits(limits, c.waits) {
+		for _, l := range FilterLimits(limits, c.waits) {
 			got = append(got, l.Name)
 		}
 		if want := slices.Concat(c.want, slots); !slices.Equal(got, want) {

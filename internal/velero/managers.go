@@ -13,17 +13,17 @@ const (
 	AgentManager  = "node-agent-server"
 )
 
-// IsServerManager reports whether a field manager may be a server's or a node-agent's: a rebranded build has its own
-// name before -server.
+// IsServerManager reports whether a field manager may be a server or a node-agent: a rebranded build has its own name
+// before -server.
 func IsServerManager(manager string) bool { return strings.HasSuffix(manager, "-server") }
 
 var statusField = []byte(`"f:status"`)
 
-// statusSubresource marks an entry of a status after [StripManagedFields].
+// statusSubresource marks a status entry after [StripManagedFields].
 const statusSubresource = "status"
 
-// WritesStatus reports whether an entry's manager owns a field of the status. An entry that does not say what it
-// owns counts: the API server always says.
+// WritesStatus reports whether an entry's manager owns a field of the status. An entry without owned fields counts:
+// the API server always lists them.
 func WritesStatus(m *metav1.ManagedFieldsEntry) bool {
 	switch {
 	case m.Subresource == statusSubresource:
@@ -31,10 +31,10 @@ func WritesStatus(m *metav1.ManagedFieldsEntry) bool {
 	case m.FieldsV1 != nil:
 		return bytes.Contains(m.FieldsV1.GetRawBytes(), statusField)
 	}
-	return m.FieldsType == "" // else it was stripped
+	return m.FieldsType == "" // otherwise it was stripped
 }
 
-// StripManagedFields keeps who wrote, when, and whether it was to the status. It may be applied twice.
+// StripManagedFields keeps who wrote, when, and whether the write was to the status. It may be applied twice.
 func StripManagedFields(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	kept := make([]metav1.ManagedFieldsEntry, len(fields))
 	for i := range fields {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func TestTakes(t *testing.T) {
@@ -26,14 +26,14 @@ func TestTakes(t *testing.T) {
 			}
 			return strings.Split(s, ",")
 		}
-		n := Namespaces{list(c.in), list(c.out)}
+		n := IncludeExclude{list(c.in), list(c.out)}
 		for _, name := range list(c.takes) {
-			if !n.Takes(name) {
+			if !n.Matches(name) {
 				t.Errorf("%+v does not take %s", n, name)
 			}
 		}
 		for _, name := range list(c.not) {
-			if n.Takes(name) {
+			if n.Matches(name) {
 				t.Errorf("%+v takes %s", n, name)
 			}
 		}
@@ -42,12 +42,12 @@ func TestTakes(t *testing.T) {
 
 // TestRefusedPatterns: a backup that Velero refuses takes nothing.
 func TestRefusedPatterns(t *testing.T) {
-	plain := Namespaces{Includes: []string{"a", "aa"}}
+	plain := IncludeExclude{Includes: []string{"a", "aa"}}
 	for pattern, refused := range map[string]bool{
 		"a*": false, "a?": false, "[a]a": false, "a**": true, "[]a": true, "a[": true, "a]*": true, "{a,aa}*": true, "!a*": true, "[b-a]a": true,
 	} {
-		n := Namespaces{Includes: []string{"a", pattern}}
-		if o := n.Overlap(plain, []string{"a", "aa"}); o.Any == refused {
+		n := IncludeExclude{Includes: []string{"a", pattern}}
+		if o := n.FindOverlap(plain, []string{"a", "aa"}); o.Exists == refused {
 			t.Errorf("%q: %+v", pattern, o)
 		}
 	}
@@ -64,31 +64,31 @@ func TestHostileFilters(t *testing.T) {
 		many = append(many, fmt.Sprintf("n-%d", i))
 		patterns = append(patterns, fmt.Sprintf("p-%d-*", i))
 	}
-	other := Namespaces{Includes: []string{"a*"}}
-	if o := (Namespaces{Includes: []string{hostile}}).Overlap(other, known); !o.Any || o.Certain {
-		t.Errorf("a hostile pattern: %v, certain %v", o.Any, o.Certain)
+	other := IncludeExclude{Includes: []string{"a*"}}
+	if o := (IncludeExclude{Includes: []string{hostile}}).FindOverlap(other, known); !o.Exists || o.Certain {
+		t.Errorf("a hostile pattern: %v, certain %v", o.Exists, o.Certain)
 	}
-	if o := (Namespaces{Includes: many}).Overlap(
-		Namespaces{Includes: append(many, "x")},
+	if o := (IncludeExclude{Includes: many}).FindOverlap(
+		IncludeExclude{Includes: append(many, "x")},
 		nil,
-	); !o.Any || !o.Certain ||
+	); !o.Exists || !o.Certain ||
 		len(o.Names) != len(many) {
-		t.Errorf("long lists: %v, certain %v, %d names", o.Any, o.Certain, len(o.Names))
+		t.Errorf("long lists: %v, certain %v, %d names", o.Exists, o.Certain, len(o.Names))
 	}
-	if o := (Namespaces{Includes: patterns}).Overlap(
-		Namespaces{Includes: append(patterns[1:], "q*")},
+	if o := (IncludeExclude{Includes: patterns}).FindOverlap(
+		IncludeExclude{Includes: append(patterns[1:], "q*")},
 		nil,
-	); !o.Any ||
+	); !o.Exists ||
 		o.Certain {
-		t.Errorf("many patterns: %v, certain %v", o.Any, o.Certain)
+		t.Errorf("many patterns: %v, certain %v", o.Exists, o.Certain)
 	}
-	r := &velerov1.Restore{
-		Spec: velerov1.RestoreSpec{IncludedNamespaces: []string{hostile}, NamespaceMapping: map[string]string{}},
+	r := &veleroapi.Restore{
+		Spec: veleroapi.RestoreSpec{IncludedNamespaces: []string{hostile}, NamespaceMapping: map[string]string{}},
 	}
 	for _, name := range known {
 		r.Spec.NamespaceMapping[name] = "target"
 	}
-	if !RestoresInto(r, nil, "target") {
+	if !MayRestoreInto(r, nil, "target") {
 		t.Error("it may restore into a namespace, and it is denied")
 	}
 }

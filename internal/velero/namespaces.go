@@ -2,100 +2,99 @@ package velero
 
 import (
 	"errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/glob"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Namespaces is a namespace filter (pkg/util/collections/includes_excludes.go). No Includes stand for all.
-type Namespaces struct {
+// IncludeExclude is a namespace filter (pkg/util/collections/includes_excludes.go). Empty Includes stand for all.
+type IncludeExclude struct {
 	Includes []string
 	Excludes []string
 }
 
-func NamespacesOf(o metav1.Object) Namespaces {
+func NamespaceFilterOf(o metav1.Object) IncludeExclude {
 	switch o := o.(type) {
-	case *velerov1.Backup:
-		return Namespaces{o.Spec.IncludedNamespaces, o.Spec.ExcludedNamespaces}
-	case *velerov1.Restore:
-		return Namespaces{o.Spec.IncludedNamespaces, o.Spec.ExcludedNamespaces}
+	case *veleroapi.Backup:
+		return IncludeExclude{o.Spec.IncludedNamespaces, o.Spec.ExcludedNamespaces}
+	case *veleroapi.Restore:
+		return IncludeExclude{o.Spec.IncludedNamespaces, o.Spec.ExcludedNamespaces}
 	}
-	return Namespaces{}
+	return IncludeExclude{}
 }
 
-func (n Namespaces) Takes(name string) bool {
-	return newNamespaceFilter(n, newFilterBudget()).Takes(name)
+func (n IncludeExclude) Matches(name string) bool {
+	return newNamespaceFilter(n, newFilterBudget()).Matches(name)
 }
 
-// Matcher is Takes for many names.
-func (n Namespaces) Matcher() func(name string) bool {
-	return newNamespaceFilter(n, newFilterBudget()).Takes
+// Matcher returns a function that does what Matches does, for many names.
+func (n IncludeExclude) Matcher() func(name string) bool {
+	return newNamespaceFilter(n, newFilterBudget()).Matches
 }
 
-// Valid is false for patterns that Velero refuses in a filter of namespaces.
-func (n Namespaces) Valid() bool { return newNamespaceFilter(n, newFilterBudget()).valid() }
+// IsValid returns false for patterns that Velero refuses in a namespace filter.
+func (n IncludeExclude) IsValid() bool { return newNamespaceFilter(n, newFilterBudget()).isValid() }
 
-// Overlap is which namespaces two filters both take.
+// Overlap is the set of namespaces that two filters both accept.
 type Overlap struct {
-	// Any is false if they have no namespace in common; the rest is not set then.
-	Any bool
-	// Certain is false where only patterns meet, so that it depends on unknown namespaces.
+	// Exists is false if the filters have no namespace in common; then the other fields are not set.
+	Exists bool
+	// Certain is false where only patterns overlap, so that the result depends on unknown namespaces.
 	Certain bool
 	// Names are the namespaces or patterns; empty means all namespaces.
 	Names []string
 }
 
-// Overlap compares two filters as Velero's queue does (pkg/controller/backup_queue_controller.go,
-// detectNSConflictsInternal, since 1.18.0). known are the cluster's namespaces; if nil, what may
-// overlap counts as overlapping.
-func (n Namespaces) Overlap(o Namespaces, known []string) Overlap {
+// FindOverlap compares two filters as Velero's queue does (pkg/controller/backup_queue_controller.go,
+// detectNSConflictsInternal, since 1.18.0). known are the cluster's namespaces; if nil, filters that may overlap
+// count as overlapping.
+func (n IncludeExclude) FindOverlap(o IncludeExclude, known []string) Overlap {
 	budget := newFilterBudget()
 	x, y := newNamespaceFilter(n, budget), newNamespaceFilter(o, budget)
-	if !x.valid() || !y.valid() {
+	if !x.isValid() || !y.isValid() {
 		return Overlap{}
 	}
 	if known != nil {
 		both := slices.DeleteFunc(
 			slices.Clone(known),
-			func(name string) bool { return !x.Takes(name) || !y.Takes(name) },
+			func(name string) bool { return !x.Matches(name) || !y.Matches(name) },
 		)
 		if len(both) == 0 {
 			return Overlap{}
 		}
-		if x.TakesRest() && y.TakesRest() {
+		if x.MatchesByDefault() && y.MatchesByDefault() {
 			both = nil
 		}
-		return Overlap{Any: true, Certain: x.certain() && y.certain(), Names: both}
+		return Overlap{Exists: true, Certain: x.isCertain() && y.isCertain(), Names: both}
 	}
 	switch {
-	case x.TakesRest() && y.TakesRest():
-		// It is not usual to exclude every namespace of a cluster by name.
-		return Overlap{Any: !x.Excludes("*") && !y.Excludes("*"), Certain: true}
-	case x.TakesRest():
+	case x.MatchesByDefault() && y.MatchesByDefault():
+		// It is unusual to exclude every namespace of a cluster by name.
+		return Overlap{Exists: !x.HasExclude("*") && !y.HasExclude("*"), Certain: true}
+	case x.MatchesByDefault():
 		return overlapWithAll(x, y)
-	case y.TakesRest():
+	case y.MatchesByDefault():
 		return overlapWithAll(y, x)
 	}
 	return overlapOfLists(x, y)
 }
 
-// overlapWithAll compares a filter that takes everything with one that lists.
+// overlapWithAll compares a filter that accepts everything with a filter that lists namespaces.
 func overlapWithAll(all, listed *namespaceFilter) Overlap {
 	var names, perhaps []string
 	for _, p := range listed.lists.Includes {
 		switch {
-		case all.Excludes(p) || listed.Excludes(p):
+		case all.HasExclude(p) || listed.HasExclude(p):
 		case isPattern(p):
 			perhaps = append(perhaps, p)
-		case all.Takes(p) && listed.Takes(p):
+		case all.Matches(p) && listed.Matches(p):
 			names = append(names, p)
 		}
 	}
-	return meeting(names, perhaps, all, listed)
+	return overlapFromNames(names, perhaps, all, listed)
 }
 
 func overlapOfLists(a, b *namespaceFilter) Overlap {
@@ -109,37 +108,38 @@ func overlapOfLists(a, b *namespaceFilter) Overlap {
 		return append(list, s)
 	}
 	for _, p := range slices.Concat(a.lists.Includes, b.lists.Includes) {
-		if !isPattern(p) && a.Takes(p) && b.Takes(p) {
+		if !isPattern(p) && a.Matches(p) && b.Matches(p) {
 			names = add(names, p)
 		}
 	}
 	for _, q := range b.lists.Includes {
-		if isPattern(q) && !a.Excludes(q) {
+		if isPattern(q) && !a.HasExclude(q) {
 			patterns = append(patterns, q)
 		}
 	}
 	for _, p := range a.lists.Includes {
-		if !isPattern(p) || b.Excludes(p) {
+		if !isPattern(p) || b.HasExclude(p) {
 			continue
 		}
-		// Beyond the budget everything may meet.
+		// Beyond the budget, everything may overlap.
 		if !a.budget.Spend(len(patterns)) ||
-			slices.ContainsFunc(patterns, func(q string) bool { return mayMeet(p, q) }) {
+			slices.ContainsFunc(patterns, func(q string) bool { return canBothMatch(p, q) }) {
 			perhaps = add(perhaps, p)
 		}
 	}
-	return meeting(names, perhaps, a, b)
+	return overlapFromNames(names, perhaps, a, b)
 }
 
-func meeting(names, perhaps []string, a, b *namespaceFilter) Overlap {
+func overlapFromNames(names, perhaps []string, a, b *namespaceFilter) Overlap {
 	if len(names) > 0 {
-		return Overlap{Any: true, Certain: a.certain() && b.certain(), Names: names}
+		return Overlap{Exists: true, Certain: a.isCertain() && b.isCertain(), Names: names}
 	}
-	return Overlap{Any: len(perhaps) > 0, Names: perhaps}
+	return Overlap{Exists: len(perhaps) > 0, Names: perhaps}
 }
 
-// mayMeet reports whether one name could match both patterns, by their fixed beginnings and ends. It errs on yes.
-func mayMeet(p, q string) bool {
+// canBothMatch reports whether one name could match both patterns, judged by their fixed beginnings and ends. If in
+// doubt, it returns true.
+func canBothMatch(p, q string) bool {
 	pHead, pTail := fixedEnds(p)
 	qHead, qTail := fixedEnds(q)
 	return (strings.HasPrefix(pHead, qHead) || strings.HasPrefix(qHead, pHead)) &&
@@ -150,29 +150,30 @@ func fixedEnds(p string) (head, tail string) {
 	return p[:strings.IndexAny(p, "*?[")], p[strings.LastIndexAny(p, "*?]")+1:]
 }
 
-// filterSteps is what matching two filters may take: some milliseconds.
-const filterSteps = 1 << 20
+// maxFilterSteps is how many steps matching two filters may take: some milliseconds.
+const maxFilterSteps = 1 << 20
 
-func newFilterBudget() *glob.Budget { return &glob.Budget{Left: filterSteps} }
+func newFilterBudget() *glob.Budget { return &glob.Budget{StepsLeft: maxFilterSteps} }
 
-// namespaceFilter is ready to match. What the budget does not suffice for is taken, and nothing is certain any more.
+// namespaceFilter is a filter that is ready to match. It accepts what exceeds its budget, and is then no longer
+// certain.
 type namespaceFilter struct {
 	*glob.Filter
-	lists  Namespaces
+	lists  IncludeExclude
 	budget *glob.Budget
 }
 
-func newNamespaceFilter(n Namespaces, budget *glob.Budget) *namespaceFilter {
+func newNamespaceFilter(n IncludeExclude, budget *glob.Budget) *namespaceFilter {
 	return &namespaceFilter{glob.NewFilter(n.Includes, n.Excludes, budget), n, budget}
 }
 
-func (f *namespaceFilter) certain() bool { return len(f.Beyond()) == 0 }
+func (f *namespaceFilter) isCertain() bool { return len(f.CostlyPatterns()) == 0 }
 
-// valid is false for patterns that Velero refuses; such a backup takes no namespace
+// isValid returns false for patterns that Velero refuses; a backup with such a pattern matches no namespace
 // (pkg/util/wildcard/expand.go, ShouldExpandWildcards and ExpandWildcards, since 1.18.0).
-func (f *namespaceFilter) valid() bool {
-	if f.TakesRest() {
-		return true // patterns are not expanded then, and so not checked here
+func (f *namespaceFilter) isValid() bool {
+	if f.MatchesByDefault() {
+		return true // patterns are not expanded then, so they are not checked here
 	}
 	if !slices.ContainsFunc(f.lists.Includes, isPattern) && !slices.ContainsFunc(f.lists.Excludes, isPattern) {
 		return true
@@ -185,14 +186,14 @@ func (f *namespaceFilter) valid() bool {
 			return false
 		}
 		_, err := f.budget.Compile(p)
-		return err != nil && !errors.Is(err, glob.ErrSteps) && !errors.Is(err, glob.ErrTooComplex)
+		return err != nil && !errors.Is(err, glob.ErrTooManySteps) && !errors.Is(err, glob.ErrTooComplex)
 	}
 	return !slices.ContainsFunc(f.lists.Includes, refused) && !slices.ContainsFunc(f.lists.Excludes, refused)
 }
 
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// bracketsMatch reports whether every bracket has its other one, with something in between.
+// bracketsMatch reports whether every bracket has its counterpart, with something in between.
 func bracketsMatch(p string) bool {
 	for {
 		at := strings.IndexAny(p, "[]")
@@ -207,16 +208,16 @@ func bracketsMatch(p string) bool {
 	}
 }
 
-// RestoresInto reports whether a restore may write into a namespace, by its filter and mapping, and its
-// backup's, if any.
-func RestoresInto(r *velerov1.Restore, backup *velerov1.Backup, namespace string) bool {
+// MayRestoreInto reports whether a restore may write into a namespace, judged by its own filter and mapping, and by the
+// filter of its backup, if any.
+func MayRestoreInto(r *veleroapi.Restore, backup *veleroapi.Backup, namespace string) bool {
 	budget := newFilterBudget()
-	filters := []*namespaceFilter{newNamespaceFilter(NamespacesOf(r), budget)}
+	filters := []*namespaceFilter{newNamespaceFilter(NamespaceFilterOf(r), budget)}
 	if backup != nil {
-		filters = append(filters, newNamespaceFilter(NamespacesOf(backup), budget))
+		filters = append(filters, newNamespaceFilter(NamespaceFilterOf(backup), budget))
 	}
 	takes := func(source string) bool {
-		return !slices.ContainsFunc(filters, func(f *namespaceFilter) bool { return !f.Takes(source) })
+		return !slices.ContainsFunc(filters, func(f *namespaceFilter) bool { return !f.Matches(source) })
 	}
 	for from, to := range r.Spec.NamespaceMapping {
 		if to == namespace && takes(from) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func TestRestoresInto(t *testing.T) {
@@ -27,31 +27,31 @@ func TestRestoresInto(t *testing.T) {
 		{"swapped", "", "", map[string]string{"a": "b", "b": "a"}, "", "", "a b", ""},
 		{"patterns", "team-*", "team-x", nil, "team-*", "", "team-a", "team-x shop"},
 	} {
-		r := &velerov1.Restore{
-			Spec: velerov1.RestoreSpec{
+		r := &veleroapi.Restore{
+			Spec: veleroapi.RestoreSpec{
 				IncludedNamespaces: words(c.included),
 				ExcludedNamespaces: words(c.excluded),
 				NamespaceMapping:   c.mapping,
 			},
 		}
-		b := &velerov1.Backup{
-			Spec: velerov1.BackupSpec{
+		b := &veleroapi.Backup{
+			Spec: veleroapi.BackupSpec{
 				IncludedNamespaces: words(c.backupIncluded),
 				ExcludedNamespaces: words(c.backupExcluded),
 			},
 		}
 		for _, name := range words(c.into) {
-			if !RestoresInto(r, b, name) {
+			if !MayRestoreInto(r, b, name) {
 				t.Errorf("%s: not into %s", c.name, name)
 			}
 		}
 		for _, name := range words(c.notInto) {
-			if RestoresInto(r, b, name) {
+			if MayRestoreInto(r, b, name) {
 				t.Errorf("%s: into %s", c.name, name)
 			}
 		}
 	}
-	if !RestoresInto(&velerov1.Restore{}, nil, "shop") {
+	if !MayRestoreInto(&veleroapi.Restore{}, nil, "shop") {
 		t.Error("without its backup known, everything counts")
 	}
 }

@@ -6,11 +6,13 @@ import (
 	_ "time/tzdata" // CRON_TZ= and TZ= name zones that this machine need not know
 
 	cron "github.com/netresearch/go-cron"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// ScheduleCheck is how late a run may begin (pkg/controller/schedule_controller.go scheduleSyncPeriod; 1.16 to 1.18.3).
-const ScheduleCheck = time.Minute
+// ScheduleCheckPeriod is how late a run may begin (pkg/controller/schedule_controller.go scheduleSyncPeriod; 1.16 to
+// 1.18.3).
+const ScheduleCheckPeriod = time.Minute
 
 // Timetable is the cron expression of a schedule, in the server's time zone unless the expression names one.
 type Timetable struct {
@@ -22,7 +24,7 @@ type Timetable struct {
 // parseCronSchedule): five fields, descriptors, @every, CRON_TZ= or TZ=. zone is the server's.
 func ParseTimetable(expression string, zone *time.Location) (t Timetable, err error) {
 	defer func() {
-		if r := recover(); r != nil { // Velero expects that of the parser, too
+		if r := recover(); r != nil { // Velero also expects that from the parser
 			err = fmt.Errorf("reading the cron expression %q: %v", expression, r)
 		}
 	}()
@@ -36,18 +38,18 @@ func ParseTimetable(expression string, zone *time.Location) (t Timetable, err er
 	return Timetable{schedule, zone}, nil
 }
 
-// After is the first moment after t at which the timetable has a run, zero if it never has one.
-func (t Timetable) After(at time.Time) time.Time {
+// NextAfter returns the first time after at at which the timetable has a run, zero if it has none.
+func (t Timetable) NextAfter(at time.Time) time.Time {
 	if t.schedule == nil {
 		return time.Time{}
 	}
 	return t.schedule.Next(at.In(t.zone))
 }
 
-// NextRun is after the last backup or the creation, or the last skip; a missed run means one at Velero's
-// next check (pkg/controller/schedule_controller.go getNextRunTime, submitBackup; 1.16 to 1.18.3). Paused
-// and validation are the caller's matter.
-func (t Timetable) NextRun(s *velerov1.Schedule) time.Time {
+// NextRun returns the time of a schedule's next run: after the last backup or the creation, or after the last skip. A
+// missed run starts at Velero's next check (pkg/controller/schedule_controller.go getNextRunTime, submitBackup; 1.16
+// to 1.18.3). Callers handle paused and invalid schedules.
+func (t Timetable) NextRun(s *veleroapi.Schedule) time.Time {
 	from := s.CreationTimestamp.Time
 	if s.Status.LastBackup != nil {
 		from = s.Status.LastBackup.Time
@@ -55,11 +57,11 @@ func (t Timetable) NextRun(s *velerov1.Schedule) time.Time {
 	if skipped := s.Status.LastSkipped; skipped != nil && skipped.After(from) {
 		from = skipped.Time
 	}
-	return t.After(from)
+	return t.NextAfter(from)
 }
 
-// HoldsSchedule reports whether a backup in that phase holds up the next run; Queued does not
+// BlocksSchedule reports whether a backup in that phase holds up the next run; Queued does not
 // (pkg/controller/schedule_controller.go checkIfBackupInNewOrProgress; 1.16 to 1.18.3).
-func HoldsSchedule(phase string) bool {
+func BlocksSchedule(phase string) bool {
 	return phase == "" || phase == PhaseNew || phase == PhaseInProgress
 }

@@ -1,11 +1,11 @@
 package velero
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // The next run by the rules of Velero's getNextRunTime.
@@ -38,7 +38,7 @@ func TestNextRun(t *testing.T) {
 		{cron: "@weekly", want: "2026-11-22T00:00:00Z"},
 		{cron: "*/15 8-18 * * MON-FRI", last: "2026-11-20T18:45:00Z", want: "2026-11-23T08:00:00Z"},
 	} {
-		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: made}}
+		s := &veleroapi.Schedule{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: made}}
 		if c.last != "" {
 			last := at(c.last)
 			s.Status.LastBackup = &last
@@ -69,10 +69,10 @@ func TestNextRun(t *testing.T) {
 	}
 	for _, bad := range []string{"", "daily", "61 * * * *", "* * * * * *", "CRON_TZ=Nowhere/Town 0 2 * * *", "TZ=UTC", "@every", "@every -5m", "\x00"} {
 		if table, err := ParseTimetable(bad, time.UTC); err == nil {
-			t.Errorf("%q is read: %v", bad, table.After(made.Time))
+			t.Errorf("%q is read: %v", bad, table.NextAfter(made.Time))
 		}
 	}
-	if got := (Timetable{}).After(made.Time); !got.IsZero() {
+	if got := (Timetable{}).NextAfter(made.Time); !got.IsZero() {
 		t.Errorf("no timetable has a run at %s", got)
 	}
 }

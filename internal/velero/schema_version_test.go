@@ -77,8 +77,8 @@ func TestSchemaVersions(t *testing.T) {
 		{"another kind", "Schedule", some, some, "", Version{}},
 	} {
 		got, known := SchemaVersionsOf(c.kind, c.spec, c.status)
-		if known != (c.want != "") || known && (got.String() != c.want || got.Likely() != c.likely) {
-			t.Errorf("%s: %v, likely %v; want %q, %v", c.name, got, got.Likely(), c.want, c.likely)
+		if known != (c.want != "") || known && (got.String() != c.want || got.LikelyVersion() != c.likely) {
+			t.Errorf("%s: %v, likely %v; want %q, %v", c.name, got, got.LikelyVersion(), c.want, c.likely)
 		}
 	}
 }

@@ -18,33 +18,35 @@ const TimeZoneVariable = "TZ"
 type ServerPod struct {
 	Name    string
 	Created time.Time
-	// Grace is how long the pod may run on after it is deleted.
-	Grace time.Duration
-	// Container is the name of the server's container, empty if it cannot be told from its neighbours.
+	// TerminationGracePeriod is how long the pod may run on after it is deleted.
+	TerminationGracePeriod time.Duration
+	// Container is the name of the server's container, empty if it cannot be distinguished from the pod's other
+	// containers.
 	Container string
-	// Running is true if the server's container runs, Ready if it also is ready.
+	// Running is true if the server's container runs, Ready if it is also ready.
 	Running bool
 	Ready   bool
-	// StartedAt is when the container started, zero if that is not known.
+	// StartedAt is when the container started, zero if unknown.
 	StartedAt time.Time
 	Restarts  int
-	// Waiting is why the container does not run, such as CrashLoopBackOff.
-	Waiting string
-	// LastTermination is why the container last ended, such as OOMKilled, empty if it never did.
-	LastTermination   string
-	LastTerminationAt time.Time
-	// Version is the image's tag as [ParseVersion] reads it, or the Velero of an OADP release; empty if it has none.
+	// WaitingReason is why the container does not run, such as CrashLoopBackOff.
+	WaitingReason string
+	// LastTerminationReason is why the container last ended, such as OOMKilled, empty if it never ended.
+	LastTerminationReason string
+	LastTerminationAt     time.Time
+	// Version is the image's tag as [ParseVersion] reads it, or the Velero version of an OADP release; empty if there is
+	// none.
 	Version string
 	Flags   ServerFlags
 	// TimeZone is TZ of the container's environment, empty for the image's own, which is UTC.
 	TimeZone string
 	// Deployment is the name of the pod's Deployment, empty if it has none.
 	Deployment string
-	// ServiceAccount is the one that Velero's requests are made with.
+	// ServiceAccount is the account that makes Velero's requests.
 	ServiceAccount string
 }
 
-// ServerPods reads those of the pods that run Velero's server.
+// ServerPods returns those pods that run Velero's server.
 func ServerPods(pods []*corev1.Pod) []ServerPod {
 	var found []ServerPod
 	for _, p := range pods {
@@ -55,54 +57,49 @@ func ServerPods(pods []*corev1.Pod) []ServerPod {
 	return found
 }
 
+// maxGraceSeconds bounds a grace period, which may be any number, to 68 years: more do not fit a duration.
+const maxGraceSeconds = 1 << 31
+
 func readServer(p *corev1.Pod) ServerPod {
 	s := ServerPod{
-		Name:           p.Name,
-		Created:        p.CreationTimestamp.Time,
-		Deployment:     deploymentOf(p),
-		ServiceAccount: cmp.Or(p.Spec.ServiceAccountName, "default"),
-		Flags:          DefaultServerFlags(),
-		Grace:          30 * time.Second,
+		Name:                   p.Name,
+		Created:                p.CreationTimestamp.Time,
+		Deployment:             deploymentOf(p),
+		ServiceAccount:         cmp.Or(p.Spec.ServiceAccountName, "default"),
+		Flags:                  DefaultServerFlags(),
+		TerminationGracePeriod: 30 * time.Second,
 	}
 	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
-		s.Grace = time.Duration(max(0, *g)) * time.Second
+		s.TerminationGracePeriod = time.Duration(min(max(0, *g), maxGraceSeconds)) * time.Second
 	}
-	var status *corev1.ContainerStatus
-	if c := serverIn(p); c != nil {
-		status = statusOf(p, c.Name)
+	pod := ReadPodState(p)
+	var container *ContainerState
+	if c := findServerContainer(p); c != nil {
+		container = pod.FindContainer(c.Name)
 		s.Container, s.Version = c.Name, imageVersion(c.Image)
-		s.Flags = ParseServerFlags(slices.Concat(c.Command, c.Args)).defaultsOf(s.Version)
+		s.Flags = ParseServerFlags(slices.Concat(c.Command, c.Args)).withVersionDefaults(s.Version)
 		for _, e := range c.Env {
 			if e.Name == TimeZoneVariable {
 				s.TimeZone = e.Value
 			}
 		}
 	}
-	if status == nil {
+	if container == nil {
 		// It may be any of the pod's containers, so since when is not known.
-		if s.Running = p.Status.Phase == corev1.PodRunning; !s.Running {
-			s.Waiting = cmp.Or(p.Status.Reason, string(p.Status.Phase))
+		if s.Running = pod.Phase == corev1.PodRunning; !s.Running {
+			s.WaitingReason = cmp.Or(pod.Reason, pod.UnscheduledReason, string(pod.Phase))
 		}
 		return s
 	}
-	s.Ready, s.Restarts = status.Ready, int(status.RestartCount)
-	s.noteEnd(status.LastTerminationState.Terminated)
-	switch {
-	case status.State.Running != nil:
-		s.Running, s.StartedAt = true, status.State.Running.StartedAt.Time
-	case status.State.Waiting != nil:
-		s.Waiting = status.State.Waiting.Reason
-	case status.State.Terminated != nil:
-		s.Waiting = status.State.Terminated.Reason
-		s.noteEnd(status.State.Terminated)
+	s.Ready, s.Restarts = container.Ready, container.Restarts
+	s.Running, s.StartedAt, s.WaitingReason = container.IsRunning, container.StartedAt, container.WaitingReason
+	if container.End != nil {
+		s.WaitingReason = container.End.Reason
+	}
+	if end := container.NewestEnd(); end != nil {
+		s.LastTerminationReason, s.LastTerminationAt = end.ReasonText(), end.Time
 	}
 	return s
-}
-
-func (s *ServerPod) noteEnd(t *corev1.ContainerStateTerminated) {
-	if t != nil && (s.LastTermination == "" || t.FinishedAt.After(s.LastTerminationAt)) {
-		s.LastTermination, s.LastTerminationAt = cmp.Or(t.Reason, "no reason given"), t.FinishedAt.Time
-	}
 }
 
 // deploymentOf is the pod's Deployment: its ReplicaSet is named after it and after the hash of the pod template.
@@ -116,36 +113,36 @@ func deploymentOf(p *corev1.Pod) string {
 	return ""
 }
 
-// Server is what all server pods together tell about the present server.
+// Server is what all server pods together tell about the current server.
 type Server struct {
 	// Visible is false if the pods could not be listed, so that the server is unknown.
 	Visible bool
-	// ServerPod is the pod whose container started last, or the newest pod if
-	// none runs. It has no name if no pod was recognised as a server.
+	// ServerPod is the pod whose container started last, or the newest pod if none runs. It has no name if no pod was
+	// recognised as a server.
 	ServerPod
-	// Pods are all pods whose server runs, that which started first before the others. During a roll-out the old
+	// Pods are all pods with a running server, the one that started first before the others. During a roll-out the old
 	// server may still work.
 	Pods []ServerPod
-	// Stopped is when the container of any server pod last ended, zero if none did.
-	Stopped time.Time
-	// SeenAt is when the pods were last known to be so.
+	// LastStopped is when the container of any server pod last ended, zero if none has ended.
+	LastStopped time.Time
+	// SeenAt is when the pods were last known to be in this state.
 	SeenAt time.Time
 }
 
-// ServerOf reads the present server from Velero's pods, seen at a moment in the cluster's clock.
+// ServerOf returns the current server, read from Velero's pods at a time in the cluster's clock.
 func ServerOf(pods []*corev1.Pod, seen time.Time) Server {
 	return NewServer(ServerPods(pods), seen)
 }
 
-// NewServer is what the pods of servers tell, seen at a moment in the cluster's clock.
+// NewServer returns the server of pods, seen at a time in the cluster's clock.
 func NewServer(all []ServerPod, seen time.Time) Server {
 	s := Server{Visible: true, SeenAt: seen, ServerPod: ServerPod{Flags: DefaultServerFlags()}}
 	if len(all) > 0 {
 		s.ServerPod = slices.MaxFunc(all, compareServers)
 	}
 	for i := range all {
-		if all[i].LastTerminationAt.After(s.Stopped) {
-			s.Stopped = all[i].LastTerminationAt
+		if all[i].LastTerminationAt.After(s.LastStopped) {
+			s.LastStopped = all[i].LastTerminationAt
 		}
 		if all[i].Running {
 			s.Pods = append(s.Pods, all[i])
@@ -157,38 +154,38 @@ func NewServer(all []ServerPod, seen time.Time) Server {
 	return s
 }
 
-// AtWork are the servers that run, that which started first before the others.
-func (s *Server) AtWork() []ServerPod {
+// RunningServers returns the servers that run, the one that started first before the others.
+func (s *Server) RunningServers() []ServerPod {
 	if len(s.Pods) == 0 && s.Running {
 		return []ServerPod{s.ServerPod}
 	}
 	return s.Pods
 }
 
-// Others is how many more servers run beside the one that started last.
-func (s *Server) Others() int { return max(0, len(s.AtWork())-1) }
+// OtherServerCount returns how many servers run besides the one that started last.
+func (s *Server) OtherServerCount() int { return max(0, len(s.RunningServers())-1) }
 
-// CrashLoops reports whether a recognised server dies at each start.
-func (s *Server) CrashLoops() bool {
-	return s.Visible && len(s.AtWork()) == 0 && s.Waiting != "" && s.Restarts >= CrashLoop
+// IsCrashLooping reports whether a recognised server ends at each start.
+func (s *Server) IsCrashLooping() bool {
+	return s.Visible && len(s.RunningServers()) == 0 && s.WaitingReason != "" && s.Restarts >= CrashLoopRestarts
 }
 
-// DownGrace is how long a server that does not run may still come back by itself.
+// DownGrace returns for how long a server that does not run may still come back by itself.
 func (s *Server) DownGrace() time.Duration {
-	if s.Name != "" && s.Restarts < CrashLoop {
-		return RestartDelay
+	if s.Name != "" && s.Restarts < CrashLoopRestarts {
+		return MaxRestartDelay
 	}
 	return RestartGrace
 }
 
-// RestartedSince reports whether every server that runs started after a moment, in the clocks of the servers'
-// nodes. Of several servers the oldest may still be at work on what it took up.
-func (s *Server) RestartedSince(t time.Time) bool {
-	running := s.AtWork()
+// HasRestartedSince reports whether every running server started after a time, in the clocks of the servers' nodes.
+// Of several servers, the oldest may still work on what it started.
+func (s *Server) HasRestartedSince(t time.Time) bool {
+	running := s.RunningServers()
 	return len(running) > 0 && !slices.ContainsFunc(running, func(p ServerPod) bool { return !p.StartedAt.After(t) })
 }
 
-// compareServers is positive if a tells more about the present server than b.
+// compareServers returns a positive number if a tells more about the current server than b.
 func compareServers(a, b ServerPod) int {
 	if a.Running != b.Running {
 		if a.Running {
@@ -199,99 +196,96 @@ func compareServers(a, b ServerPod) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// Agent is one pod of the node-agents.
-type Agent struct {
+// NodeAgent is a pod of the node-agents.
+type NodeAgent struct {
 	Pod   string
 	Node  string
 	Ready bool
-	// Created is when the pod was, in the API server's clock.
+	// Created is when the pod was created, in the API server's clock.
 	Created   time.Time
 	StartedAt time.Time
 	Restarts  int
-	// Waiting is why its container does not run, such as CrashLoopBackOff, or why no node takes the pod; empty if it
-	// runs or nothing is said. Message is what the kubelet or the scheduler adds.
-	Waiting, Message string
-	// EndedAt is when its container last ended, zero if it never did.
+	// WaitingReason is why its container does not run, such as CrashLoopBackOff, or why the pod fits no node; empty if
+	// it runs or the reason is unknown. Message is what the kubelet or the scheduler adds.
+	WaitingReason, Message string
+	// EndedAt is when its container last ended, zero if it never ended.
 	EndedAt time.Time
-	Flags   AgentFlags
+	Flags   NodeAgentFlags
 }
 
 const (
-	// agentStart is how long a node-agent whose start fails may still come up, and how long a roll-out may leave a
+	// agentStartGrace is how long a node-agent whose start fails may still come up, and how long a roll-out may leave a
 	// node without a pod.
-	agentStart = 5 * time.Minute
+	agentStartGrace = 5 * time.Minute
 )
 
-// Starting reports whether the node-agent is coming: its image is pulled, its container is being made or has just
-// ended. A pod that no node takes, or whose start fails, is not, unless it is new.
-func (a Agent) Starting(now time.Time) bool {
+// IsStarting reports whether the node-agent is about to run: its image is being pulled, or its container is being
+// created or has just ended. A pod that fits no node, or whose start fails, is starting only while it is new.
+func (a NodeAgent) IsStarting(now time.Time) bool {
 	switch {
 	case a.Ready:
 		return false
-	case !a.Created.IsZero() && now.Sub(a.Created) < agentStart:
+	case !a.Created.IsZero() && now.Sub(a.Created) < agentStartGrace:
 		return true
 	case !a.EndedAt.IsZero():
-		return a.Restarts < CrashLoop && now.Sub(a.EndedAt) < RestartDelay
-	case !a.StartedAt.IsZero(): // it runs, and is not ready
-		return now.Sub(a.StartedAt) < agentStart
+		return a.Restarts < CrashLoopRestarts && now.Sub(a.EndedAt) < MaxRestartDelay
+	case !a.StartedAt.IsZero(): // it runs but is not ready
+		return now.Sub(a.StartedAt) < agentStartGrace
 	}
-	return a.Node != "" && creating(a.Waiting)
+	return a.Node != "" && isCreating(a.WaitingReason)
 }
 
-// AgentsOf reads the node-agents among Velero's pods, sorted by node and pod.
-func AgentsOf(pods []*corev1.Pod) []Agent {
-	var found []Agent
+// NodeAgentsOf returns the node-agents among Velero's pods, sorted by node and pod.
+func NodeAgentsOf(pods []*corev1.Pod) []NodeAgent {
+	var found []NodeAgent
 	for _, p := range pods {
 		if IsNodeAgent(p) {
 			found = append(found, readAgent(p))
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Agent) int {
+	slices.SortStableFunc(found, func(a, b NodeAgent) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
 	})
 	return found
 }
 
-func readAgent(p *corev1.Pod) Agent {
-	a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Flags: parseAgentFlags(nil)}
-	if c := agentIn(p); c != nil {
+func readAgent(p *corev1.Pod) NodeAgent {
+	a := NodeAgent{Pod: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Flags: parseAgentFlags(nil)}
+	if c := findAgentContainer(p); c != nil {
 		a.Flags = parseAgentFlags(slices.Concat(c.Command, c.Args))
 	}
-	s := statusOf(p, AgentContainer(p))
-	if s == nil {
-		a.Waiting, a.Message = unscheduled(p)
+	pod := ReadPodState(p)
+	c := pod.FindContainer(AgentContainer(p))
+	if c == nil {
+		a.WaitingReason, a.Message = pod.UnscheduledReason, pod.UnscheduledMessage
 		return a
 	}
-	a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
-	for _, ended := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-		if ended != nil && ended.FinishedAt.After(a.EndedAt) {
-			a.EndedAt = ended.FinishedAt.Time
-		}
+	a.Ready, a.Restarts, a.StartedAt = c.Ready, c.Restarts, c.StartedAt
+	a.WaitingReason, a.Message = c.WaitingReason, c.WaitingMessage
+	if c.End != nil {
+		a.WaitingReason, a.Message = c.End.Reason, c.End.Message
 	}
-	switch {
-	case s.State.Running != nil:
-		a.StartedAt = s.State.Running.StartedAt.Time
-	case s.State.Waiting != nil:
-		a.Waiting, a.Message = s.State.Waiting.Reason, s.State.Waiting.Message
-	case s.State.Terminated != nil:
-		a.Waiting, a.Message = s.State.Terminated.Reason, s.State.Terminated.Message
+	if end := c.NewestEnd(); end != nil {
+		a.EndedAt = end.Time
 	}
 	return a
 }
 
-// LeftOver reports whether a write to a job in progress, after this server's start, is no sign of work:
-// a server takes up none that was in progress (pkg/controller/backup_controller.go and
-// restore_controller.go Reconcile). The pod before it writes on for its grace period; a later write is the
-// garbage collector's label, which an expired backup carries (gc_controller.go Reconcile), or that of the process
-// that began the job, whatever the clocks say of its start.
-func (s *Server) LeftOver(wrote, now time.Time, o metav1.Object) bool {
-	silent := s.Grace + Lifeless
+// IsLeftoverWrite reports whether a write to a job in progress, after this server's start, is no sign of work: a server
+// does not resume jobs that were in progress (pkg/controller/backup_controller.go and restore_controller.go
+// Reconcile). The previous pod continues to write during its grace period; a later write is the garbage collector's
+// label, which an expired backup has (gc_controller.go Reconcile), or comes from the process that began the job,
+// whatever the clocks say about its start.
+func (s *Server) IsLeftoverWrite(wrote, now time.Time, o metav1.Object) bool {
+	silent := s.TerminationGracePeriod + LifelessAfter
 	byPredecessor := wrote.Sub(s.StartedAt) < silent
-	return s.Others() == 0 && !s.Created.IsZero() && now.Sub(wrote) >= silent && now.Sub(s.StartedAt) >= silent &&
+	return s.OtherServerCount() == 0 && !s.Created.IsZero() && now.Sub(wrote) >= silent &&
+		now.Sub(s.StartedAt) >= silent &&
 		(byPredecessor || o != nil && o.GetLabels()[gcFailureLabel] != "")
 }
 
-// gcFailureLabel says why the garbage collector could not delete a backup (pkg/controller/gc_controller.go).
+// gcFailureLabel is the label that says why the garbage collector could not delete a backup
+// (pkg/controller/gc_controller.go).
 const gcFailureLabel = "velero.io/gc-failure"
 
 // The containers' names in every installation (pkg/install/deployment.go and daemonset.go, the Helm chart, OADP).
@@ -300,16 +294,16 @@ const (
 	agentContainer  = "node-agent"
 )
 
-// IsNodeAgent goes by installers' labels (pkg/install/daemonset.go, the Helm chart, OADP; docs/dev/velero.md#pods),
-// or by the command.
+// IsNodeAgent reports whether a pod is a node-agent, by the installers' labels (pkg/install/daemonset.go, the Helm
+// chart, OADP; docs/dev/velero.md#pods), or by the command.
 func IsNodeAgent(p *corev1.Pod) bool {
 	return p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent") ||
-		slices.ContainsFunc(p.Spec.Containers, runsAgent)
+		slices.ContainsFunc(p.Spec.Containers, isAgentContainer)
 }
 
-// runsAgent recognises `velero node-agent server` in a chart that has labels of its own.
-func runsAgent(c corev1.Container) bool {
-	words := commandOf(c)
+// isAgentContainer recognises `velero node-agent server` in a chart with labels of its own.
+func isAgentContainer(c corev1.Container) bool {
+	words := commandWords(c)
 	return slices.ContainsFunc(words, func(w string) bool { return w == agentCommand }) &&
 		slices.Index(words, "server") == slices.Index(words, agentCommand)+1
 }
@@ -317,22 +311,23 @@ func runsAgent(c corev1.Container) bool {
 // agentCommand is the subcommand of velero that has the node-agent's server.
 const agentCommand = "node-agent"
 
-// commandOf is what a container runs, word by word: what a shell runs is one word of several.
-func commandOf(c corev1.Container) []string {
+// commandWords returns the words of a container's command; a command line for a shell is split into its words.
+func commandWords(c corev1.Container) []string {
 	return strings.Fields(strings.Join(slices.Concat(c.Command, c.Args), " "))
 }
 
-// IsServer goes by the labels that installers set, or by the command. A node-agent also carries component=velero.
+// IsServer reports whether a pod is a server, by the installers' labels or by the command. A node-agent also has
+// component=velero.
 func IsServer(p *corev1.Pod) bool {
 	runs := func(c corev1.Container) bool {
-		return c.Name == serverContainer && p.Labels["component"] == "velero" || runsServer(c)
+		return c.Name == serverContainer && p.Labels["component"] == "velero" || isServerContainer(c)
 	}
 	return !IsNodeAgent(p) && (p.Labels["deploy"] == "velero" || slices.ContainsFunc(p.Spec.Containers, runs))
 }
 
-// runsServer recognises `velero server` in a chart that has labels of its own.
-func runsServer(c corev1.Container) bool {
-	words := commandOf(c)
+// isServerContainer recognises `velero server` in a chart with labels of its own.
+func isServerContainer(c corev1.Container) bool {
+	words := commandWords(c)
 	for i, w := range words {
 		if w == "server" &&
 			(i > 0 && path.Base(words[i-1]) == "velero" || i == 0 && strings.Contains(c.Image, "velero")) {
@@ -342,8 +337,9 @@ func runsServer(c corev1.Container) bool {
 	return false
 }
 
-// containerIn finds a program's container by its usual name, by what it runs, or as the only one; nil if not clear.
-func containerIn(p *corev1.Pod, name string, runs func(corev1.Container) bool) *corev1.Container {
+// findContainer finds a program's container by its usual name, by what it runs, or as the only container; nil if
+// unclear.
+func findContainer(p *corev1.Pod, name string, runs func(corev1.Container) bool) *corev1.Container {
 	for _, is := range []func(corev1.Container) bool{
 		func(c corev1.Container) bool { return c.Name == name },
 		runs,
@@ -356,26 +352,18 @@ func containerIn(p *corev1.Pod, name string, runs func(corev1.Container) bool) *
 	return nil
 }
 
-func serverIn(p *corev1.Pod) *corev1.Container { return containerIn(p, serverContainer, runsServer) }
-
-func agentIn(p *corev1.Pod) *corev1.Container {
-	return containerIn(p, agentContainer, runsAgent)
+func findServerContainer(p *corev1.Pod) *corev1.Container {
+	return findContainer(p, serverContainer, isServerContainer)
 }
 
-// AgentContainer is the name of the container in which the node-agent runs, the usual one if that cannot be told.
+func findAgentContainer(p *corev1.Pod) *corev1.Container {
+	return findContainer(p, agentContainer, isAgentContainer)
+}
+
+// AgentContainer returns the name of the container in which the node-agent runs, the usual name if that is unclear.
 func AgentContainer(p *corev1.Pod) string {
-	if c := agentIn(p); c != nil {
+	if c := findAgentContainer(p); c != nil {
 		return c.Name
 	}
 	return agentContainer
-}
-
-// statusOf is the status of a container, nil if there is none yet.
-func statusOf(p *corev1.Pod, container string) *corev1.ContainerStatus {
-	for i := range p.Status.ContainerStatuses {
-		if s := &p.Status.ContainerStatuses[i]; s.Name == container {
-			return s
-		}
-	}
-	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 type LogLine struct {
-	// At is in the clock of the server, as are the times that it writes into statuses.
+	// At is in the server's clock, as are the times that the server writes into statuses.
 	At    time.Time
 	Level string
 	Text  string
@@ -18,51 +18,52 @@ type LogLine struct {
 	Error string
 }
 
-// EndsJob reports whether it is one of the last lines of the server's work on a restore
+// IsJobEnd reports whether the line is one of the last lines of the server's work on a restore
 // (pkg/controller/restore_controller.go and restore_finalizer_controller.go Reconcile).
-func (l *LogLine) EndsJob() bool { return l.Text == "restore completed" || l.EndsFinalizing() }
+func (l *LogLine) IsJobEnd() bool { return l.Text == "restore completed" || l.IsFinalizingEnd() }
 
-// EndsFinalizing reports whether it is the last line of a restore's finalizer.
-func (l *LogLine) EndsFinalizing() bool { return strings.HasPrefix(l.Text, "Marking restore ") }
+// IsFinalizingEnd reports whether the line is the last line of a restore's finalizer.
+func (l *LogLine) IsFinalizingEnd() bool { return strings.HasPrefix(l.Text, "Marking restore ") }
 
-// JobLog is what a log tells of one job, as far as it was read. Merge parts with Then, and several servers with Beside.
+// JobLog is what a log says about one job, as far as it was read. MergeLater merges parts of a log, MergeServer the
+// logs of several servers.
 type JobLog struct {
 	// Last is the newest line of the server's work on the job, zero if none was found.
 	Last LogLine
-	// GaveUp is the line with which the server gave up writing the last status, zero if none or if it
-	// worked on after it. Nothing works on the job then: the error is not returned
+	// GaveUp is the line with which the server gave up writing the last status, zero if there is none or if the server
+	// continued to work after it. After GaveUp nothing works on the job: the error is not returned
 	// (pkg/controller/backup_controller.go and restore_controller.go, Reconcile; 1.13 to 1.18).
 	GaveUp LogLine
-	// LostPhase is the phase that the lost status carried, empty if not named (up to 1.14).
+	// LostPhase is the phase in the lost status, empty if the line does not name it (up to 1.14).
 	LostPhase string
-	// Failure is why a backup Failed. Restores say it at level debug only (pkg/controller/restore_controller.go
+	// Failure is why a backup Failed. Restores log the reason only at level debug (pkg/controller/restore_controller.go
 	// Reconcile).
 	Failure string
-	// Hook is the newest hook that began and did not end, zero for none; its Pod may be empty.
+	// Hook is the newest hook that began and has not ended, zero for none; its Pod may be empty.
 	Hook LoggedHook
-	// Refused is the newest line with which a controller fails to take the job up; it tries again.
-	Refused LogLine
-	// Unlisted is the newest line in which the API server refuses to list a kind while Last waits
-	// for caches, and UnlistedSince the first. A connection that broke refuses nothing.
-	Unlisted      LogLine
+	// Refusal is the newest line with which a controller fails to start work on the job; it tries again.
+	Refusal LogLine
+	// ListFailure is the newest line in which the API server refuses to list a kind while Last waits for caches, and
+	// UnlistedSince the time of the first. A broken connection is not a refusal.
+	ListFailure   LogLine
 	UnlistedSince time.Time
 	// First is the oldest line of the server's work on the job that was read.
 	First time.Time
-	// BeforeStart is true if the log of a container that runs speaks of work on the job before that container
-	// started: a clock was set, and the start tells nothing.
+	// BeforeStart is true if the log of a running container mentions work on the job before that container started: then
+	// a clock was set, and the start proves nothing.
 	BeforeStart bool
-	// ByPredecessor is true if the log of a container that has ended speaks of work on the job: a job is taken up
-	// once, so that no later container is at work on it.
+	// ByPredecessor is true if the log of an ended container mentions work on the job: a job is started only once, so no
+	// later container works on it.
 	ByPredecessor bool
 }
 
-// NoteStart compares the log of a container that runs with its start.
+// NoteStart compares the log of a running container with the container's start.
 func (l *JobLog) NoteStart(started time.Time) {
 	l.BeforeStart = !l.First.IsZero() && l.First.Before(started.Truncate(time.Second))
 }
 
-// AwaitsCaches reports whether the server waits for its caches, as a restore does before its first
-// item, without a limit (pkg/restore/restore.go execute and getResourceLister, 1.14 to 1.18.3).
+// AwaitsCaches reports whether the server waits for its caches, which a restore does before its first item, without a
+// limit (pkg/restore/restore.go execute and getResourceLister, 1.14 to 1.18.3).
 func (l *JobLog) AwaitsCaches() bool {
 	return strings.HasPrefix(l.Last.Text, "waiting informer cache sync")
 }
@@ -79,15 +80,15 @@ type LoggedHook struct {
 	Timeout time.Duration
 }
 
-// LogEntry is a line with its fields: time, level and msg too, by their names.
+// LogEntry is a line with its fields by name, including time, level and msg.
 type LogEntry struct {
 	LogLine
 	Fields map[string]string
 }
 
-// ReadJobLog finds what a server's log tells of a job, written as text or with --log-format=json
-// (pkg/util/logging/default_logger.go). It leaves out lines from before since, of other jobs,
-// unreadable ones, and a last one without its end. kind is Backup or Restore.
+// ReadJobLog reads what a server's log says about a job; the log is text or written with --log-format=json
+// (pkg/util/logging/default_logger.go). It skips lines from before since, lines of other jobs, unreadable lines, and
+// a last line without its end. kind is Backup or Restore.
 func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 	var found JobLog
 	ref := namespace + "/" + name
@@ -101,27 +102,27 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 		if !ok {
 			continue
 		}
-		if why := e.failsToList(); awaits && why != "" {
-			if found.UnlistedSince.IsZero() || e.At.Sub(found.Unlisted.At) > reflectorRetries {
+		if why := e.listFailure(); awaits && why != "" {
+			if found.UnlistedSince.IsZero() || e.At.Sub(found.ListFailure.At) > maxReflectorDelay {
 				found.UnlistedSince = e.At
 			}
-			found.Unlisted = LogLine{At: e.At, Level: e.Level, Text: "Failed to watch", Error: why}
+			found.ListFailure = LogLine{At: e.At, Level: e.Level, Text: "Failed to watch", Error: why}
 		}
 		switch {
 		case e.At.Before(since):
-		case e.refuses(namespace, name):
-			found.Refused = e.LogLine
-		case e.About(kind, namespace, name) && e.Level != "debug" && e.Level != "trace":
-			found.add(e, kind, ref, since)
+		case e.isRefusal(namespace, name):
+			found.Refusal = e.LogLine
+		case e.IsAboutJob(kind, namespace, name) && e.Level != "debug" && e.Level != "trace":
+			found.addEntry(e, kind, ref, since)
 		}
 	}
 	return found
 }
 
-// Then is what a log tells together with a part of it that was written later; the two may overlap.
-func (l JobLog) Then(later JobLog) JobLog {
+// MergeLater returns what a log says together with a later part of it; the two may overlap.
+func (l JobLog) MergeLater(later JobLog) JobLog {
 	switch {
-	case later.Last.At.IsZero() && later.GaveUp.At.IsZero() && later.Unlisted.At.IsZero() && later.Refused.At.IsZero():
+	case later.Last.At.IsZero() && later.GaveUp.At.IsZero() && later.ListFailure.At.IsZero() && later.Refusal.At.IsZero():
 		return l
 	case later.Last.At.IsZero():
 		later.Last = l.Last
@@ -132,14 +133,14 @@ func (l JobLog) Then(later JobLog) JobLog {
 		later.First = l.First
 	}
 	if l.Last.At.After(later.GaveUp.At) {
-		later.GaveUp, later.LostPhase = LogLine{}, "" // a clock that went back, or a line between two reads
+		later.GaveUp, later.LostPhase = LogLine{}, "" // a clock that was set back, or a line between two reads
 	}
 	later.Failure = cmp.Or(later.Failure, l.Failure)
-	if later.Refused.At.IsZero() {
-		later.Refused = l.Refused
+	if later.Refusal.At.IsZero() {
+		later.Refusal = l.Refusal
 	}
-	if later.Unlisted.At.IsZero() {
-		later.Unlisted, later.UnlistedSince = l.Unlisted, l.UnlistedSince
+	if later.ListFailure.At.IsZero() {
+		later.ListFailure, later.UnlistedSince = l.ListFailure, l.UnlistedSince
 	} else if later.Last == l.Last && !l.UnlistedSince.IsZero() {
 		later.UnlistedSince = l.UnlistedSince
 	}
@@ -149,9 +150,9 @@ func (l JobLog) Then(later JobLog) JobLog {
 	return later
 }
 
-// Beside is what two servers' logs tell. One that gave up means nothing: the other may work on, and their
-// clocks differ.
-func (l JobLog) Beside(o JobLog) JobLog {
+// MergeServer returns what the logs of two servers say. If one server gave up, that means nothing: the other may
+// continue, and their clocks differ.
+func (l JobLog) MergeServer(o JobLog) JobLog {
 	before, predecessor := l.BeforeStart || o.BeforeStart, l.ByPredecessor || o.ByPredecessor
 	if o.Last.At.After(l.Last.At) {
 		l = o
@@ -161,25 +162,27 @@ func (l JobLog) Beside(o JobLog) JobLog {
 	return l
 }
 
-// Final: the server gave up for good: no later write (wrote, zero if unknown) or start, and not in the
-// future. wrote and now are in the cluster's clock. A start that is not known makes it not final.
-func (l JobLog) Final(wrote, started, now time.Time) bool {
+// HasGivenUp reports whether the server gave up for good: there was no later write (wrote, zero if unknown) or start,
+// and the time is not in the future. wrote and now are in the cluster's clock. If the start is unknown, the server
+// has not given up for good.
+func (l JobLog) HasGivenUp(wrote, started, now time.Time) bool {
 	at := l.GaveUp.At
 	return !at.IsZero() && !at.After(now.Add(ClockMargin)) && !wrote.After(at.Add(ClockMargin)) &&
 		!started.IsZero() && started.Before(at)
 }
 
-// add takes lines as they were written. Times may go back, so a line that gives up counts only if nothing
-// came after it. Lines of hooks are from pkg/podexec/pod_command_executor.go ExecutePodCommand.
-func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
-	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.ofController(kind, ref) {
-		// At the second of its start it is of an earlier job of the name.
+// addEntry adds a line; lines come in the order in which they were written. Times may go back, so a line that gives
+// up counts only if nothing came after it. Lines of hooks come from pkg/podexec/pod_command_executor.go
+// ExecutePodCommand.
+func (l *JobLog) addEntry(e LogEntry, kind, ref string, since time.Time) {
+	if to, gaveUp := parseGiveUp(e.Text, kind); gaveUp && e.isFromController(kind, ref) {
+		// In the second of the job's start, the line belongs to an earlier job of that name.
 		if e.At.After(since) && !e.At.Before(l.Last.At) {
 			l.GaveUp, l.LostPhase, l.Hook = e.LogLine, to, LoggedHook{}
 		}
 		return
 	}
-	if e.endsWorkers(kind, ref) {
+	if e.isWorkerEnd(kind, ref) {
 		return
 	}
 	l.Last, l.UnlistedSince = e.LogLine, time.Time{}
@@ -192,27 +195,28 @@ func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 		l.Failure = e.Error
 	case e.Text == "running exec hook":
 		timeout, _ := time.ParseDuration(e.Fields["hookTimeout"])
-		l.Hook = LoggedHook{At: e.At, Pod: e.podOf(), Container: e.Fields["hookContainer"], Name: e.Fields["hookName"],
+		l.Hook = LoggedHook{At: e.At, Pod: e.podName(), Container: e.Fields["hookContainer"], Name: e.Fields["hookName"],
 			Phase: e.Fields["hookPhase"], Timeout: max(0, timeout)}
 	case strings.HasPrefix(e.Text, "stdout: "), strings.HasPrefix(e.Text, "stderr: "), e.Text == "Error executing hook",
-		kind == "Backup" && e.podOf() != "":
-		// A command ended, or a backup runs a hook before it goes on; that of another worker may still run unnamed.
+		kind == "Backup" && e.podName() != "":
+		// A command ended, or a backup runs a hook before it continues; another worker's hook may still run without being
+		// named.
 		l.Hook = LoggedHook{}
 	}
 }
 
-// ofController reports whether the controller that owns the status of a job in progress wrote the
+// isFromController reports whether the controller that owns the status of a job in progress wrote the
 // line. A plugin's lines carry its name (pkg/plugin/clientmgmt/process/logrus_adapter.go).
-func (e *LogEntry) ofController(kind, ref string) bool {
+func (e *LogEntry) isFromController(kind, ref string) bool {
 	_, plugin := e.Fields["pluginName"]
 	source := e.Fields["logSource"]
-	return !plugin && e.Fields[controllerKeys[kind]] == ref &&
+	return !plugin && e.Fields[controllerLogFields[kind]] == ref &&
 		(source == "" || strings.Contains(source, "controller/"+strings.ToLower(kind)+"_controller.go:"))
 }
 
-// refuses: controller-runtime logs that a controller could not take a job up; it tries again
+// isRefusal reports whether controller-runtime logged that a controller could not start work on a job; it tries again
 // (sigs.k8s.io/controller-runtime/pkg/internal/controller, reconcileHandler).
-func (e *LogEntry) refuses(namespace, name string) bool {
+func (e *LogEntry) isRefusal(namespace, name string) bool {
 	c := e.Fields["controller"]
 	ofJobs := c == string(BackupController) || c == string(RestoreController) || c == string(BackupQueueController)
 	return e.Text == "Reconciler error" && ofJobs &&
@@ -220,29 +224,29 @@ func (e *LogEntry) refuses(namespace, name string) bool {
 		(e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
 }
 
-// failsToList is what a reflector says of a kind that it cannot list, empty for other lines
-// (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler; up to Velero 1.17 the
-// text begins with the reflector's place in the source).
-func (e *LogEntry) failsToList() string {
+// listFailure returns what a reflector says about a kind that it cannot list, empty for other lines
+// (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler; up to Velero 1.17 the text begins with the
+// reflector's place in the source).
+func (e *LogEntry) listFailure() string {
 	if !strings.HasPrefix(e.Text, "Failed to watch") &&
 		!strings.Contains(e.Text+e.Error+e.Fields["logSource"], "reflector.go:") {
 		return ""
 	}
 	for _, text := range []string{e.Error, e.Text} {
-		if i := strings.Index(text, "failed to list "); i >= 0 && !unanswered(text[i:]) {
+		if i := strings.Index(text, "failed to list "); i >= 0 && !isUnanswered(text[i:]) {
 			return text[i:]
 		}
 	}
 	return ""
 }
 
-// reflectorRetries is longer than a reflector waits before it lists again (client-go
-// tools/cache/reflector.go: 30 s, doubled at random).
-const reflectorRetries = 90 * time.Second
+// maxReflectorDelay is longer than a reflector waits before it lists again (client-go tools/cache/reflector.go: 30 s,
+// randomly doubled).
+const maxReflectorDelay = 90 * time.Second
 
-// unanswered reports whether a list failed because the API server or its etcd did not answer,
-// which ends with the outage. What a webhook did not answer is the API server's own answer.
-func unanswered(failure string) bool {
+// isUnanswered reports whether a list failed because the API server or its etcd did not answer, which ends with the
+// outage. If a webhook did not answer, the error is the API server's own answer.
+func isUnanswered(failure string) bool {
 	_, why, _ := strings.Cut(failure, ": ")
 	return strings.HasPrefix(why, `Get "`) || slices.ContainsFunc([]string{
 		"etcdserver: ",
@@ -262,20 +266,21 @@ func unanswered(failure string) bool {
 	}, func(text string) bool { return strings.HasPrefix(why, text) })
 }
 
-// endsWorkers: a backup's last lines, also after it gave up (pkg/controller/backup_controller.go
-// Reconcile, StopWorkerPool; pkg/backup/item_block_worker_pool.go Stop; since 1.16).
-func (e *LogEntry) endsWorkers(kind, ref string) bool {
+// isWorkerEnd reports whether a line is one of a backup's last lines, which also come after it gave up
+// (pkg/controller/backup_controller.go Reconcile, StopWorkerPool; pkg/backup/item_block_worker_pool.go Stop; since
+// 1.16).
+func (e *LogEntry) isWorkerEnd(kind, ref string) bool {
 	_, plugin := e.Fields["pluginName"]
 	switch e.Text {
 	case "ItemBlock worker stopping", "stopping ItemBlock worker", "ItemBlock worker stopped":
-		return kind == "Backup" && !plugin && e.Fields[controllerKeys[kind]] == ref &&
+		return kind == "Backup" && !plugin && e.Fields[controllerLogFields[kind]] == ref &&
 			strings.Contains(e.Fields["logSource"], "backup/item_block_worker_pool.go:")
 	}
 	return false
 }
 
-// podOf is the pod that a line is about, as NAMESPACE/NAME.
-func (e *LogEntry) podOf() string {
+// podName returns the pod that a line is about, as NAMESPACE/NAME.
+func (e *LogEntry) podName() string {
 	if pod := e.Fields["pod"]; strings.Contains(pod, "/") {
 		return pod
 	}
@@ -285,9 +290,9 @@ func (e *LogEntry) podOf() string {
 	return ""
 }
 
-// givesUp recognises "error updating backup's status from InProgress to Finalizing", with a
-// capital for restores; in 1.14 "... backup's final status", after a single attempt.
-func givesUp(text, kind string) (to string, ok bool) {
+// parseGiveUp recognises "error updating backup's status from InProgress to Finalizing", capitalized for restores; in
+// 1.14 "... backup's final status", after a single attempt.
+func parseGiveUp(text, kind string) (to string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.ToLower(text), "error updating "+strings.ToLower(kind)+"'s ")
 	if !ok {
 		return "", false
@@ -303,29 +308,29 @@ func givesUp(text, kind string) (to string, ok bool) {
 	return to, slices.Contains(lastPhases, to)
 }
 
-// lastPhases are those that a last status may carry.
+// lastPhases are the phases that a last status may have.
 var lastPhases = []string{
-	PhaseWaiting,
-	PhaseWaitingPartly,
+	PhaseWaitingForPluginOperations,
+	PhaseWaitingForPluginOperationsPartiallyFailed,
 	PhaseFinalizing,
-	PhaseFinalizingPartly,
+	PhaseFinalizingPartiallyFailed,
 	PhaseCompleted,
 	PhasePartiallyFailed,
 	PhaseFailed,
 }
 
-// controllerKeys are the log fields of the controllers that alone write the status of a job in progress.
-// Others try again.
-var controllerKeys = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
+// controllerLogFields are the log fields of the controllers that alone write the status of a job in progress. Other
+// controllers try again.
+var controllerLogFields = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
 
-// JobKeys are the fields in which the controllers that work on a kind of job name it.
-var JobKeys = map[string][]string{
+// JobLogFields are the log fields in which the controllers that work on a kind of job name the job.
+var JobLogFields = map[string][]string{
 	"Backup":  {"backup", "backuprequest", "backup operations for backup", "backup finalizer"},
 	"Restore": {"restore", "Restore", "restore operations for restore", "restore finalizer"},
 }
 
-// notWork are controllers that speak of a job without working on it.
-var notWork = []string{
+// unrelatedControllers are controllers that mention a job without working on it.
+var unrelatedControllers = []string{
 	"backup-deletion",
 	"backup-sync",
 	"gc",
@@ -335,27 +340,27 @@ var notWork = []string{
 	"schedule",
 }
 
-// About reports whether a line is of the server's work on a job. kind is Backup or Restore.
-func (e *LogEntry) About(kind, namespace, name string) bool {
-	if slices.Contains(notWork, e.Fields["controller"]) || e.Fields["deletebackuprequest"] != "" {
+// IsAboutJob reports whether a line is about the server's work on a job. kind is Backup or Restore.
+func (e *LogEntry) IsAboutJob(kind, namespace, name string) bool {
+	if slices.Contains(unrelatedControllers, e.Fields["controller"]) || e.Fields["deletebackuprequest"] != "" {
 		return false
 	}
-	for _, key := range JobKeys[kind] {
+	for _, key := range JobLogFields[kind] {
 		switch e.Fields[key] {
 		case namespace + "/" + name:
 			return true
 		case name:
-			// The finalizer leaves out the namespace; a backup's bare name also stands in lines of restores from it.
+			// The finalizer leaves out the namespace; a backup's bare name also occurs in lines of restores from it.
 			return kind == "Restore"
 		}
 	}
 	return false
 }
 
-// AboutVolume reports whether a field holds the name of one of the volumes' resources. Velero
-// spells the fields in many ways (dataupload, du, PVB, owner; pkg/controller, pkg/datamover,
-// pkg/podvolume, pkg/exposer), and writes the name with and without its namespace.
-func (e *LogEntry) AboutVolume(namespace string, names map[string]bool) bool {
+// IsAboutVolume reports whether a field contains the name of one of the volumes' resources. Velero spells the fields
+// in many ways (dataupload, du, PVB, owner; pkg/controller, pkg/datamover, pkg/podvolume, pkg/exposer), and writes
+// the name with or without its namespace.
+func (e *LogEntry) IsAboutVolume(namespace string, names map[string]bool) bool {
 	for key, value := range e.Fields {
 		if key == "msg" || key == "error" || key == "error.message" {
 			continue
@@ -367,9 +372,9 @@ func (e *LogEntry) AboutVolume(namespace string, names map[string]bool) bool {
 	return false
 }
 
-// MovedLog recognises the lines between which a node-agent repeats the log of a pod that moved a
-// volume (pkg/util/kube/pod.go CollectPodLogs; since 1.15); empty for other lines.
-func MovedLog(line string) (begins, ends string) {
+// ParseMoverLogMarker recognises the lines that enclose a node-agent's copy of the log of a pod that moved a volume
+// (pkg/util/kube/pod.go CollectPodLogs; since 1.15). Both results are empty for other lines.
+func ParseMoverLogMarker(line string) (begins, ends string) {
 	line = strings.TrimRight(line, "\r\n")
 	const stars = "***************************"
 	inner, opens := strings.CutPrefix(line, stars)
@@ -385,23 +390,24 @@ func MovedLog(line string) (begins, ends string) {
 	return begins, ends
 }
 
-// LogLevel is the level of a line of which nothing else is of interest, empty if it has none.
+// LogLevel returns the level of a line, empty if it has none. It reads nothing else of the line.
 func LogLevel(line string) string {
 	if strings.HasPrefix(line, "{") {
 		var fields struct{ Level string }
-		_ = json.Unmarshal([]byte(line), &fields) // what is no JSON has no level
+		_ = json.Unmarshal([]byte(line), &fields) // text that is not JSON has no level
 		return fields.Level
 	}
 	l, _ := CutLogLine(line)
 	return l.Level
 }
 
-// ParseLogLine reads a line of a server, a node-agent or a mover pod. ok is false for others and without a time.
+// ParseLogLine reads a line of a server, a node-agent or a mover pod. ok is false for other lines and for lines
+// without a time.
 func ParseLogLine(line string) (e LogEntry, ok bool) {
 	if strings.HasPrefix(line, "{") {
-		e.Fields, ok = jsonFields(line)
+		e.Fields, ok = parseJSONFields(line)
 	} else {
-		e.Fields, ok = textFields(line)
+		e.Fields, ok = parseTextFields(line)
 	}
 	if !ok {
 		return e, false
@@ -412,8 +418,8 @@ func ParseLogLine(line string) (e LogEntry, ok bool) {
 	return e, err == nil
 }
 
-// jsonFields reads a line of --log-format=json, without the fields that are no strings.
-func jsonFields(line string) (map[string]string, bool) {
+// parseJSONFields reads a line of --log-format=json, without the fields that are not strings.
+func parseJSONFields(line string) (map[string]string, bool) {
 	var raw map[string]any
 	err := json.Unmarshal([]byte(line), &raw)
 	fields := make(map[string]string, len(raw))
@@ -425,10 +431,10 @@ func jsonFields(line string) (map[string]string, bool) {
 	return fields, err == nil
 }
 
-// textFields reads a line of logrus: KEY=VALUE, quoted where the value is not one plain word. Of two
-// fields of one name the first counts: time, level and msg come first. Warnings of the API server stand
-// there unquoted, with any text (client-go, rest/warnings.go).
-func textFields(line string) (map[string]string, bool) {
+// parseTextFields reads a line of logrus: KEY=VALUE, quoted where the value is not one plain word. Of two fields with
+// the same name the first counts: time, level and msg come first. Warnings of the API server are unquoted, with any
+// text (client-go, rest/warnings.go).
+func parseTextFields(line string) (map[string]string, bool) {
 	if !strings.HasPrefix(line, "time=") {
 		return nil, false
 	}
@@ -464,7 +470,7 @@ func cutField(line string) (key, value, rest string, ok bool) {
 	return key, value, rest[len(quoted):], err == nil
 }
 
-// CutLogLine reads the time, level and text of a line that was cut in its text. ok is false for what is not
+// CutLogLine reads the time, level and text of a line that was cut off in its text. ok is false if the line is not
 // logrus' text.
 func CutLogLine(line string) (l LogLine, ok bool) {
 	if !strings.HasPrefix(line, "time=") {

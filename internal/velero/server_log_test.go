@@ -161,12 +161,12 @@ func TestHookInTheLog(t *testing.T) {
 func TestLogInParts(t *testing.T) {
 	read := func(log string) JobLog { return ReadJobLog(log, "Restore", "velero", "s3-apidown", logStart) }
 	life := read(`time="2026-11-21T01:58:00Z" level=info msg=x restore=velero/s3-apidown` + "\n")
-	for n, l := range []JobLog{read(lost).Then(JobLog{}), JobLog{}.Then(read(lost)), read(lost).Then(read(lost))} {
+	for n, l := range []JobLog{read(lost).MergeLater(JobLog{}), JobLog{}.MergeLater(read(lost)), read(lost).MergeLater(read(lost))} {
 		if l.LostPhase == "" || l.Last.Text != "restore completed" {
 			t.Errorf("%d: with nothing new it is %+v", n, l)
 		}
 	}
-	for n, l := range []JobLog{read(lost).Then(life), life.Then(read(lost)), read(lost).Beside(life), life.Beside(read(lost))} {
+	for n, l := range []JobLog{read(lost).MergeLater(life), life.MergeLater(read(lost)), read(lost).MergeServer(life), life.MergeServer(read(lost))} {
 		if !l.GaveUp.At.IsZero() || l.LostPhase != "" || l.Last.Text != "x" && n != 1 {
 			t.Errorf("%d: with later work in another part it is %+v", n, l)
 		}
@@ -178,10 +178,10 @@ func TestLogInParts(t *testing.T) {
 		"s3-apidown",
 		logStart.Add(-time.Hour),
 	)
-	if l := read(lost).Then(stepped); !l.GaveUp.At.IsZero() || l.Last.Text != "x" {
+	if l := read(lost).MergeLater(stepped); !l.GaveUp.At.IsZero() || l.Last.Text != "x" {
 		t.Errorf("with later work by a clock that went back it is %+v", l)
 	}
-	if l := read(lost).Beside(JobLog{}); !l.GaveUp.At.IsZero() {
+	if l := read(lost).MergeServer(JobLog{}); !l.GaveUp.At.IsZero() {
 		t.Error("one of two servers gave up, and the other may work on it")
 	}
 }
@@ -205,11 +205,11 @@ func TestFinal(t *testing.T) {
 			started = time.Time{}
 		}
 		l := JobLog{GaveUp: LogLine{At: at}}
-		if final := l.Final(at.Add(c.wrote), started, at.Add(c.now)); final != c.final {
+		if final := l.HasGivenUp(at.Add(c.wrote), started, at.Add(c.now)); final != c.final {
 			t.Errorf("%s: final is %v", name, final)
 		}
 	}
-	if (JobLog{}).Final(time.Time{}, at, at) {
+	if (JobLog{}).HasGivenUp(time.Time{}, at, at) {
 		t.Error("a log without such a line is final")
 	}
 }
@@ -293,7 +293,7 @@ func FuzzJobLog(f *testing.F) {
 		if l.LostPhase != "" && !slices.Contains(lastPhases, l.LostPhase) {
 			t.Errorf("it carried %q", l.LostPhase)
 		}
-		l.Then(l).Beside(l)
+		l.MergeLater(l).MergeServer(l)
 	})
 }
 
@@ -317,8 +317,8 @@ func TestKindThatIsNotListed(t *testing.T) {
 			`failed to list trap.io/v1, Resource=things: conversion webhook for trap.io/v1, Kind=Thing failed: Post "https://w.shop.svc:443": connection refused`},
 		{waits + `time="2026-11-24T05:22:20Z" level=info msg="restoring" restore=velero/app` + "\n" + `time="2026-11-24T05:22:26Z" level=error msg="Failed to watch" error="failed to list trap.io/v1"`, ""},
 	} {
-		if got := ReadJobLog(c.log+"\n", "Restore", "velero", "app", since); got.Unlisted.Error != c.want {
-			t.Errorf("%q, want %q", got.Unlisted.Error, c.want)
+		if got := ReadJobLog(c.log+"\n", "Restore", "velero", "app", since); got.ListFailure.Error != c.want {
+			t.Errorf("%q, want %q", got.ListFailure.Error, c.want)
 		}
 	}
 }
@@ -338,13 +338,13 @@ func TestKindIsNotListedSince(t *testing.T) {
 		want time.Time
 	}{
 		"twice":              {read(first + refused("05:23:30")), at(22, 26)},
-		"in two parts":       {read(first).Then(read(second)), at(22, 26)},
+		"in two parts":       {read(first).MergeLater(read(second)), at(22, 26)},
 		"answered meanwhile": {read(waits + refused("05:20:26") + refused("05:23:30")), at(23, 30)},
 		"it waits anew":      {read(first + strings.Replace(waits, "05:22:00", "05:23:00", 1) + refused("05:23:30")), at(23, 30)},
-		"it waits for later": {read(first).Then(read(strings.Replace(waits, "05:22:00", "05:23:00", 1) + refused("05:23:30"))), at(23, 30)},
+		"it waits for later": {read(first).MergeLater(read(strings.Replace(waits, "05:22:00", "05:23:00", 1) + refused("05:23:30"))), at(23, 30)},
 	} {
-		if got := c.log; !got.UnlistedSince.Equal(c.want) || !got.Unlisted.At.Equal(at(23, 30)) {
-			t.Errorf("%s: since %s until %s, want %s", name, got.UnlistedSince, got.Unlisted.At, c.want)
+		if got := c.log; !got.UnlistedSince.Equal(c.want) || !got.ListFailure.At.Equal(at(23, 30)) {
+			t.Errorf("%s: since %s until %s, want %s", name, got.UnlistedSince, got.ListFailure.At, c.want)
 		}
 	}
 }

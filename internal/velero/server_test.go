@@ -62,7 +62,7 @@ func TestServerOf(t *testing.T) {
 		serverPod("newest-but-not-up", 60, corev1.ContainerStatus{State: waits("ImagePullBackOff")}),
 	}, seen)
 	if s.Name != "new" || !s.Running || !s.Ready || s.StartedAt.Unix() != 50 || s.Restarts != 3 ||
-		s.LastTermination != "OOMKilled" || s.LastTerminationAt.Unix() != 49 || s.Version != "v1.18.3" || s.Flags.ConcurrentBackups != 4 {
+		s.LastTerminationReason != "OOMKilled" || s.LastTerminationAt.Unix() != 49 || s.Version != "v1.18.3" || s.Flags.ConcurrentBackups != 4 {
 		t.Errorf("rolling update: %+v", s)
 	}
 
@@ -70,13 +70,13 @@ func TestServerOf(t *testing.T) {
 		serverPod("a", 1, corev1.ContainerStatus{State: waits("ContainerCreating")}),
 		serverPod("b", 2, corev1.ContainerStatus{State: waits("CrashLoopBackOff")}),
 	}, seen)
-	if s.Name != "b" || s.Running || s.Waiting != "CrashLoopBackOff" {
+	if s.Name != "b" || s.Running || s.WaitingReason != "CrashLoopBackOff" {
 		t.Errorf("none runs: %+v", s)
 	}
 
 	pending := serverPod("p", 1, corev1.ContainerStatus{})
 	pending.Status = corev1.PodStatus{Phase: corev1.PodPending}
-	if s = ServerOf([]*corev1.Pod{pending}, seen); s.Waiting != "Pending" || s.Running {
+	if s = ServerOf([]*corev1.Pod{pending}, seen); s.WaitingReason != "Pending" || s.Running {
 		t.Errorf("pending: %+v", s)
 	}
 }
@@ -134,7 +134,7 @@ func TestServerBesideSidecars(t *testing.T) {
 		if c.since > 0 {
 			want = time.Unix(c.since, 0)
 		}
-		if !s.Running || s.Waiting != "" || !s.StartedAt.Equal(want) {
+		if !s.Running || s.WaitingReason != "" || !s.StartedAt.Equal(want) {
 			t.Errorf("%s: %+v", what, s)
 		}
 	}
@@ -223,7 +223,7 @@ func TestAgentsOf(t *testing.T) {
 		}
 		return p
 	}
-	got := AgentsOf(
+	got := NodeAgentsOf(
 		[]*corev1.Pod{agent("z", "n2", true), serverPod("s", 1, corev1.ContainerStatus{}), agent("y", "n1", false)},
 	)
 	if len(got) != 2 || got[0].Node != "n1" || got[0].Ready || got[1].Pod != "z" || !got[1].Ready ||
@@ -246,7 +246,7 @@ func TestFlags(t *testing.T) {
 		"EnableCSI",
 		"EnableX",
 	}
-	want.Given = []string{"resource-timeout", "fs-backup-timeout", "client-qps", "client-burst"}
+	want.GivenLimits = []string{"resource-timeout", "fs-backup-timeout", "client-qps", "client-burst"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v\nwant %+v", f, want)
 	}
@@ -260,15 +260,15 @@ func TestFlags(t *testing.T) {
 		},
 	)
 	want = DefaultServerFlags()
-	want.PodVolumeTimeout, want.Given = -time.Hour, []string{"fs-backup-timeout"}
-	want.Unreadable = []string{"resource-timeout", "default-item-operation-timeout", "client-qps"}
+	want.PodVolumeTimeout, want.GivenLimits = -time.Hour, []string{"fs-backup-timeout"}
+	want.UnreadableLimits = []string{"resource-timeout", "default-item-operation-timeout", "client-qps"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("values that cannot be read, or are below zero: %+v", f)
 	}
 	a := parseAgentFlags(
 		[]string{"node-agent", "server", "--data-mover-prepare-timeout=2h", "--node-agent-configmap", "slots"},
 	)
-	if a != (AgentFlags{2 * time.Hour, "slots"}) {
+	if a != (NodeAgentFlags{2 * time.Hour, "slots"}) {
 		t.Errorf("node-agent: %+v", a)
 	}
 }

@@ -19,7 +19,7 @@ func TestSlotsOfANode(t *testing.T) {
 		l, err := ParseLoadConcurrency(map[string]string{"any": c.data})
 		if err != nil {
 			t.Errorf("%s: %v", c.data, err)
-		} else if got := l.Slots(map[string]string{"pool": "db"}); got != c.want {
+		} else if got := l.SlotsOnNode(map[string]string{"pool": "db"}); got != c.want {
 			t.Errorf("%s: %d, want %d", c.data, got, c.want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Step is a part of a job's way in which the same waits are possible. It is finer than a phase.
+// Step is a part of a job's life in which the same waits are possible. It is finer than a phase.
 type Step string
 
 // The steps.
@@ -22,119 +22,119 @@ const (
 	StepDeleting   Step = "deleting"   // Deleting
 )
 
-// Moment is what a limit is counted from.
-type Moment string
+// LimitStart is the time from which a limit is counted.
+type LimitStart string
 
-// The moments, each the latest at which Velero's code can have begun to count. Since its newest movement a job may
-// have waited for several things one after the other, so that FromMovement bounds nothing: it is for words.
+// The moments, each the latest time at which Velero's code can have started to count. After its newest movement, a
+// job may have waited for several things in a row, so FromMovement bounds nothing: it is only for texts.
 const (
-	FromStart    Moment = "status.startTimestamp"
-	FromMovement Moment = "the last movement"
-	FromPhase    Moment = "the beginning of the phase"
-	// FromTurn is when the finalizer took the job in hand: after the beginning of the phase, after the
-	// server's start, as it then begins anew, and after the end of the job that it had before.
-	FromTurn     Moment = "its turn with the finalizer"
-	FromEvidence Moment = "its own beginning"
-	// FromFirstVolume is the creation of the job's first pod volume, which is after the limit's beginning: a
-	// restore counts from when its backup is downloaded, a backup from when the store has answered.
-	FromFirstVolume Moment = "the creation of the first volume"
+	FromStart    LimitStart = "status.startTimestamp"
+	FromMovement LimitStart = "the last movement"
+	FromPhase    LimitStart = "the beginning of the phase"
+	// FromTurn is when the finalizer started with the job: after the beginning of the phase, after the server's start,
+	// because it then starts again, and after the end of the previous job.
+	FromTurn     LimitStart = "its turn with the finalizer"
+	FromEvidence LimitStart = "its own beginning"
+	// FromFirstVolume is the creation of the job's first pod volume, which is after the limit's start: a restore counts
+	// from when its backup is downloaded, a backup from when the store has answered.
+	FromFirstVolume LimitStart = "the creation of the first volume"
 	// FromStored is when the last of the job's files was stored.
-	FromStored Moment = "the last stored file"
+	FromStored LimitStart = "the last stored file"
 )
 
-// Bound is a limit of Velero's. The zero value is that of a wait without one.
-type Bound struct {
+// WaitLimit is a limit of Velero's. The zero value stands for a wait without a limit.
+type WaitLimit struct {
 	// Setting names the flag, the field or the constant.
 	Setting string
-	// Of is the limit's length as Velero's code makes it, at least zero, [Endless] for none; nil if it
-	// is the evidence's own, as a hook's.
-	Of func(o metav1.Object, f ServerFlags) time.Duration
-	// Acts says who acts on a limit that has passed, empty where the wait itself ends, and Delay how
-	// long that takes at most.
-	Acts  string
-	Delay func(f ServerFlags) time.Duration
-	// Open is true where Velero acts on the limit and the wait goes on.
-	Open bool
+	// Length returns the limit's length as Velero's code computes it, at least zero, [Unlimited] for none; nil if the
+	// length is in the evidence, as for a hook.
+	Length func(o metav1.Object, f ServerFlags) time.Duration
+	// Effect says who acts when a limit has passed, empty where the wait itself ends; Delay is how long that takes at
+	// most.
+	Effect      string
+	EffectDelay func(f ServerFlags) time.Duration
+	// ContinuesAfter is true where Velero acts on the limit and the wait goes on.
+	ContinuesAfter bool
 }
 
 // WaitName names a row of the table of waits.
 type WaitName string
 
-// Wait is one thing that a job can wait for in silence.
-type Wait struct {
+// PossibleWait is something that a job can wait for in silence.
+type PossibleWait struct {
 	Name WaitName
-	// For says in words what is waited for.
-	For     string
-	Subject string // the kind that waits, Backup or Restore
+	// Target is what the job waits for, in words.
+	Target  string
+	JobKind string // the kind of job, Backup or Restore
 	Steps   []Step
-	// Since and Before are the versions in which it is so; zero for all.
+	// Since and Before are the versions for which the row holds; zero for all.
 	Since, Before Version
-	// Worker is who owns the job meanwhile: a controller of the server (of the kind, queue,
-	// finalizer or deletion), a node-agent, or a plugin. Workers is how many there are.
-	Worker, Workers string
-	Limit           Bound
-	From            Moment
+	// Worker is who owns the job meanwhile: a controller of the server (of the kind, queue, finalizer or deletion), a
+	// node-agent, or a plugin. Workers is the number of them.
+	Worker, WorkerCount string
+	Limit               WaitLimit
+	LimitStart          LimitStart
 	// Writes is what Velero writes meanwhile, and how often; empty for nothing.
 	Writes string
-	// Shows is the evidence that shows it, empty if nothing does: then the wait is always possible.
-	Shows string
-	// Restart is what a restart of the server does to the job.
-	Restart string
-	// Source is file and function.
+	// Evidence is the evidence that shows the wait, empty if nothing does: then the wait is always possible.
+	Evidence string
+	// RestartEffect is what a restart of the server does to the job.
+	RestartEffect string
+	// Source is the file and function in Velero's source.
 	Source string
 }
 
-// WaitsIn are the rows for a kind of job, a step and a version, in the table's order.
-func WaitsIn(table []Wait, subject string, step Step, v Version) []Wait {
-	var rows []Wait
+// FindWaits returns the rows for a kind of job, a step and a version, in the table's order.
+func FindWaits(table []PossibleWait, subject string, step Step, v Version) []PossibleWait {
+	var rows []PossibleWait
 	for i := range table {
 		w := &table[i]
-		if w.Subject == subject && slices.Contains(w.Steps, step) && v.within(w.Since, w.Before) {
+		if w.JobKind == subject && slices.Contains(w.Steps, step) && v.isWithin(w.Since, w.Before) {
 			rows = append(rows, *w)
 		}
 	}
 	return rows
 }
 
-// The waits of Waits by name.
+// The names of the rows of [WaitTable].
 const (
-	WaitListing      WaitName = "Listing"
-	WaitDownload     WaitName = "Download"
-	WaitCacheSync    WaitName = "CacheSync"
-	WaitNamespace    WaitName = "Namespace"
-	WaitHook         WaitName = "Hook"
-	WaitSnapshot     WaitName = "Snapshot"
-	WaitItemAction   WaitName = "ItemAction"
-	WaitCRD          WaitName = "CustomResourceDefinition"
-	WaitItems        WaitName = "AdditionalItems"
-	WaitRepository   WaitName = "Repository"
-	WaitLock         WaitName = "RepositoryLock"
-	WaitPodVolumes   WaitName = "PodVolumes"
-	WaitCancelled    WaitName = "CancelledPodVolumes"
-	WaitStoring      WaitName = "Storing"
-	WaitLastPatch    WaitName = "LastPatch"
-	WaitOperations   WaitName = "Operations"
-	WaitFinalizer    WaitName = "Finalizer"
-	WaitRewriting    WaitName = "Rewriting"
-	WaitStore        WaitName = "Store"
-	WaitBinding      WaitName = "Binding"
-	WaitGroups       WaitName = "GroupSnapshots"
-	WaitRestoreHooks WaitName = "RestoreHooks"
-	WaitDeletion     WaitName = "Deletion"
-	WaitQueue        WaitName = "Queue"
-	WaitWorker       WaitName = "Worker"
+	WaitListing             WaitName = "Listing"
+	WaitDownload            WaitName = "Download"
+	WaitCacheSync           WaitName = "CacheSync"
+	WaitNamespace           WaitName = "Namespace"
+	WaitHook                WaitName = "Hook"
+	WaitSnapshot            WaitName = "Snapshot"
+	WaitItemAction          WaitName = "ItemAction"
+	WaitCRD                 WaitName = "CustomResourceDefinition"
+	WaitAdditionalItems     WaitName = "AdditionalItems"
+	WaitRepository          WaitName = "Repository"
+	WaitRepositoryLock      WaitName = "RepositoryLock"
+	WaitPodVolumes          WaitName = "PodVolumes"
+	WaitCancelledPodVolumes WaitName = "CancelledPodVolumes"
+	WaitStoring             WaitName = "Storing"
+	WaitLastPatch           WaitName = "LastPatch"
+	WaitOperations          WaitName = "Operations"
+	WaitFinalizer           WaitName = "Finalizer"
+	WaitRewriting           WaitName = "Rewriting"
+	WaitObjectStore         WaitName = "Store"
+	WaitBinding             WaitName = "Binding"
+	WaitGroupSnapshots      WaitName = "GroupSnapshots"
+	WaitRestoreHooks        WaitName = "RestoreHooks"
+	WaitDeletion            WaitName = "Deletion"
+	WaitQueue               WaitName = "Queue"
+	WaitWorker              WaitName = "Worker"
 )
 
-// LastPatch is when Velero makes its last attempt at writing the last status of a phase, and when
-// it gives up. The first delay is 10 ms, each is five times the one before, jitter adds a tenth,
-// and no attempt follows a delay whose next would pass the resource timeout (pkg/client/retry.go
-// CapBackoff with apimachinery's wait.Backoff, since 1.15). Zero and less are no cap: it never gives up.
-func LastPatch(o metav1.Object, f ServerFlags) (attempt, givesUp time.Duration) {
-	sum, limit := time.Duration(0), patchCap(o, f)
+// LastPatchTimes returns when Velero makes its last attempt to write the last status of a phase, and when it gives
+// up. The first delay is 10 ms, each is five times the one before, jitter adds a tenth, and no attempt follows a
+// delay whose successor would exceed the resource timeout (pkg/client/retry.go CapBackoff with apimachinery's
+// wait.Backoff, since 1.15). Zero and less are no cap: Velero never gives up.
+func LastPatchTimes(o metav1.Object, f ServerFlags) (attempt, givesUp time.Duration) {
+	sum, limit := time.Duration(0), patchRetryCap(o, f)
 	for delay := 10 * time.Millisecond; ; delay *= 5 {
 		switch {
-		case limit >= Endless:
-			return Endless, Endless
+		case limit >= Unlimited:
+			return Unlimited, Unlimited
 		case delay > limit/5: // ends, as the limit is far from the largest number
 			return sum + sum/10, sum + delay + (sum+delay)/10
 		}
@@ -142,82 +142,83 @@ func LastPatch(o metav1.Object, f ServerFlags) (attempt, givesUp time.Duration) 
 	}
 }
 
-// patchCap bounds the delays between attempts at a status; Endless for no bound.
-func patchCap(o metav1.Object, f ServerFlags) time.Duration {
+// patchRetryCap returns the bound of the delays between attempts to write a status; Endless for no bound.
+func patchRetryCap(o metav1.Object, f ServerFlags) time.Duration {
 	flag := f.resourceTimeout()
-	noted, isNoted := notedResourceTimeout(o)
+	noted, isNoted := annotatedResourceTimeout(o)
 	switch {
-	case flag < Endless && flag > 0:
+	case flag < Unlimited && flag > 0:
 		return max(flag, noted)
-	case flag >= Endless && isNoted && noted > 0:
+	case flag >= Unlimited && isNoted && noted > 0:
 		return noted
 	}
-	return Endless
+	return Unlimited
 }
 
-func lastPatch(o metav1.Object, f ServerFlags) time.Duration {
-	_, givesUp := LastPatch(o, f)
+func lastPatchDeadline(o metav1.Object, f ServerFlags) time.Duration {
+	_, givesUp := LastPatchTimes(o, f)
 	return givesUp
 }
 
-// CancelDelay is when any node-agent ends a cancelled volume that its own does not end
+// CancelDelayInProgress is when any node-agent ends a cancelled volume that the volume's own node-agent does not end
 // (pkg/controller/pod_volume_backup_controller.go cancelDelayInProgress, since 1.17).
-const CancelDelay = time.Hour
+const CancelDelayInProgress = time.Hour
 
-// operationDelay is a look, and a minute for those at other jobs before it.
-func operationDelay(f ServerFlags) time.Duration { return OperationLooks(f) + time.Minute }
+// operationDelay returns the time of one check of operations, plus a minute for the checks of other jobs before it.
+func operationDelay(f ServerFlags) time.Duration { return OperationCheckDelay(f) + time.Minute }
 
-var inItems = []Step{StepCollecting, StepItems}
+var itemSteps = []Step{StepCollecting, StepItems}
 
-// Successor says that a job may go on from one step to another and write nothing: no evidence tells the two apart.
-type Successor struct {
-	Subject       string // Backup or Restore
+// Transition says that a job may go from one step to another without writing anything: no evidence distinguishes the
+// two.
+type Transition struct {
+	JobKind       string // Backup or Restore
 	From, To      Step
 	Since, Before Version
-	// Ended is true where that takes all pod volumes to have ended.
-	Ended bool
-	// Source is file and function.
+	// NeedsVolumesEnded is true where the transition requires that all pod volumes have ended.
+	NeedsVolumesEnded bool
+	// Source is the file and function in Velero's source.
 	Source string
 }
 
-// Successors are the silent transitions from 1.14 to 1.18.3. Counts are written, but a patch that fails is
-// not repeated (pkg/backup/backup.go and pkg/restore/restore.go, "Got error trying to update"): so none of
-// them proves a step.
-func Successors() []Successor {
+// SilentTransitions returns the silent transitions from 1.14 to 1.18.3. Counts are written, but a failed patch is not
+// repeated (pkg/backup/backup.go and pkg/restore/restore.go, "Got error trying to update"), so none of them proves a
+// step.
+func SilentTransitions() []Transition {
 	const backup, restore = "Backup", "Restore"
-	return []Successor{
-		{Subject: backup, From: StepCollecting, To: StepItems, Source: "pkg/backup/backup.go BackupWithResolvers"},
-		{Subject: backup, From: StepItems, To: StepVolumes, Source: "pkg/backup/backup.go BackupWithResolvers"},
+	return []Transition{
+		{JobKind: backup, From: StepCollecting, To: StepItems, Source: "pkg/backup/backup.go BackupWithResolvers"},
+		{JobKind: backup, From: StepItems, To: StepVolumes, Source: "pkg/backup/backup.go BackupWithResolvers"},
 		{
-			Subject: backup,
+			JobKind: backup,
 			From:    StepVolumes,
 			To:      StepStoring,
 			Before:  Version{1, 18, 3},
 			Source:  "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
 		},
 		{
-			Subject: backup,
-			From:    StepVolumes,
-			To:      StepStoring,
-			Since:   Version{1, 18, 3},
-			Ended:   true,
-			Source:  "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
+			JobKind:           backup,
+			From:              StepVolumes,
+			To:                StepStoring,
+			Since:             Version{1, 18, 3},
+			NeedsVolumesEnded: true,
+			Source:            "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
 		},
-		{Subject: restore, From: StepCollecting, To: StepItems, Source: "pkg/restore/restore.go execute"},
-		{Subject: restore, From: StepCollecting, To: StepStoring, Source: "pkg/restore/restore.go execute"},
-		{Subject: restore, From: StepItems, To: StepVolumes, Source: "pkg/restore/restore.go execute"},
-		{Subject: restore, From: StepVolumes, To: StepStoring, Source: "pkg/podvolume/restorer.go RestorePodVolumes"},
+		{JobKind: restore, From: StepCollecting, To: StepItems, Source: "pkg/restore/restore.go execute"},
+		{JobKind: restore, From: StepCollecting, To: StepStoring, Source: "pkg/restore/restore.go execute"},
+		{JobKind: restore, From: StepItems, To: StepVolumes, Source: "pkg/restore/restore.go execute"},
+		{JobKind: restore, From: StepVolumes, To: StepStoring, Source: "pkg/podvolume/restorer.go RestorePodVolumes"},
 	}
 }
 
-// Reachable are the steps in which a job can be that was last seen in one, in their order: that one, and all
-// that follow it in silence. openVolumes is true while a pod volume of the job has not ended.
-func Reachable(subject string, from Step, v Version, openVolumes bool) []Step {
+// ReachableSteps returns the steps, in their order, in which a job can be that was last seen in step from: that step,
+// and all that may follow it in silence. openVolumes is true while a pod volume of the job has not ended.
+func ReachableSteps(subject string, from Step, v Version, openVolumes bool) []Step {
 	steps := []Step{from}
 	for i := 0; i < len(steps); i++ {
-		for _, s := range Successors() {
-			holds := s.Subject == subject && s.From == steps[i] && !(s.Ended && openVolumes)
-			if holds && v.within(s.Since, s.Before) && !slices.Contains(steps, s.To) {
+		for _, s := range SilentTransitions() {
+			holds := s.JobKind == subject && s.From == steps[i] && !(s.NeedsVolumesEnded && openVolumes)
+			if holds && v.isWithin(s.Since, s.Before) && !slices.Contains(steps, s.To) {
 				steps = append(steps, s.To)
 			}
 		}
@@ -225,539 +226,539 @@ func Reachable(subject string, from Step, v Version, openVolumes bool) []Step {
 	return steps
 }
 
-// Waits are all silent waits, in the order in which a job meets them, from 1.14 to 1.18.3. docs/dev/velero.md
+// WaitTable returns all silent waits, in the order in which a job meets them, from 1.14 to 1.18.3. docs/dev/velero.md
 // prints them.
-func Waits() []Wait {
+func WaitTable() []PossibleWait {
 	const backup, restore = "Backup", "Restore"
-	resource := Bound{Setting: "resource-timeout", Of: ResourceTimeout}
-	hooks := Bound{Setting: "resource-timeout", Of: restoreHookTimeout}
-	podVolumes := Bound{Setting: "fs-backup-timeout", Of: PodVolumeTimeout}
-	cancels := Bound{
-		Setting: "fs-backup-timeout",
-		Of:      PodVolumeTimeout,
-		Acts:    "it cancels them and waits on",
-		Open:    true,
+	resource := WaitLimit{Setting: "resource-timeout", Length: ResourceTimeout}
+	hooks := WaitLimit{Setting: "resource-timeout", Length: restoreHookTimeout}
+	podVolumes := WaitLimit{Setting: "fs-backup-timeout", Length: PodVolumeTimeout}
+	cancels := WaitLimit{
+		Setting:        "fs-backup-timeout",
+		Length:         PodVolumeTimeout,
+		Effect:         "it cancels them and waits on",
+		ContinuesAfter: true,
 	}
-	operations := Bound{
-		Setting: "itemOperationTimeout",
-		Of:      ItemOperationTimeout,
-		Acts:    "the next look (item-operation-sync-frequency)",
-		Delay:   operationDelay,
+	operations := WaitLimit{
+		Setting:     "itemOperationTimeout",
+		Length:      ItemOperationTimeout,
+		Effect:      "the next look (item-operation-sync-frequency)",
+		EffectDelay: operationDelay,
 	}
-	patch := Bound{Setting: "resource-timeout", Of: lastPatch}
-	return []Wait{
+	patch := WaitLimit{Setting: "resource-timeout", Length: lastPatchDeadline}
+	return []PossibleWait{
 		{
-			Name:    WaitQueue,
-			For:     "its turn in the queue",
-			Subject: backup,
-			Steps:   []Step{StepQueued},
-			Since:   Version{1, 18, 0},
-			Worker:  "queue",
-			Workers: "--concurrent-backups",
-			Writes:  "status.queuePosition, as it moves up",
-			Restart: "goes on",
-			Shows:   "backups that run, or are queued before it",
-			Source:  "pkg/controller/backup_queue_controller.go Reconcile",
+			Name:          WaitQueue,
+			Target:        "its turn in the queue",
+			JobKind:       backup,
+			Steps:         []Step{StepQueued},
+			Since:         Version{1, 18, 0},
+			Worker:        "queue",
+			WorkerCount:   "--concurrent-backups",
+			Writes:        "status.queuePosition, as it moves up",
+			RestartEffect: "goes on",
+			Evidence:      "backups that run, or are queued before it",
+			Source:        "pkg/controller/backup_queue_controller.go Reconcile",
 		},
 		{
-			Name:    WaitWorker,
-			For:     "the backup worker",
-			Subject: backup,
-			Steps:   []Step{StepQueued},
-			Before:  Version{1, 18, 0},
-			Worker:  "server",
-			Workers: "1",
-			Restart: "goes on",
-			Shows:   "another backup in progress",
-			Source:  "pkg/controller/backup_controller.go SetupWithManager",
+			Name:          WaitWorker,
+			Target:        "the backup worker",
+			JobKind:       backup,
+			Steps:         []Step{StepQueued},
+			Before:        Version{1, 18, 0},
+			Worker:        "server",
+			WorkerCount:   "1",
+			RestartEffect: "goes on",
+			Evidence:      "another backup in progress",
+			Source:        "pkg/controller/backup_controller.go SetupWithManager",
 		},
 		{
-			Name:    WaitWorker,
-			For:     "the restore worker",
-			Subject: restore,
-			Steps:   []Step{StepQueued},
-			Worker:  "server",
-			Workers: "1",
-			Restart: "goes on",
-			Shows:   "another restore in progress",
-			Source:  "pkg/controller/restore_controller.go SetupWithManager",
-		},
-
-		{
-			Name:    WaitListing,
-			For:     "the list of what to back up",
-			Subject: backup,
-			Steps:   []Step{StepCollecting},
-			Worker:  "server",
-			Workers: "--concurrent-backups (1 before 1.18)",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Source:  "pkg/backup/backup.go BackupWithResolvers",
-		},
-		{
-			Name:    WaitDownload,
-			For:     "the download of the backup",
-			Subject: restore,
-			Steps:   []Step{StepCollecting},
-			Worker:  "server",
-			Workers: "1",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Source:  "pkg/controller/restore_controller.go runValidatedRestore",
-		},
-		{
-			Name:    WaitCacheSync,
-			For:     "a kind that the API server does not list",
-			Subject: restore,
-			Steps:   inItems,
-			Worker:  "server",
-			Workers: "1",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Shows:   "the server's log ends with waiting informer cache sync",
-			Source:  "pkg/restore/restore.go execute, getResourceLister",
-		},
-		{
-			Name:    WaitNamespace,
-			For:     "a namespace to be gone",
-			Subject: restore,
-			Steps:   inItems,
-			Worker:  "server",
-			Workers: "1",
-			Limit:   Bound{Setting: "terminating-resource-timeout", Of: terminatingTimeout},
-			From:    FromMovement,
-			Writes:  "nothing; again with each item",
-			Restart: "marks it Failed",
-			Shows:   "a namespace that is being deleted",
-			Source:  "pkg/util/kube/utils.go EnsureNamespaceExistsAndIsReady",
-		},
-		{
-			Name:    WaitHook,
-			For:     "a hook",
-			Subject: backup,
-			Steps:   inItems,
-			Worker:  "server",
-			Workers: "--concurrent-backups (1 before 1.18)",
-			Limit:   Bound{Setting: "the hook's timeout, each after the other"},
-			From:    FromEvidence,
-			Restart: "marks it Failed",
-			Shows:   "the server's log, spec.hooks, annotations of the pods",
-			Source:  "pkg/podexec/pod_command_executor.go ExecutePodCommand",
-		},
-		{
-			Name:    WaitSnapshot,
-			For:     "a CSI snapshot",
-			Subject: backup,
-			Steps:   inItems,
-			Worker:  "plugin",
-			Workers: "1 a worker",
-			Limit:   Bound{Setting: "spec.csiSnapshotTimeout", Of: snapshotLimit},
-			From:    FromEvidence,
-			Restart: "marks it Failed",
-			Shows:   "a VolumeSnapshot without a handle",
-			Source:  "pkg/util/csi/volume_snapshot.go WaitUntilVSCHandleIsReady",
-		},
-		{
-			Name:    WaitItemAction,
-			For:     "a plugin that works on one item",
-			Subject: backup,
-			Steps:   inItems,
-			Worker:  "plugin",
-			Workers: "1 a worker",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Source:  "pkg/backup/item_backupper.go executeActions",
-		},
-		{
-			Name:    WaitItemAction,
-			For:     "a plugin that works on one item",
-			Subject: restore,
-			Steps:   inItems,
-			Worker:  "plugin",
-			Workers: "1",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Source:  "pkg/restore/pv_restorer.go executePVAction",
-		},
-		{
-			Name:    WaitCRD,
-			For:     "a CustomResourceDefinition to be established",
-			Subject: restore,
-			Steps:   inItems,
-			Worker:  "server",
-			Workers: "1",
-			Limit:   resource,
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Source:  "pkg/restore/restore.go crdAvailable",
-		},
-		{
-			Name:    WaitItems,
-			For:     "what a plugin added to be ready",
-			Subject: restore,
-			Steps:   inItems,
-			Worker:  "plugin",
-			Workers: "1",
-			Limit:   resource,
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Source:  "pkg/restore/restore.go itemsAvailable",
-		},
-		{
-			Name:    WaitPodVolumes,
-			For:     "the pod volumes of a pod, before its hooks",
-			Subject: backup,
-			Steps:   []Step{StepItems},
-			Since:   Version{1, 16, 0},
-			Worker:  "node-agent",
-			Workers: "loadConcurrency of the node",
-			Limit:   podVolumes,
-			From:    FromFirstVolume,
-			Writes:  "bytes of the volume, every ten seconds, while they grow",
-			Restart: "marks it Failed",
-			Shows:   "PodVolumeBackups that have not ended",
-			Source:  "pkg/backup/backup.go handleItemBlockPostHooks",
-		},
-		{
-			Name:    WaitRepository,
-			For:     "a repository to be made or connected",
-			Subject: backup,
-			Steps:   inItems,
-			Worker:  "server",
-			Workers: "1 a repository",
-			Limit:   resource,
-			From:    FromMovement,
-			Writes:  "the BackupRepository",
-			Restart: "marks it Failed",
-			Shows:   "a BackupRepository that is not ready",
-			Source:  "pkg/repository/ensurer.go EnsureRepo",
-		},
-		{
-			Name:    WaitRepository,
-			For:     "a repository to be made or connected",
-			Subject: restore,
-			Steps:   []Step{StepCollecting, StepItems, StepStoring},
-			Worker:  "server",
-			Workers: "1 a repository",
-			Limit:   resource,
-			From:    FromMovement,
-			Writes:  "the BackupRepository",
-			Restart: "marks it Failed",
-			Shows:   "a BackupRepository that is not ready",
-			Source:  "pkg/repository/ensurer.go EnsureRepo",
-		},
-		{
-			Name:    WaitLock,
-			For:     "the lock of a repository",
-			Subject: backup,
-			Steps:   inItems,
-			Worker:  "server",
-			Workers: "1 writer a repository",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Shows:   "a deletion in progress; before 1.16 a maintenance Job",
-			Source:  "pkg/repository/locker.go RepoLocker",
-		},
-		{
-			Name:    WaitLock,
-			For:     "the lock of a repository",
-			Subject: restore,
-			Steps:   []Step{StepCollecting, StepItems, StepStoring},
-			Worker:  "server",
-			Workers: "1 writer a repository",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Shows:   "a deletion in progress; before 1.16 a maintenance Job",
-			Source:  "pkg/repository/locker.go RepoLocker",
+			Name:          WaitWorker,
+			Target:        "the restore worker",
+			JobKind:       restore,
+			Steps:         []Step{StepQueued},
+			Worker:        "server",
+			WorkerCount:   "1",
+			RestartEffect: "goes on",
+			Evidence:      "another restore in progress",
+			Source:        "pkg/controller/restore_controller.go SetupWithManager",
 		},
 
 		{
-			Name:    WaitPodVolumes,
-			For:     "its pod volumes",
-			Subject: backup,
-			Steps:   []Step{StepVolumes},
-			Before:  Version{1, 18, 3},
-			Worker:  "node-agent",
-			Workers: "loadConcurrency of the node",
-			Limit:   podVolumes,
-			From:    FromFirstVolume,
-			Writes:  "bytes of the volume, every ten seconds, while they grow",
-			Restart: "marks it Failed",
-			Shows:   "PodVolumeBackups that have not ended",
-			Source:  "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
+			Name:          WaitListing,
+			Target:        "the list of what to back up",
+			JobKind:       backup,
+			Steps:         []Step{StepCollecting},
+			Worker:        "server",
+			WorkerCount:   "--concurrent-backups (1 before 1.18)",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Source:        "pkg/backup/backup.go BackupWithResolvers",
 		},
 		{
-			Name:    WaitPodVolumes,
-			For:     "its pod volumes",
-			Subject: backup,
-			Steps:   []Step{StepVolumes},
-			Since:   Version{1, 18, 3},
-			Worker:  "node-agent",
-			Workers: "loadConcurrency of the node",
-			Limit:   cancels,
-			From:    FromFirstVolume,
-			Writes:  "bytes of the volume, every ten seconds, while they grow",
-			Restart: "marks it Failed",
-			Shows:   "PodVolumeBackups that have not ended",
-			Source:  "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
+			Name:          WaitDownload,
+			Target:        "the download of the backup",
+			JobKind:       restore,
+			Steps:         []Step{StepCollecting},
+			Worker:        "server",
+			WorkerCount:   "1",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Source:        "pkg/controller/restore_controller.go runValidatedRestore",
 		},
 		{
-			Name:    WaitPodVolumes,
-			For:     "its pod volumes",
-			Subject: restore,
-			Steps:   []Step{StepVolumes, StepStoring},
-			Worker:  "node-agent",
-			Workers: "loadConcurrency of the node",
-			Limit:   podVolumes,
-			From:    FromFirstVolume,
-			Writes:  "bytes of the volume, every ten seconds, while they grow",
-			Restart: "marks it Failed",
-			Shows:   "PodVolumeRestores that have not ended, or fewer than the backup has",
-			Source:  "pkg/podvolume/restorer.go RestorePodVolumes",
+			Name:          WaitCacheSync,
+			Target:        "a kind that the API server does not list",
+			JobKind:       restore,
+			Steps:         itemSteps,
+			Worker:        "server",
+			WorkerCount:   "1",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Evidence:      "the server's log ends with waiting informer cache sync",
+			Source:        "pkg/restore/restore.go execute, getResourceLister",
 		},
 		{
-			Name:    WaitCancelled,
-			For:     "pod volumes that were cancelled (Velero issue 9464)",
-			Subject: backup,
-			Steps:   []Step{StepItems, StepStoring},
-			Since:   Version{1, 17, 0},
-			Before:  Version{1, 18, 3},
-			Worker:  "server",
-			Workers: "--concurrent-backups (1 before 1.18)",
-			Limit:   podVolumes,
-			From:    FromFirstVolume,
-			Restart: "marks it Failed",
-			Shows:   "a PodVolumeBackup that is Canceled",
-			Source:  "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
+			Name:          WaitNamespace,
+			Target:        "a namespace to be gone",
+			JobKind:       restore,
+			Steps:         itemSteps,
+			Worker:        "server",
+			WorkerCount:   "1",
+			Limit:         WaitLimit{Setting: "terminating-resource-timeout", Length: terminatingTimeout},
+			LimitStart:    FromMovement,
+			Writes:        "nothing; again with each item",
+			RestartEffect: "marks it Failed",
+			Evidence:      "a namespace that is being deleted",
+			Source:        "pkg/util/kube/utils.go EnsureNamespaceExistsAndIsReady",
 		},
 		{
-			Name:    WaitStoring,
-			For:     "its files to be stored",
-			Subject: backup,
-			Steps:   []Step{StepStoring},
-			Worker:  "plugin",
-			Workers: "1 a worker",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Shows:   "the object store",
-			Source:  "pkg/controller/backup_controller.go runBackup",
+			Name:          WaitHook,
+			Target:        "a hook",
+			JobKind:       backup,
+			Steps:         itemSteps,
+			Worker:        "server",
+			WorkerCount:   "--concurrent-backups (1 before 1.18)",
+			Limit:         WaitLimit{Setting: "the hook's timeout, each after the other"},
+			LimitStart:    FromEvidence,
+			RestartEffect: "marks it Failed",
+			Evidence:      "the server's log, spec.hooks, annotations of the pods",
+			Source:        "pkg/podexec/pod_command_executor.go ExecutePodCommand",
 		},
 		{
-			Name:    WaitStoring,
-			For:     "its files to be stored",
-			Subject: restore,
-			Steps:   []Step{StepStoring},
-			Worker:  "plugin",
-			Workers: "1",
-			From:    FromMovement,
-			Restart: "marks it Failed",
-			Shows:   "the object store",
-			Source:  "pkg/controller/restore_controller.go runValidatedRestore",
+			Name:          WaitSnapshot,
+			Target:        "a CSI snapshot",
+			JobKind:       backup,
+			Steps:         itemSteps,
+			Worker:        "plugin",
+			WorkerCount:   "1 a worker",
+			Limit:         WaitLimit{Setting: "spec.csiSnapshotTimeout", Length: snapshotLimit},
+			LimitStart:    FromEvidence,
+			RestartEffect: "marks it Failed",
+			Evidence:      "a VolumeSnapshot without a handle",
+			Source:        "pkg/util/csi/volume_snapshot.go WaitUntilVSCHandleIsReady",
 		},
 		{
-			Name:    WaitLastPatch,
-			For:     "its last status to be written",
-			Subject: backup,
-			Steps:   []Step{StepStoring},
-			Worker:  "server",
-			Workers: "--concurrent-backups (1 before 1.18)",
-			Limit:   patch,
-			From:    FromStored,
-			Restart: "marks it Failed",
-			Shows:   "all files stored; the server's log when it gives up",
-			Source:  "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors",
+			Name:          WaitItemAction,
+			Target:        "a plugin that works on one item",
+			JobKind:       backup,
+			Steps:         itemSteps,
+			Worker:        "plugin",
+			WorkerCount:   "1 a worker",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Source:        "pkg/backup/item_backupper.go executeActions",
 		},
 		{
-			Name:    WaitLastPatch,
-			For:     "its last status to be written",
-			Subject: restore,
-			Steps:   []Step{StepStoring},
-			Worker:  "server",
-			Workers: "1",
-			Limit:   patch,
-			From:    FromStored,
-			Restart: "marks it Failed",
-			Shows:   "all files stored; the server's log when it gives up",
-			Source:  "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors",
-		},
-
-		{
-			Name:    WaitOperations,
-			For:     "asynchronous operations",
-			Subject: backup,
-			Steps:   []Step{StepOperations},
-			Worker:  "plugin",
-			Workers: "any number",
-			Limit:   operations,
-			From:    FromPhase,
-			Writes:  "how many have ended, every ten seconds, while that grows",
-			Restart: "goes on",
-			Shows:   "status.backupItemOperations",
-			Source:  "pkg/controller/backup_operations_controller.go Reconcile",
+			Name:          WaitItemAction,
+			Target:        "a plugin that works on one item",
+			JobKind:       restore,
+			Steps:         itemSteps,
+			Worker:        "plugin",
+			WorkerCount:   "1",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Source:        "pkg/restore/pv_restorer.go executePVAction",
 		},
 		{
-			Name:    WaitOperations,
-			For:     "asynchronous operations",
-			Subject: restore,
-			Steps:   []Step{StepOperations},
-			Worker:  "plugin",
-			Workers: "any number",
-			Limit:   operations,
-			From:    FromPhase,
-			Writes:  "how many have ended, every ten seconds, while that grows",
-			Restart: "goes on",
-			Shows:   "status.restoreItemOperations",
-			Source:  "pkg/controller/restore_operations_controller.go Reconcile",
-		},
-
-		{
-			Name:    WaitFinalizer,
-			For:     "the finalizer",
-			Subject: backup,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Restart: "goes on",
-			Shows:   "another backup being finalized",
-			Source:  "pkg/controller/backup_finalizer_controller.go SetupWithManager",
+			Name:          WaitCRD,
+			Target:        "a CustomResourceDefinition to be established",
+			JobKind:       restore,
+			Steps:         itemSteps,
+			Worker:        "server",
+			WorkerCount:   "1",
+			Limit:         resource,
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Source:        "pkg/restore/restore.go crdAvailable",
 		},
 		{
-			Name:    WaitRewriting,
-			For:     "its contents to be written anew",
-			Subject: backup,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Restart: "goes on",
-			Shows:   "operations that were attempted",
-			Source:  "pkg/controller/backup_finalizer_controller.go Reconcile",
+			Name:          WaitAdditionalItems,
+			Target:        "what a plugin added to be ready",
+			JobKind:       restore,
+			Steps:         itemSteps,
+			Worker:        "plugin",
+			WorkerCount:   "1",
+			Limit:         resource,
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Source:        "pkg/restore/restore.go itemsAvailable",
 		},
 		{
-			Name:    WaitStore,
-			For:     "the object store",
-			Subject: backup,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Restart: "goes on",
-			Source:  "pkg/controller/backup_finalizer_controller.go Reconcile",
+			Name:          WaitPodVolumes,
+			Target:        "the pod volumes of a pod, before its hooks",
+			JobKind:       backup,
+			Steps:         []Step{StepItems},
+			Since:         Version{1, 16, 0},
+			Worker:        "node-agent",
+			WorkerCount:   "loadConcurrency of the node",
+			Limit:         podVolumes,
+			LimitStart:    FromFirstVolume,
+			Writes:        "bytes of the volume, every ten seconds, while they grow",
+			RestartEffect: "marks it Failed",
+			Evidence:      "PodVolumeBackups that have not ended",
+			Source:        "pkg/backup/backup.go handleItemBlockPostHooks",
 		},
 		{
-			Name:    WaitLastPatch,
-			For:     "its last status to be written",
-			Subject: backup,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Writes:  "nothing; tried again without end",
-			Restart: "goes on",
-			Source:  "pkg/controller/backup_finalizer_controller.go Reconcile",
+			Name:          WaitRepository,
+			Target:        "a repository to be made or connected",
+			JobKind:       backup,
+			Steps:         itemSteps,
+			Worker:        "server",
+			WorkerCount:   "1 a repository",
+			Limit:         resource,
+			LimitStart:    FromMovement,
+			Writes:        "the BackupRepository",
+			RestartEffect: "marks it Failed",
+			Evidence:      "a BackupRepository that is not ready",
+			Source:        "pkg/repository/ensurer.go EnsureRepo",
 		},
 		{
-			Name:    WaitFinalizer,
-			For:     "the finalizer",
-			Subject: restore,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Restart: "goes on",
-			Shows:   "another restore being finalized",
-			Source:  "pkg/controller/restore_finalizer_controller.go SetupWithManager",
+			Name:          WaitRepository,
+			Target:        "a repository to be made or connected",
+			JobKind:       restore,
+			Steps:         []Step{StepCollecting, StepItems, StepStoring},
+			Worker:        "server",
+			WorkerCount:   "1 a repository",
+			Limit:         resource,
+			LimitStart:    FromMovement,
+			Writes:        "the BackupRepository",
+			RestartEffect: "marks it Failed",
+			Evidence:      "a BackupRepository that is not ready",
+			Source:        "pkg/repository/ensurer.go EnsureRepo",
 		},
 		{
-			Name:    WaitBinding,
-			For:     "volumes to be bound",
-			Subject: restore,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "3 volumes at once",
-			Limit:   resource,
-			From:    FromTurn,
-			Restart: "goes on",
-			Shows:   "volumes of the backup",
-			Source:  "pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo",
+			Name:          WaitRepositoryLock,
+			Target:        "the lock of a repository",
+			JobKind:       backup,
+			Steps:         itemSteps,
+			Worker:        "server",
+			WorkerCount:   "1 writer a repository",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Evidence:      "a deletion in progress; before 1.16 a maintenance Job",
+			Source:        "pkg/repository/locker.go RepoLocker",
 		},
 		{
-			Name:    WaitGroups,
-			For:     "snapshots of volume groups",
-			Subject: restore,
-			Steps:   []Step{StepFinalizing},
-			Since:   Version{1, 18, 0},
-			Worker:  "finalizer",
-			Workers: "1 group at once",
-			Limit:   resource,
-			From:    FromTurn,
-			Restart: "goes on",
-			Shows:   "VolumeGroupSnapshotContents of the restore",
-			Source:  "pkg/controller/restore_finalizer_controller.go cleanupStubVGSC",
-		},
-		{
-			Name:    WaitRestoreHooks,
-			For:     "hooks in restored pods",
-			Subject: restore,
-			Steps:   []Step{StepFinalizing},
-			Before:  Version{1, 18, 3},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Restart: "forgets it",
-			Shows:   "spec.hooks, annotations of the pods",
-			Source:  "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook",
-		},
-		{
-			Name:    WaitRestoreHooks,
-			For:     "hooks in restored pods",
-			Subject: restore,
-			Steps:   []Step{StepFinalizing},
-			Since:   Version{1, 18, 3},
-			Worker:  "finalizer",
-			Workers: "1",
-			Limit:   hooks,
-			From:    FromTurn,
-			Restart: "forgets it",
-			Shows:   "spec.hooks, annotations of the pods",
-			Source:  "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook",
-		},
-		{
-			Name:    WaitStore,
-			For:     "the object store",
-			Subject: restore,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Restart: "goes on",
-			Source:  "pkg/controller/restore_finalizer_controller.go Reconcile",
-		},
-		{
-			Name:    WaitLastPatch,
-			For:     "its last status to be written",
-			Subject: restore,
-			Steps:   []Step{StepFinalizing},
-			Worker:  "finalizer",
-			Workers: "1",
-			From:    FromPhase,
-			Writes:  "nothing; tried again without end",
-			Restart: "goes on",
-			Source:  "pkg/controller/restore_finalizer_controller.go finishProcessing",
+			Name:          WaitRepositoryLock,
+			Target:        "the lock of a repository",
+			JobKind:       restore,
+			Steps:         []Step{StepCollecting, StepItems, StepStoring},
+			Worker:        "server",
+			WorkerCount:   "1 writer a repository",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Evidence:      "a deletion in progress; before 1.16 a maintenance Job",
+			Source:        "pkg/repository/locker.go RepoLocker",
 		},
 
 		{
-			Name:    WaitDeletion,
-			For:     "its files and snapshots to be removed",
-			Subject: backup,
-			Steps:   []Step{StepDeleting},
-			Worker:  "deletion",
-			Workers: "1",
-			From:    FromPhase,
-			Restart: "forgets it",
-			Shows:   "a DeleteBackupRequest that has not ended",
-			Source:  "pkg/controller/backup_deletion_controller.go Reconcile",
+			Name:          WaitPodVolumes,
+			Target:        "its pod volumes",
+			JobKind:       backup,
+			Steps:         []Step{StepVolumes},
+			Before:        Version{1, 18, 3},
+			Worker:        "node-agent",
+			WorkerCount:   "loadConcurrency of the node",
+			Limit:         podVolumes,
+			LimitStart:    FromFirstVolume,
+			Writes:        "bytes of the volume, every ten seconds, while they grow",
+			RestartEffect: "marks it Failed",
+			Evidence:      "PodVolumeBackups that have not ended",
+			Source:        "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
+		},
+		{
+			Name:          WaitPodVolumes,
+			Target:        "its pod volumes",
+			JobKind:       backup,
+			Steps:         []Step{StepVolumes},
+			Since:         Version{1, 18, 3},
+			Worker:        "node-agent",
+			WorkerCount:   "loadConcurrency of the node",
+			Limit:         cancels,
+			LimitStart:    FromFirstVolume,
+			Writes:        "bytes of the volume, every ten seconds, while they grow",
+			RestartEffect: "marks it Failed",
+			Evidence:      "PodVolumeBackups that have not ended",
+			Source:        "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
+		},
+		{
+			Name:          WaitPodVolumes,
+			Target:        "its pod volumes",
+			JobKind:       restore,
+			Steps:         []Step{StepVolumes, StepStoring},
+			Worker:        "node-agent",
+			WorkerCount:   "loadConcurrency of the node",
+			Limit:         podVolumes,
+			LimitStart:    FromFirstVolume,
+			Writes:        "bytes of the volume, every ten seconds, while they grow",
+			RestartEffect: "marks it Failed",
+			Evidence:      "PodVolumeRestores that have not ended, or fewer than the backup has",
+			Source:        "pkg/podvolume/restorer.go RestorePodVolumes",
+		},
+		{
+			Name:          WaitCancelledPodVolumes,
+			Target:        "pod volumes that were cancelled (Velero issue 9464)",
+			JobKind:       backup,
+			Steps:         []Step{StepItems, StepStoring},
+			Since:         Version{1, 17, 0},
+			Before:        Version{1, 18, 3},
+			Worker:        "server",
+			WorkerCount:   "--concurrent-backups (1 before 1.18)",
+			Limit:         podVolumes,
+			LimitStart:    FromFirstVolume,
+			RestartEffect: "marks it Failed",
+			Evidence:      "a PodVolumeBackup that is Canceled",
+			Source:        "pkg/podvolume/backupper.go WaitAllPodVolumesProcessed",
+		},
+		{
+			Name:          WaitStoring,
+			Target:        "its files to be stored",
+			JobKind:       backup,
+			Steps:         []Step{StepStoring},
+			Worker:        "plugin",
+			WorkerCount:   "1 a worker",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Evidence:      "the object store",
+			Source:        "pkg/controller/backup_controller.go runBackup",
+		},
+		{
+			Name:          WaitStoring,
+			Target:        "its files to be stored",
+			JobKind:       restore,
+			Steps:         []Step{StepStoring},
+			Worker:        "plugin",
+			WorkerCount:   "1",
+			LimitStart:    FromMovement,
+			RestartEffect: "marks it Failed",
+			Evidence:      "the object store",
+			Source:        "pkg/controller/restore_controller.go runValidatedRestore",
+		},
+		{
+			Name:          WaitLastPatch,
+			Target:        "its last status to be written",
+			JobKind:       backup,
+			Steps:         []Step{StepStoring},
+			Worker:        "server",
+			WorkerCount:   "--concurrent-backups (1 before 1.18)",
+			Limit:         patch,
+			LimitStart:    FromStored,
+			RestartEffect: "marks it Failed",
+			Evidence:      "all files stored; the server's log when it gives up",
+			Source:        "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors",
+		},
+		{
+			Name:          WaitLastPatch,
+			Target:        "its last status to be written",
+			JobKind:       restore,
+			Steps:         []Step{StepStoring},
+			Worker:        "server",
+			WorkerCount:   "1",
+			Limit:         patch,
+			LimitStart:    FromStored,
+			RestartEffect: "marks it Failed",
+			Evidence:      "all files stored; the server's log when it gives up",
+			Source:        "pkg/util/kube/client.go PatchResourceWithRetriesOnErrors",
+		},
+
+		{
+			Name:          WaitOperations,
+			Target:        "asynchronous operations",
+			JobKind:       backup,
+			Steps:         []Step{StepOperations},
+			Worker:        "plugin",
+			WorkerCount:   "any number",
+			Limit:         operations,
+			LimitStart:    FromPhase,
+			Writes:        "how many have ended, every ten seconds, while that grows",
+			RestartEffect: "goes on",
+			Evidence:      "status.backupItemOperations",
+			Source:        "pkg/controller/backup_operations_controller.go Reconcile",
+		},
+		{
+			Name:          WaitOperations,
+			Target:        "asynchronous operations",
+			JobKind:       restore,
+			Steps:         []Step{StepOperations},
+			Worker:        "plugin",
+			WorkerCount:   "any number",
+			Limit:         operations,
+			LimitStart:    FromPhase,
+			Writes:        "how many have ended, every ten seconds, while that grows",
+			RestartEffect: "goes on",
+			Evidence:      "status.restoreItemOperations",
+			Source:        "pkg/controller/restore_operations_controller.go Reconcile",
+		},
+
+		{
+			Name:          WaitFinalizer,
+			Target:        "the finalizer",
+			JobKind:       backup,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			RestartEffect: "goes on",
+			Evidence:      "another backup being finalized",
+			Source:        "pkg/controller/backup_finalizer_controller.go SetupWithManager",
+		},
+		{
+			Name:          WaitRewriting,
+			Target:        "its contents to be written anew",
+			JobKind:       backup,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			RestartEffect: "goes on",
+			Evidence:      "operations that were attempted",
+			Source:        "pkg/controller/backup_finalizer_controller.go Reconcile",
+		},
+		{
+			Name:          WaitObjectStore,
+			Target:        "the object store",
+			JobKind:       backup,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			RestartEffect: "goes on",
+			Source:        "pkg/controller/backup_finalizer_controller.go Reconcile",
+		},
+		{
+			Name:          WaitLastPatch,
+			Target:        "its last status to be written",
+			JobKind:       backup,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			Writes:        "nothing; tried again without end",
+			RestartEffect: "goes on",
+			Source:        "pkg/controller/backup_finalizer_controller.go Reconcile",
+		},
+		{
+			Name:          WaitFinalizer,
+			Target:        "the finalizer",
+			JobKind:       restore,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			RestartEffect: "goes on",
+			Evidence:      "another restore being finalized",
+			Source:        "pkg/controller/restore_finalizer_controller.go SetupWithManager",
+		},
+		{
+			Name:          WaitBinding,
+			Target:        "volumes to be bound",
+			JobKind:       restore,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "3 volumes at once",
+			Limit:         resource,
+			LimitStart:    FromTurn,
+			RestartEffect: "goes on",
+			Evidence:      "volumes of the backup",
+			Source:        "pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo",
+		},
+		{
+			Name:          WaitGroupSnapshots,
+			Target:        "snapshots of volume groups",
+			JobKind:       restore,
+			Steps:         []Step{StepFinalizing},
+			Since:         Version{1, 18, 0},
+			Worker:        "finalizer",
+			WorkerCount:   "1 group at once",
+			Limit:         resource,
+			LimitStart:    FromTurn,
+			RestartEffect: "goes on",
+			Evidence:      "VolumeGroupSnapshotContents of the restore",
+			Source:        "pkg/controller/restore_finalizer_controller.go cleanupStubVGSC",
+		},
+		{
+			Name:          WaitRestoreHooks,
+			Target:        "hooks in restored pods",
+			JobKind:       restore,
+			Steps:         []Step{StepFinalizing},
+			Before:        Version{1, 18, 3},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			RestartEffect: "forgets it",
+			Evidence:      "spec.hooks, annotations of the pods",
+			Source:        "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook",
+		},
+		{
+			Name:          WaitRestoreHooks,
+			Target:        "hooks in restored pods",
+			JobKind:       restore,
+			Steps:         []Step{StepFinalizing},
+			Since:         Version{1, 18, 3},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			Limit:         hooks,
+			LimitStart:    FromTurn,
+			RestartEffect: "forgets it",
+			Evidence:      "spec.hooks, annotations of the pods",
+			Source:        "pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook",
+		},
+		{
+			Name:          WaitObjectStore,
+			Target:        "the object store",
+			JobKind:       restore,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			RestartEffect: "goes on",
+			Source:        "pkg/controller/restore_finalizer_controller.go Reconcile",
+		},
+		{
+			Name:          WaitLastPatch,
+			Target:        "its last status to be written",
+			JobKind:       restore,
+			Steps:         []Step{StepFinalizing},
+			Worker:        "finalizer",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			Writes:        "nothing; tried again without end",
+			RestartEffect: "goes on",
+			Source:        "pkg/controller/restore_finalizer_controller.go finishProcessing",
+		},
+
+		{
+			Name:          WaitDeletion,
+			Target:        "its files and snapshots to be removed",
+			JobKind:       backup,
+			Steps:         []Step{StepDeleting},
+			Worker:        "deletion",
+			WorkerCount:   "1",
+			LimitStart:    FromPhase,
+			RestartEffect: "forgets it",
+			Evidence:      "a DeleteBackupRequest that has not ended",
+			Source:        "pkg/controller/backup_deletion_controller.go Reconcile",
 		},
 	}
 }

@@ -5,43 +5,68 @@ import (
 	"strings"
 )
 
-// Column is a column of a table: on the screen, in what a command prints, or in both.
+// Column is a column of a table: on the screen, in the output of commands, or in both.
 type Column struct {
-	// Name is in lower case. A user chooses the column and sorts by it with this name; in capitals it is the title
-	// in what a command prints.
+	// Name is in lower case. A user chooses the column and sorts by it with this name; in capitals it is the title in
+	// the output of commands.
 	Name string
-	// Screen is how the screen lays the column out; without a width it is not on the screen.
+	// Screen is the column's layout on the screen; without a width the column is not on the screen.
 	Screen ScreenColumn
 	// ScreenOnly is true for a column that no command prints.
 	ScreenOnly bool
 
-	Wide   bool // printed with -o wide only
-	Rank   int  // orders the columns that a narrow terminal drops, the highest first; 0 stays
-	Least  int  // cells that suffice on a narrow terminal; 0 for a text that is never cut
-	Middle bool // a name, cut in the middle
-	Usual  int  // the width of a long text, kept free in a table that grows
+	Wide bool // printed with -o wide only
+	// Priority orders the columns that commands drop on a narrow terminal, as [ScreenColumn.Priority] does on the screen.
+	Priority     int
+	MinWidth     int  // the smallest width on a narrow terminal, in cells; 0 for a text that is never cut
+	CutMiddle    bool // a long text is cut in the middle
+	Uncut        bool // lists print a text of any length
+	Right        bool // commands align the column at the right
+	TypicalWidth int  // the width of a long text, reserved in a table that grows
 }
 
-// Title returns the column's title in what a command prints.
+// Title returns the column's title in the output of commands.
 func (c Column) Title() string { return strings.ToUpper(c.Name) }
 
-// ScreenColumn is how the screen lays a column out.
+// ScreenColumns returns the layouts of the columns that are on the screen.
+func ScreenColumns(columns []Column) (shown []ScreenColumn) {
+	for _, c := range columns {
+		if c.Screen.Width > 0 {
+			shown = append(shown, c.Screen)
+		}
+	}
+	return shown
+}
+
+// ScreenTexts returns the texts of the cells on the screen, for [ScreenColumns].
+func ScreenTexts(columns []Column, cells []Cell) (texts []Text) {
+	for i, c := range columns {
+		if c.Screen.Width > 0 {
+			texts = append(texts, cells[i].Text)
+		}
+	}
+	return texts
+}
+
+// ScreenColumn is the layout of a column on the screen.
 type ScreenColumn struct {
 	Title    string
 	Width    int
-	Grow     int // share of what is left over, up to limit
+	Grow     int // share of the spare width, up to Limit
 	Limit    int
 	Priority int // orders the columns that a narrow screen drops, the highest first; 0 is never dropped
 	Right    bool
+	// CutMiddle cuts a long text in the middle.
+	CutMiddle bool
 }
 
-// FitColumns gives each column its width, 0 for dropped ones, with one cell between.
+// FitColumns returns the width of each column, 0 for dropped ones, with a gap of one cell between columns.
 func FitColumns(columns []ScreenColumn, width int) []int {
 	widths := make([]int, len(columns))
 	for i, c := range columns {
 		widths[i] = c.Width
 	}
-	for spare(widths, width) < 0 {
+	for spareWidth(widths, width) < 0 {
 		last := -1
 		for i, c := range columns {
 			if widths[i] > 0 && c.Priority > 0 && (last < 0 || c.Priority >= columns[last].Priority) {
@@ -49,17 +74,17 @@ func FitColumns(columns []ScreenColumn, width int) []int {
 			}
 		}
 		if last < 0 {
-			shrinkWidest(widths, -spare(widths, width))
+			shrinkWidest(widths, -spareWidth(widths, width))
 			return widths
 		}
 		widths[last] = 0
 	}
-	growColumns(columns, widths, spare(widths, width))
+	growColumns(columns, widths, spareWidth(widths, width))
 	return widths
 }
 
-// spare is what columns leave of a width.
-func spare(widths []int, width int) int {
+// spareWidth returns the width that the columns leave unused.
+func spareWidth(widths []int, width int) int {
 	left := width + 1
 	for _, w := range widths {
 		if w > 0 {

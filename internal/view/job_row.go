@@ -7,21 +7,19 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/assess"
-	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // JobRow is one job of a list.
 type JobRow struct {
-	assess.Judged
-	Context string    // the kubeconfig's
+	assess.JudgedJob
+	Context string    // the kubeconfig context
 	Now     time.Time // by the cluster's clock
-	Deleted bool      // it was there until now
+	Deleted bool      // the job existed until now
 }
 
 // JobColumn is a column of lists of jobs.
@@ -31,32 +29,33 @@ type JobColumn struct {
 	Sort JobOrder // on the screen
 }
 
-// JobOrder is a way in which the screen sorts jobs by a column. Without Compare it does not.
+// JobOrder is the way in which the screen sorts jobs by a column. Without Compare it does not sort by the column.
 type JobOrder struct {
-	Name      string // if it is another than the column's
+	Name      string // if it differs from the column's name
 	Ascending bool
 	Compare   func(a, b *job.Job) int
 }
 
-// JobColumns are all columns of jobs, in their order on the screen. At 80 cells they fit up to ETA, without RATE; at
-// 120 up to AGE, at 160 all do. Commands print those of -o wide last. The help of `get` documents the ranks.
+// JobColumns are all columns of jobs, in their order on the screen. At 80 cells the columns up to ETA fit, without
+// RATE; at 120 those up to AGE, at 160 all. Commands print the columns of -o wide last. The help of `get` documents
+// their priorities.
 var JobColumns = []JobColumn{
 	{
 		Column: Column{
-			Name: "context", Rank: 1, Least: 6, Middle: true, Usual: 20,
+			Name: "context", Priority: 1, MinWidth: 6, CutMiddle: true, TypicalWidth: 20,
 			Screen: ScreenColumn{Title: "CLUSTER", Width: 10, Grow: 2, Limit: 40},
 		},
 		Cell: func(r JobRow) Cell { return TextCell(Dim, r.Context) },
 	},
 	{
-		Column: Column{Name: "kind", Rank: 2, Usual: len("restore"), Screen: ScreenColumn{Width: 1}},
+		Column: Column{Name: "kind", Priority: 2, TypicalWidth: len("restore"), Screen: ScreenColumn{Width: 1}},
 		Cell: func(r JobRow) Cell {
-			return Cell{Text: Toned(Dim, KindLetter(r.Kind)), Printed: r.Kind.Word(), Order: r.Kind.Word()}
+			return Cell{Text: Toned(Dim, KindLetter(r.Kind)), PrintedText: r.Kind.Noun(), SortKey: r.Kind.Noun()}
 		},
 	},
 	{
 		Column: Column{
-			Name: "name", Least: 6, Middle: true, Usual: 40,
+			Name: "name", MinWidth: 6, CutMiddle: true, TypicalWidth: 40,
 			Screen: ScreenColumn{Title: "NAME", Width: 22, Grow: 6, Limit: 63},
 		},
 		Cell: func(r JobRow) Cell { return TextCell(Plain, r.Name) },
@@ -67,22 +66,22 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "stage", Least: 5, Usual: len("PartiallyFailed"),
+			Name: "stage", MinWidth: 5, TypicalWidth: len("PartiallyFailed"),
 			Screen: ScreenColumn{Title: "STAGE", Width: 16, Grow: 1, Limit: 26},
 		},
 		Cell: func(r JobRow) Cell {
-			printed := printedStage(r)
-			return Cell{Text: JobStage(r), Printed: printed, Order: printed}
+			printed := printedStageText(r)
+			return Cell{Text: StageText(r), PrintedText: printed, SortKey: printed}
 		},
 		Sort: JobOrder{Ascending: true, Compare: compareStages},
 	},
 	{
-		Column: Column{Name: "phase", Wide: true, Least: 5, Usual: len("PartiallyFailed")},
+		Column: Column{Name: "phase", Wide: true, MinWidth: 5, TypicalWidth: len("PartiallyFailed")},
 		Cell:   func(r JobRow) Cell { return TextCell(Plain, r.Phase) },
 	},
 	{
 		Column: Column{
-			Name: "progress", Rank: 3,
+			Name: "progress", Priority: 3,
 			Screen: ScreenColumn{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 35},
 		},
 		Cell: progressCell,
@@ -90,13 +89,13 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "done", Rank: 8, Usual: len("10000/10000"),
+			Name: "done", Priority: 8, TypicalWidth: len("10000/10000"),
 			Screen: ScreenColumn{Title: "DONE", Width: 11, Priority: 2, Right: true},
 		},
 		Cell: func(r JobRow) Cell {
 			done, _, unit, known := r.Progress()
-			text := Text{Text: r.Amount(), Estimated: Estimated(r.Job, unit)}
-			return Cell{Text: text, Printed: r.Amount(), Order: numberOrNil(known, float64(done))}
+			text := Text{Text: r.ProgressText(), Estimated: IsEstimated(r.Job, unit)}
+			return Cell{Text: text, PrintedText: r.ProgressText(), SortKey: numberOrNil(known, float64(done))}
 		},
 		Sort: JobOrder{
 			Name:    "items",
@@ -105,50 +104,50 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "rate", Wide: true, Usual: len("100.0 MiB/s"),
+			Name: "rate", Wide: true, TypicalWidth: len("100.0 MiB/s"),
 			Screen: ScreenColumn{Title: "RATE", Width: 8, Priority: 3, Right: true},
 		},
 		Cell: func(r JobRow) Cell {
 			text := r.Rate.String()
-			return Cell{Text: Toned(Dim, text), Printed: text, Order: numberOrNil(r.Rate.Known, r.Rate.PerSecond)}
+			return Cell{Text: Toned(Dim, text), PrintedText: text, SortKey: numberOrNil(r.Rate.Known, r.Rate.PerSecond)}
 		},
 	},
 	{
 		Column: Column{
-			Name: "eta", Rank: 5, Usual: len("10 to 15m"),
+			Name: "eta", Priority: 5, TypicalWidth: len("10 to 15m"),
 			Screen: ScreenColumn{Title: "ETA", Width: 8, Priority: 1, Right: true},
 		},
 		Cell: etaCell,
 	},
 	{
 		Column: Column{
-			Name: "errors", Rank: 4,
+			Name: "errors", Priority: 4,
 			Screen: ScreenColumn{Title: "ERR", Width: 5, Priority: 5, Right: true},
 		},
-		Cell: func(r JobRow) Cell { return countCell(Bad, r.Errors) },
+		Cell: func(r JobRow) Cell { return nonZeroCell(Bad, r.Errors) },
 		Sort: JobOrder{Compare: func(a, b *job.Job) int {
 			return cmp.Or(cmp.Compare(b.Errors, a.Errors), cmp.Compare(b.Warnings, a.Warnings))
 		}},
 	},
 	{
 		Column: Column{
-			Name: "warnings", Rank: 7,
+			Name: "warnings", Priority: 7,
 			Screen: ScreenColumn{Title: "WARN", Width: 5, Priority: 6, Right: true},
 		},
-		Cell: func(r JobRow) Cell { return countCell(Waiting, r.Warnings) },
+		Cell: func(r JobRow) Cell { return nonZeroCell(Waiting, r.Warnings) },
 	},
 	{
-		Column: Column{Name: "verdict", Least: 7, Usual: len("progressing")},
-		Cell:   verdictCell,
+		Column: Column{Name: "verdict", MinWidth: 7, TypicalWidth: len("progressing")},
+		Cell:   func(r JobRow) Cell { return StateCell(jobStateText(r.JudgedJob)) },
 	},
 	{
 		Column: Column{
-			Name: "age", Rank: 6, Usual: len("10h10m"),
+			Name: "age", Priority: 6, TypicalWidth: len("10h10m"),
 			Screen: ScreenColumn{Title: "AGE", Width: 6, Priority: 4, Right: true},
 		},
 		Cell: func(r JobRow) Cell {
-			cell := AgeCell(Dim, r.Began(), r.Now, "")
-			cell.Text.Text = SteppedAge(r.Began(), r.Now)
+			cell := AgeCell(Dim, r.BeganAt(), r.Now, "")
+			cell.Text.Text = CoarseAge(r.BeganAt(), r.Now)
 			return cell
 		},
 		Sort: JobOrder{
@@ -161,7 +160,7 @@ var JobColumns = []JobColumn{
 			Name: "expires", ScreenOnly: true,
 			Screen: ScreenColumn{Title: "EXPIRES", Width: 7, Priority: 8, Right: true},
 		},
-		Cell: func(r JobRow) Cell { return TextCell(Dim, expires(r.Job, r.Now)) },
+		Cell: func(r JobRow) Cell { return TextCell(Dim, expiryText(r.Job, r.Now)) },
 	},
 	{
 		Column: Column{
@@ -181,136 +180,68 @@ var JobColumns = []JobColumn{
 		Cell: func(r JobRow) Cell {
 			ended := r.Operations.Completed + r.Operations.Failed
 			cell := TextCell(Plain, fmt.Sprintf("%d/%d", ended, r.Operations.Attempted))
-			cell.Order = float64(ended)
+			cell.SortKey = float64(ended)
 			return cell
 		},
 	},
 	{
 		Column: Column{
-			Name: "from", Wide: true, Least: 6, Middle: true, Usual: 40,
+			Name: "from", Wide: true, MinWidth: 6, CutMiddle: true, TypicalWidth: 40,
 			Screen: ScreenColumn{Title: "FROM", Width: 20, Grow: 1, Limit: 63, Priority: 7},
 		},
 		Cell: func(r JobRow) Cell {
-			kind, name := Origin(r.Job)
+			kind, name := JobOrigin(r.Job)
 			if name == "" {
 				return TextCell(Dim, "")
 			}
-			return Cell{Text: Toned(Dim, name), Printed: kind + "/" + name, Order: kind + "/" + name}
+			return Cell{Text: Toned(Dim, name), PrintedText: kind + "/" + name, SortKey: kind + "/" + name}
 		},
 	},
 }
 
-// JobColumnNamed returns the column of a name, which must be there.
-func JobColumnNamed(name string) JobColumn {
+// FindJobColumn returns the column with a name, which must exist.
+func FindJobColumn(name string) JobColumn {
 	return JobColumns[slices.IndexFunc(JobColumns, func(c JobColumn) bool { return c.Name == name })]
 }
 
 // CompareAges orders jobs by when they began, the newest first.
-func CompareAges(a, b *job.Job) int { return b.Began().Compare(a.Began()) }
-
-// JobStage is the stage of a job and how long it lasts, or how long nothing moved.
-func JobStage(r JobRow) Text {
-	if !r.DeletionAt.IsZero() && r.Stage != job.StageDeleting {
-		return deletionText(r)
-	}
-	if r.Terminal() {
-		return Toned(EndTone(r.Phase), r.Phase)
-	}
-	stage, tone := string(r.Stage), StateTone(r.State)
-	switch {
-	case r.Queue.Waits && r.Queue.Position > 0:
-		return Toned(tone, stage+" "+human.Ordinal(r.Queue.Position))
-	case r.Stage == job.StageUnknown:
-		stage = r.Phase
-	}
-	state := ""
-	switch r.State {
-	case diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned:
-		state = "quiet " + SteppedAge(r.QuietSince(), r.Now)
-	case diagnosis.Waiting:
-		state = strings.TrimSpace("waits " + StageAge(r.Job, r.Now))
-	case diagnosis.Unknown:
-		state = strings.TrimSpace("unknown " + StageAge(r.Job, r.Now))
-	default:
-		return Toned(tone, strings.TrimSpace(stage+" "+StageAge(r.Job, r.Now)))
-	}
-	return Text{Text: stage + " " + state, Tone: tone, Narrow: []string{state}}
-}
-
-func deletionText(r JobRow) Text {
-	stage, tone := string(r.Stage), Waiting
-	if r.Terminal() || r.Stage == job.StageUnknown {
-		stage = r.Phase
-	}
-	if r.Troubled() {
-		tone = StateTone(r.State)
-	}
-	since := "deleting " + SteppedAge(r.DeletionAt, r.Now)
-	return Text{
-		Text:   stage + " " + since,
-		Tone:   tone,
-		Narrow: []string{stage + " deleting", since, "deleting"},
-	}
-}
-
-func printedStage(r JobRow) string {
-	switch {
-	case r.Deleted:
-		return "Deleted"
-	case r.Stage == job.StageDeleting:
-		return string(r.Stage)
-	case !r.DeletionAt.IsZero():
-		return r.PhaseOrStage() + ",deleting"
-	}
-	return r.PhaseOrStage()
-}
+func CompareAges(a, b *job.Job) int { return b.BeganAt().Compare(a.BeganAt()) }
 
 func progressCell(r JobRow) Cell {
 	if !r.FractionKnown {
 		return Cell{}
 	}
-	percent := human.Percent(r.Fraction)
-	return Cell{
-		Text:    Text{Text: percent, Estimated: Estimated(r.Job, job.UnitItems)},
-		Printed: percent,
-		Order:   r.Fraction,
-	}
+	percent := JobPercent(r.JudgedJob)
+	return Cell{Text: percent, PrintedText: percent.Text, SortKey: r.Fraction}
 }
 
-// etaCell is the time left; on the screen, for a job in trouble, its state.
+// etaCell returns the time left; on the screen it shows the state of a job in trouble instead.
 func etaCell(r JobRow) Cell {
 	left := r.ETA.String()
 	cell := TextCell(Plain, left)
-	cell.Order = numberOrNil(r.ETA.Known, r.ETA.Left.Seconds())
+	cell.SortKey = numberOrNil(r.ETA.Known, r.ETA.Left.Seconds())
 	if short := strings.Replace(left, " to ", "-", 1); short != left { // a range
 		cell.Narrow = []string{short}
 	}
-	if r.Troubled() {
+	if r.IsTroubled() {
 		cell.Text = Toned(Bad, string(r.State))
 	}
 	return cell
 }
 
-func verdictCell(r JobRow) Cell {
-	if len(r.Malformed) > 0 {
-		return TextCell(Bad, fmt.Sprintf("malformed: %s %s", r.Malformed[0].Field, r.Malformed[0].Value))
-	}
-	return TextCell(StateTone(r.Verdict.State()), string(r.Verdict.State()))
-}
-
-func expires(j *job.Job, now time.Time) string {
-	b, ok := j.Object.(*velerov1.Backup)
+func expiryText(j *job.Job, now time.Time) string {
+	b, ok := j.Object.(*veleroapi.Backup)
 	switch {
 	case !ok || b.Status.Expiration == nil:
 		return ""
-	case velero.Expired(b, now):
+	case velero.IsExpired(b, now):
 		return "expired"
 	}
 	return human.Duration(b.Status.Expiration.Sub(now))
 }
 
-// stages are sorted: what runs, what waits, what has ended.
-var stages = []job.Stage{
+// stageOrder is the order of stages: running, waiting, ended.
+var stageOrder = []job.Stage{
 	job.StageUnknown,
 	job.StageItems,
 	job.StageVolumes,
@@ -322,21 +253,16 @@ var stages = []job.Stage{
 }
 
 func compareStages(a, b *job.Job) int {
-	rank := func(j *job.Job) int { return slices.Index(stages, j.Stage) }
+	rank := func(j *job.Job) int { return slices.Index(stageOrder, j.Stage) }
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.QueuePosition, b.QueuePosition),
 		strings.Compare(a.Phase, b.Phase),
-		a.Began().Compare(b.Began()),
+		a.BeganAt().Compare(b.BeganAt()),
 	)
 }
 
-// Estimated reports whether figures in a unit are veltui's own estimate.
-func Estimated(j *job.Job, unit job.Unit) bool {
-	return unit == job.UnitItems && j.Items.Estimated && (j.Stage == job.StageItems || j.Stage == job.StageQueued)
-}
-
-// KindLetter stands for the kind where there is little room.
+// KindLetter returns one letter for the kind, for narrow columns.
 func KindLetter(k job.Kind) string {
 	if k == job.Restore {
 		return "R"
@@ -344,34 +270,10 @@ func KindLetter(k job.Kind) string {
 	return "B"
 }
 
-// Origin is a restore's backup or a backup's schedule; the name may be empty.
-func Origin(j *job.Job) (kind, name string) {
+// JobOrigin returns a restore's backup or a backup's schedule; the name may be empty.
+func JobOrigin(j *job.Job) (kind, name string) {
 	if j.Kind == job.Restore && j.BackupName != "" {
 		return "backup", j.BackupName
 	}
 	return "schedule", j.ScheduleName
-}
-
-// SteppedAge is how long ago t was, in steps that spare redrawing every row each second; empty if not known.
-func SteppedAge(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	switch age := now.Sub(t); {
-	case age >= time.Minute:
-		return human.Duration(age.Truncate(time.Minute))
-	case age >= 10*time.Second:
-		return human.Duration(age.Truncate(10 * time.Second))
-	}
-	return "<10s"
-}
-
-// StageAge is how long the present stage lasts, empty if that is not known.
-func StageAge(j *job.Job, now time.Time) string {
-	for _, record := range j.Stages {
-		if record.Stage == j.Stage {
-			return SteppedAge(record.Began, now)
-		}
-	}
-	return ""
 }

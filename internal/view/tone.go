@@ -1,11 +1,13 @@
 package view
 
 import (
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// Tone is what a text means for whoever reads it. A theme gives it a style; it is never the only sign.
+// Tone is the meaning of a text for its reader. A theme gives it a style; it is never the only sign of the meaning.
 type Tone int
 
 // The tones.
@@ -13,8 +15,8 @@ const (
 	Plain Tone = iota
 	Strong
 	Dim
-	OK
-	Busy
+	Good
+	Running
 	Waiting
 	Bad
 )
@@ -27,14 +29,14 @@ func StateTone(s diagnosis.State) Tone {
 	case diagnosis.Waiting, diagnosis.Quiet, diagnosis.Unknown:
 		return Waiting
 	}
-	return Busy
+	return Running
 }
 
-// EndTone returns the tone of the phase in which a job ended.
-func EndTone(phase string) Tone {
+// EndPhaseTone returns the tone of the phase in which a job ended.
+func EndPhaseTone(phase string) Tone {
 	switch phase {
 	case velero.PhaseCompleted:
-		return OK
+		return Good
 	case velero.PhasePartiallyFailed:
 		return Waiting
 	}
@@ -45,19 +47,19 @@ func EndTone(phase string) Tone {
 type Text struct {
 	Text string
 	Tone Tone
-	// Narrow are texts for where there is less room, each shorter than the one before.
+	// Narrow are shorter texts for less room, each shorter than the one before.
 	Narrow []string
-	// Estimated is true for a figure that is veltui's own estimate.
+	// Estimated is true for a figure that veltui estimated itself.
 	Estimated bool
-	// Phases stand in place of the text: a sign each, the newest at the right, the oldest cut first.
+	// Phases replace the text: a sign for each phase, the newest at the right, the oldest cut first.
 	Phases []string
 }
 
-// Fit returns the longest of the texts that fits in width cells, or the shortest.
-func (t Text) Fit(width int) string {
+// FitWidth returns the longest of the texts that fits in width terminal cells, or the shortest.
+func (t Text) FitWidth(width int) string {
 	text := t.Text
 	for _, narrow := range t.Narrow {
-		if len(text) <= width {
+		if ansi.StringWidth(text) <= width {
 			break
 		}
 		text = narrow
@@ -67,3 +69,12 @@ func (t Text) Fit(width int) string {
 
 // Toned returns a text with a tone.
 func Toned(tone Tone, text string) Text { return Text{Text: text, Tone: tone} }
+
+// PlainTexts returns texts without a particular tone.
+func PlainTexts(texts []string) []Text {
+	plain := make([]Text, len(texts))
+	for i, text := range texts {
+		plain[i] = Toned(Plain, text)
+	}
+	return plain
+}

@@ -13,15 +13,15 @@ import (
 // commandLimit is how long a command may take.
 const commandLimit = 2 * time.Minute
 
-// call is a command that runs to its end.
-type call struct {
+// commandCall is a command that runs to its end.
+type commandCall struct {
 	contender
 	args []string
 	runs int
 }
 
-// commands measures a table of all restores, and one restore by its name.
-func (b *bench) commands(ctx context.Context) error {
+// measureCommands measures a table of all restores, and one restore by its name.
+func (b *bench) measureCommands(ctx context.Context) error {
 	var name string
 	for o, err := range b.fleet.Objects() {
 		if err != nil {
@@ -32,56 +32,61 @@ func (b *bench) commands(ctx context.Context) error {
 			break
 		}
 	}
-	all := []call{
-		{contender{column: columnKubectl, path: b.kubectl}, []string{"get", "restores.velero.io", "-n", large}, b.runs},
-		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", "-n", large}, b.runs}}
-	one := []call{
+	all := []commandCall{
 		{
 			contender{column: columnKubectl, path: b.kubectl},
-			[]string{"get", "restores.velero.io", name, "-n", large},
+			[]string{"get", "restores.velero.io", "-n", largeNamespace},
 			b.runs,
 		},
-		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", name, "-n", large}, b.runs},
+		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", "-n", largeNamespace}, b.runs},
 	}
-	for _, c := range b.veltuis() {
+	one := []commandCall{
+		{
+			contender{column: columnKubectl, path: b.kubectl},
+			[]string{"get", "restores.velero.io", name, "-n", largeNamespace},
+			b.runs,
+		},
+		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", name, "-n", largeNamespace}, b.runs},
+	}
+	for _, c := range b.listVeltuis() {
 		runs := b.runs
 		if c.column == columnBefore {
 			runs = min(runs, 2) // it takes half a minute
 		}
-		all = append(all, call{c, []string{"get", "restores", "-n", large}, runs})
-		one = append(one, call{c, []string{"get", "restore/" + name, "-n", large}, runs})
+		all = append(all, commandCall{c, []string{"get", "restores", "-n", largeNamespace}, runs})
+		one = append(one, commandCall{c, []string{"get", "restore/" + name, "-n", largeNamespace}, runs})
 	}
 	restores := fmt.Sprintf("`get restores` of %d", b.jobs)
-	if err := b.compare(ctx, restores, "at most 0.7 times velero", all); err != nil {
+	if err := b.compareCalls(ctx, restores, "at most 0.7 times velero", all); err != nil {
 		return err
 	}
-	return b.compare(ctx, "`get restore/NAME`", "at most 1.5 times kubectl, under 0.3 s", one)
+	return b.compareCalls(ctx, "`get restore/NAME`", "at most 1.5 times kubectl, under 0.3 s", one)
 }
 
-// compare runs calls in turn, so that what else the machine does hits all of them,
+// compareCalls runs calls in turn, so that what else the machine does hits all of them,
 // and once more through a proxy that counts.
-func (b *bench) compare(ctx context.Context, name, target string, calls []call) error {
-	took := b.table.row(name+", seconds", target, "%.2f")
-	processor := b.table.row(name+", processor seconds", "", "%.2f")
-	memory := b.table.row(name+", peak MB", "", "%.0f")
-	requests := b.table.row(name+", requests", "", "%.0f")
-	traffic := b.table.row(name+", kB from the API server", "", "%.0f")
+func (b *bench) compareCalls(ctx context.Context, name, target string, calls []commandCall) error {
+	took := b.table.findRow(name+", seconds", target, "%.2f")
+	processor := b.table.findRow(name+", processor seconds", "", "%.2f")
+	memory := b.table.findRow(name+", peak MB", "", "%.0f")
+	requests := b.table.findRow(name+", requests", "", "%.0f")
+	traffic := b.table.findRow(name+", kB from the API server", "", "%.0f")
 	for run := range b.runs + 1 {
 		for _, c := range calls {
 			if run > c.runs {
 				continue
 			}
 			if run == 0 {
-				proxy, err := b.Counting("counting-" + strings.ReplaceAll(c.column, " ", "-"))
+				proxy, err := b.StartCountingProxy("counting-" + strings.ReplaceAll(c.column, " ", "-"))
 				if err != nil {
 					return err
 				}
 				for range 2 { // the first also fills the cache of discovery that kubectl keeps on disk
-					before := proxy.Read()
-					if _, _, err := b.once(ctx, proxy.Kubeconfig(), c); err != nil {
+					before := proxy.ReadTraffic()
+					if _, _, err := b.runOnce(ctx, proxy.Kubeconfig(), c); err != nil {
 						break // the runs below say so
 					}
-					now := proxy.Read()
+					now := proxy.ReadTraffic()
 					requests.values[c.column] = sample{float64(now.Requests - before.Requests)}
 					traffic.values[c.column] = sample{float64(now.ToClient-before.ToClient) / 1e3}
 					if c.column == columnBefore {
@@ -91,28 +96,32 @@ func (b *bench) compare(ctx context.Context, name, target string, calls []call) 
 				proxy.Close()
 				continue
 			}
-			seconds, used, err := b.once(ctx, b.Kubeconfig(), c)
+			seconds, used, err := b.runOnce(ctx, b.Kubeconfig(), c)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
-				took.words[c.column] = fmt.Sprintf("fails after %.0f s", seconds)
-				b.table.note("%s, %s: %v", name, c.column, err)
+				took.placeholders[c.column] = fmt.Sprintf("fails after %.0f s", seconds)
+				b.table.addNote("%s, %s: %v", name, c.column, err)
 				continue
 			}
-			took.add(c.column, seconds)
-			processor.add(c.column, used.cpu.Seconds())
-			memory.add(c.column, float64(used.rss)/1e6)
+			took.addValues(c.column, seconds)
+			processor.addValues(c.column, used.cpu.Seconds())
+			memory.addValues(c.column, float64(used.rss)/1e6)
 		}
 	}
 	return nil
 }
 
-// once runs a call to its end: how long it took, and its processor time with the most memory that it had.
-func (b *bench) once(ctx context.Context, kubeconfig string, c call) (seconds float64, used usage, err error) {
+// runOnce runs a call to its end: how long it took, and its processor time with the most memory that it had.
+func (b *bench) runOnce(
+	ctx context.Context,
+	kubeconfig string,
+	c commandCall,
+) (seconds float64, used usage, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandLimit, errors.New("it took too long"))
 	defer cancel()
-	cmd := b.command(ctx, kubeconfig, c.path, c.args...)
+	cmd := b.newCommand(ctx, kubeconfig, c.path, c.args...)
 	var said strings.Builder
 	out, err := os.CreateTemp(b.Dir(), "out-")
 	if err != nil {

@@ -28,8 +28,8 @@ func (s sample) percentile(p int) float64 {
 	return sorted[min((len(sorted)*p+99)/100, len(sorted))-1]
 }
 
-// text is the median, with the lowest and the highest value where there are several.
-func (s sample) text(format string) string {
+// medianText is the median, with the lowest and the highest value where there are several.
+func (s sample) medianText(format string) string {
 	if len(s) == 0 {
 		return ""
 	}
@@ -52,42 +52,48 @@ type table struct {
 type figure struct {
 	name, target, format string
 	values               map[string]sample
-	// words stand in the place of values.
-	words map[string]string
+	// placeholders stand in the place of values.
+	placeholders map[string]string
 }
 
-// row is the figure of that name, made with its target if there is none yet.
-func (t *table) row(name, target, format string) *figure {
+// findRow is the figure of that name, made with its target if there is none yet.
+func (t *table) findRow(name, target, format string) *figure {
 	for _, f := range t.rows {
 		if f.name == name {
 			return f
 		}
 	}
-	f := &figure{name: name, target: target, format: format, values: map[string]sample{}, words: map[string]string{}}
+	f := &figure{
+		name:         name,
+		target:       target,
+		format:       format,
+		values:       map[string]sample{},
+		placeholders: map[string]string{},
+	}
 	t.rows = append(t.rows, f)
 	return f
 }
 
-func (f *figure) add(column string, values ...float64) {
+func (f *figure) addValues(column string, values ...float64) {
 	f.values[column] = append(f.values[column], values...)
 }
 
-func (t *table) note(format string, args ...any) {
+func (t *table) addNote(format string, args ...any) {
 	if note := fmt.Sprintf(format, args...); !slices.Contains(t.notes, note) {
 		t.notes = append(t.notes, note)
 	}
 }
 
-// write prints the table, and above it on what it was measured.
-func (t *table) write(w io.Writer, b *bench) error {
+// writeReport prints the table, and above it on what it was measured.
+func (t *table) writeReport(w io.Writer, b *bench) error {
 	var s strings.Builder
 	fmt.Fprintf(
 		&s,
 		"Measured on %s, on %s. Load at the start %s, at the end %s; it took %s.\n\n",
 		b.started.Format("2006-01-02 15:04 MST"),
-		machine(),
-		b.load,
-		readFirst("/proc/loadavg"),
+		machineText(),
+		b.startLoad,
+		readFirstLine("/proc/loadavg"),
 		time.Since(b.started).Round(time.Second),
 	)
 	line := func(cells ...string) { fmt.Fprintf(&s, "| %s |\n", strings.Join(cells, " | ")) }
@@ -96,9 +102,9 @@ func (t *table) write(w io.Writer, b *bench) error {
 	for _, f := range t.rows {
 		cells := []string{f.name, f.target}
 		for _, column := range t.columns {
-			text := f.values[column].text(f.format)
+			text := f.values[column].medianText(f.format)
 			if text == "" {
-				text = f.words[column]
+				text = f.placeholders[column]
 			}
 			cells = append(cells, text)
 		}

@@ -43,28 +43,33 @@ func main() {
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := measure(ctx, o); err != nil {
+	if err := measureAll(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// measure runs everything and writes the table, also of what was measured before
+// measureAll runs everything and writes the table, also of what was measured before
 // something went wrong.
-func measure(ctx context.Context, o options) (err error) {
+func measureAll(ctx context.Context, o options) (err error) {
 	b, err := newBench(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() { err = errors.Join(err, b.stopCluster()) }()
 	for _, group := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"commands", b.commands}, {"start", b.starts}, {"keys", b.keyPresses}, {"screen", b.screens}} {
+	}{
+		{"commands", b.measureCommands},
+		{"start", b.measureStarts},
+		{"keys", b.measureKeyPresses},
+		{"screen", b.measureScreens},
+	} {
 		if !strings.Contains(o.only, group.name) {
 			continue
 		}
-		b.say("measuring: %s", group.name)
+		b.logProgress("measuring: %s", group.name)
 		if failure := group.measure(ctx); failure != nil {
 			err = errors.Join(err, fmt.Errorf("measuring %s: %w", group.name, failure))
 		}
@@ -81,5 +86,5 @@ func measure(ctx context.Context, o options) (err error) {
 		defer func() { err = errors.Join(err, file.Close()) }()
 		writers = append(writers, file)
 	}
-	return errors.Join(err, b.table.write(io.MultiWriter(writers...), b))
+	return errors.Join(err, b.table.writeReport(io.MultiWriter(writers...), b))
 }

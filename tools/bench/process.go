@@ -19,13 +19,13 @@ type usage struct {
 	rss int64         // resident bytes now, without them
 }
 
-// used reads the usage of a process with all that descend from it.
-func used(pid int) usage {
+// readUsage reads the usage of a process with all that descend from it.
+func readUsage(pid int) usage {
 	children := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	found := map[int][]string{}
 	for _, path := range stats {
-		id, fields := statOf(path)
+		id, fields := readStat(path)
 		if len(fields) < 22 {
 			continue // it ended meanwhile
 		}
@@ -50,9 +50,9 @@ func used(pid int) usage {
 	return u
 }
 
-// statOf splits /proc/PID/stat behind the name, which may hold anything: the
+// readStat splits /proc/PID/stat behind the name, which may hold anything: the
 // fields begin with the state.
-func statOf(path string) (pid int, fields []string) {
+func readStat(path string) (pid int, fields []string) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return 0, nil
@@ -62,8 +62,8 @@ func statOf(path string) (pid int, fields []string) {
 	return pid, strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 }
 
-// machine says on what this ran.
-func machine() string {
+// machineText says on what this ran.
+func machineText() string {
 	model, cores := "unknown processor", 0
 	data, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(data)) {
@@ -75,11 +75,11 @@ func machine() string {
 			cores++
 		}
 	}
-	return fmt.Sprintf("%d cores of %s, Linux %s", cores, model, readFirst("/proc/sys/kernel/osrelease"))
+	return fmt.Sprintf("%d cores of %s, Linux %s", cores, model, readFirstLine("/proc/sys/kernel/osrelease"))
 }
 
-// readFirst is the first line of a file, empty if it cannot be read.
-func readFirst(path string) string {
+// readFirstLine is the first line of a file, empty if it cannot be read.
+func readFirstLine(path string) string {
 	data, _ := os.ReadFile(path)
 	line, _, _ := strings.Cut(string(data), "\n")
 	return line

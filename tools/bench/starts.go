@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// kinds are what the dashboard reads.
-var kinds = []string{
+// dashboardKinds are what the dashboard reads.
+var dashboardKinds = []string{
 	"backups.velero.io",
 	"restores.velero.io",
 	"podvolumebackups.velero.io",
@@ -24,114 +24,114 @@ var kinds = []string{
 	"pods",
 }
 
-// memorySettles is how long after the start memory is read.
-const memorySettles = 20 * time.Second
+// memorySettleTime is how long after the start memory is read.
+const memorySettleTime = 20 * time.Second
 
-// starts measures how long the dashboard takes to its first rows and until it has
+// measureStarts measures how long the dashboard takes to its first rows and until it has
 // everything, and the memory that it then has.
-func (b *bench) starts(ctx context.Context) error {
-	complete := b.table.row(
+func (b *bench) measureStarts(ctx context.Context) error {
+	complete := b.table.findRow(
 		"dashboard, all read, seconds",
 		"at most 1.3 times `kubectl get` of the same kinds in sum",
 		"%.2f",
 	)
-	first := b.table.row("dashboard, first rows, seconds", "at most 1.5", "%.2f")
+	first := b.table.findRow("dashboard, first rows, seconds", "at most 1.5", "%.2f")
 	for run := range min(b.runs, 3) {
 		sum := 0.0
-		for _, kind := range kinds {
-			seconds, _, err := b.once(
+		for _, kind := range dashboardKinds {
+			seconds, _, err := b.runOnce(
 				ctx,
 				b.Kubeconfig(),
-				call{contender: contender{path: b.kubectl}, args: []string{"get", kind, "-n", large}},
+				commandCall{contender: contender{path: b.kubectl}, args: []string{"get", kind, "-n", largeNamespace}},
 			)
 			if err != nil {
 				return err
 			}
 			sum += seconds
 		}
-		complete.add(columnKubectl, sum)
-		for _, c := range b.veltuis() {
+		complete.addValues(columnKubectl, sum)
+		for _, c := range b.listVeltuis() {
 			if c.column == columnBefore && run > 1 {
 				continue
 			}
-			rows, all, rss, err := b.start(ctx, c, large, run == 0)
+			rows, all, rss, err := b.measureStart(ctx, c, largeNamespace, run == 0)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if err != nil {
-				b.table.note("dashboard, %s: %v", c.column, firstLine(err))
+				b.table.addNote("dashboard, %s: %v", c.column, firstLine(err))
 				continue
 			}
-			first.add(c.column, rows.Seconds())
-			complete.add(c.column, all.Seconds())
+			first.addValues(c.column, rows.Seconds())
+			complete.addValues(c.column, all.Seconds())
 			if run == 0 {
 				row := fmt.Sprintf("dashboard, resident MB with %d jobs and %d DataUploads", 2*b.jobs, b.uploads)
-				b.table.row(row, "at most 150", "%.0f").add(c.column, float64(rss)/1e6)
+				b.table.findRow(row, "at most 150", "%.0f").addValues(c.column, float64(rss)/1e6)
 			}
 		}
 	}
-	if c, ok := b.k9s(); ok {
-		t, err := open(b.command(ctx, b.Kubeconfig(), c.path, c.args(large)...), 160, 50)
+	if c, ok := b.findK9s(); ok {
+		t, err := openTerminal(b.newCommand(ctx, b.Kubeconfig(), c.path, c.args(largeNamespace)...), 160, 50)
 		if err != nil {
 			return err
 		}
-		defer t.stop()
+		defer t.stopProgram()
 		began := time.Now()
-		at, err := t.sees(ctx, c.ready...)
+		at, err := t.waitForWords(ctx, c.readyWords...)
 		if err != nil {
-			b.table.note("k9s: %v", err)
+			b.table.addNote("k9s: %v", err)
 			return nil
 		}
-		first.add(c.column, at.Sub(began).Seconds())
+		first.addValues(c.column, at.Sub(began).Seconds())
 	}
 	return nil
 }
 
-// start starts a dashboard and measures how long it takes. Its memory is read only
+// measureStart starts a dashboard and measures how long it takes. Its memory is read only
 // if that is wanted.
-func (b *bench) start(
+func (b *bench) measureStart(
 	ctx context.Context,
 	c contender,
 	namespace string,
 	settle bool,
 ) (rows, all time.Duration, rss int64, err error) {
 	began := time.Now()
-	t, err := open(b.command(ctx, b.Kubeconfig(), c.path, c.args(namespace)...), 160, 50)
+	t, err := openTerminal(b.newCommand(ctx, b.Kubeconfig(), c.path, c.args(namespace)...), 160, 50)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	defer t.stop()
-	at, err := t.sees(ctx, "drill-")
+	defer t.stopProgram()
+	at, err := t.waitForWords(ctx, "drill-")
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	rows = at.Sub(began)
-	at, err = t.waits(ctx, "every job", patience, func() bool { return b.complete(t.Screen()) })
+	at, err = t.waitUntil(ctx, "every job", screenLimit, func() bool { return b.isComplete(t.ScreenText()) })
 	if err != nil {
 		return rows, 0, 0, err
 	}
 	all = at.Sub(began)
 	if settle {
-		if err := pause(ctx, memorySettles); err != nil {
+		if err := sleepContext(ctx, memorySettleTime); err != nil {
 			return rows, all, 0, err
 		}
-		rss = used(t.Cmd.Process.Pid).rss
+		rss = readUsage(t.Cmd.Process.Pid).rss
 	}
 	return rows, all, rss, nil
 }
 
-// counts are how many restores and backups the tabs say that there are.
-var counts = regexp.MustCompile(`Restores ([\d,]+)[\] ].* Backups ([\d,]+)[\] ]`)
+// tabCounts are how many restores and backups the tabs say that there are.
+var tabCounts = regexp.MustCompile(`Restores ([\d,]+)[\] ].* Backups ([\d,]+)[\] ]`)
 
-// complete reports whether a dashboard shows that it has read everything. Some
+// isComplete reports whether a dashboard shows that it has read everything. Some
 // restores of a fleet may have one name.
-func (b *bench) complete(screen string) bool {
-	found := counts.FindStringSubmatch(screen)
+func (b *bench) isComplete(screen string) bool {
+	found := tabCounts.FindStringSubmatch(screen)
 	if found == nil || !strings.Contains(screen, " live ") || strings.Contains(screen, "reading ") {
 		return false
 	}
 	for _, text := range found[1:] {
-		if n, err := strconv.Atoi(strings.ReplaceAll(text, ",", "")); err != nil || n < b.jobs-b.fleet.Running {
+		if n, err := strconv.Atoi(strings.ReplaceAll(text, ",", "")); err != nil || n < b.jobs-b.fleet.RunningCount {
 			return false
 		}
 	}
@@ -144,8 +144,8 @@ func firstLine(err error) string {
 	return line
 }
 
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
+// sleepContext waits.
+func sleepContext(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

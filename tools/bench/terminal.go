@@ -14,30 +14,30 @@ import (
 	"github.com/veltui/veltui/internal/testbed"
 )
 
-// patience is how long something on a screen is waited for.
-const patience = 3 * time.Minute
+// screenLimit is how long something on a screen is waited for.
+const screenLimit = 3 * time.Minute
 
 // terminal is a program on a terminal.
 type terminal struct{ *testbed.Console }
 
-func open(cmd *exec.Cmd, width, height int) (*terminal, error) {
-	c, err := testbed.StartConsole(cmd, testbed.ConsoleOptions{Width: width, Height: height, Mute: true})
+func openTerminal(cmd *exec.Cmd, width, height int) (*terminal, error) {
+	c, err := testbed.StartConsole(cmd, testbed.ConsoleOptions{Width: width, Height: height, DropReplies: true})
 	if err != nil {
 		return nil, err
 	}
 	return &terminal{c}, nil
 }
 
-// written is how many bytes went to the terminal so far.
-func (t *terminal) written() int64 {
-	n, _ := t.Written()
+// writtenBytes is how many bytes went to the terminal so far.
+func (t *terminal) writtenBytes() int64 {
+	n, _ := t.OutputSize()
 	return int64(n)
 }
 
-// pointer is the row of the selection's sign, -1 if there is none.
-func (t *terminal) pointer() int {
+// selectionRow is the row of the selection's sign, -1 if there is none.
+func (t *terminal) selectionRow() int {
 	row := -1
-	t.Inspect(func(e *vt.Emulator) {
+	t.WithEmulator(func(e *vt.Emulator) {
 		for y := range e.Height() {
 			for x := range 2 {
 				if c := e.CellAt(x, y); row < 0 && c != nil && (c.Content == "▸" || c.Content == ">") {
@@ -49,23 +49,28 @@ func (t *terminal) pointer() int {
 	return row
 }
 
-// waits until something holds after some bytes were drawn, and returns when those
+// waitUntil until something holds after some bytes were drawn, and returns when those
 // bytes came.
-func (t *terminal) waits(ctx context.Context, what string, limit time.Duration, holds func() bool) (time.Time, error) {
+func (t *terminal) waitUntil(
+	ctx context.Context,
+	what string,
+	limit time.Duration,
+	holds func() bool,
+) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last time.Time
-	err := t.Wait(ctx, what, func() bool {
-		_, last = t.Written()
+	err := t.WaitUntil(ctx, what, func() bool {
+		_, last = t.OutputSize()
 		return holds()
 	})
 	return last, err
 }
 
-// sees waits until all words are on the screen.
-func (t *terminal) sees(ctx context.Context, words ...string) (time.Time, error) {
-	return t.waits(ctx, fmt.Sprintf("%q", words), patience, func() bool {
-		screen := t.Screen()
+// waitForWords waits until all words are on the screen.
+func (t *terminal) waitForWords(ctx context.Context, words ...string) (time.Time, error) {
+	return t.waitUntil(ctx, fmt.Sprintf("%q", words), screenLimit, func() bool {
+		screen := t.ScreenText()
 		for _, word := range words {
 			if !strings.Contains(screen, word) {
 				return false
@@ -75,9 +80,9 @@ func (t *terminal) sees(ctx context.Context, words ...string) (time.Time, error)
 	})
 }
 
-// stop ends the program and all that it has started: its session's processes have
+// stopProgram ends the program and all that it has started: its session's processes have
 // its process id as their group.
-func (t *terminal) stop() {
+func (t *terminal) stopProgram() {
 	group := -t.Cmd.Process.Pid
 	ended := make(chan struct{})
 	go func() { _ = t.Cmd.Wait(); close(ended) }()

@@ -29,7 +29,7 @@ func main() {
 func write(version, dir string) error {
 	root := cmd.Root()
 	verbatim(root)
-	root.Long += "\n\n" + asIs(cmd.ExitCodes)
+	root.Long += "\n\n" + asIs(cmd.ExitCodesHelp)
 	root.DisableAutoGenTag = true
 	header := &doc.GenManHeader{Section: "1", Source: "veltui " + version, Manual: "veltui"}
 	return doc.GenManTree(root, header, dir)

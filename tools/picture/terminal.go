@@ -36,7 +36,7 @@ func (t *terminal) stop() {
 	t.Close()
 }
 
-func (t *terminal) press(key string) error { return t.Type(key) }
+func (t *terminal) press(key string) error { return t.SendKeys(key) }
 
 // keysOf are the keys of a text, one by one.
 func keysOf(text string) []string { return strings.Split(text, "") }
@@ -45,7 +45,7 @@ func keysOf(text string) []string { return strings.Split(text, "") }
 func (t *terminal) wait(ctx context.Context, until string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return t.WaitFor(ctx, strings.Split(until, "|")...)
+	return t.WaitForText(ctx, strings.Split(until, "|")...)
 }
 
 // film is what the screen shows for a while, ten times a second; frames that do not
@@ -71,7 +71,7 @@ func (t *terminal) film(ctx context.Context, look time.Duration, says string) (f
 // frame is what the screen shows now.
 func (t *terminal) frame(says string) frame {
 	f := frame{says: says}
-	t.Inspect(func(e *vt.Emulator) { f.rows = rowsOf(e) })
+	t.WithEmulator(func(e *vt.Emulator) { f.rows = rowsOf(e) })
 	return f
 }
 

@@ -12,57 +12,59 @@ import (
 
 // Command is one command as data.
 type Command struct {
-	// Name is what is typed, and Also are other names for it.
-	Name     string
-	Also     []string
-	Argument string // its name in help, in brackets if optional; empty for none
-	What     string // says in a few words what the command does
-	// Values complete the argument; with List it is several, with commas between.
-	Values iter.Seq[string]
-	List   bool
-	Do     func(argument string) (tea.Cmd, error) // acts. Its error is for the user: why nothing was done
+	// Name is the typed name, and Aliases are other names for it.
+	Name        string
+	Aliases     []string
+	Argument    string // the argument's name in help, in brackets if optional; empty for none
+	Description string // what the command does, in a few words
+	// ArgumentValues are the completions of the argument; with IsList it is a comma-separated list.
+	ArgumentValues iter.Seq[string]
+	IsList         bool
+	Do             func(argument string) (tea.Cmd, error) // runs the command; the error tells the user why it could not
 }
 
-// Usage is the command as it is typed, with its argument.
+// Usage returns the command as it is typed, with its argument.
 func (c *Command) Usage() string { return strings.TrimSpace(":" + c.Name + " " + c.Argument) }
 
-func (c *Command) called(name string) bool { return c.Name == name || slices.Contains(c.Also, name) }
+func (c *Command) hasName(name string) bool {
+	return c.Name == name || slices.Contains(c.Aliases, name)
+}
 
 func (c *Command) needsArgument() bool {
 	return c.Argument != "" && !strings.HasPrefix(c.Argument, "[")
 }
 
-// Run acts on a typed line. The error is for the user.
+// Run runs the command of a typed line. The error is for the user.
 func Run(commands []Command, line string) (tea.Cmd, error) {
-	name, argument := split(line)
+	name, argument := parseLine(line)
 	if name == "" {
 		return nil, nil
 	}
-	c, err := named(commands, name)
+	c, err := findCommand(commands, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case argument != "" && c.Argument == "":
 		return nil, fmt.Errorf(":%s takes no argument", c.Name)
 	case argument == "" && c.needsArgument():
-		return nil, fmt.Errorf("type %s: %s", c.Usage(), c.What)
+		return nil, fmt.Errorf("type %s: %s", c.Usage(), c.Description)
 	}
 	return c.Do(argument)
 }
 
-// split takes a typed line apart into a command's name and its argument.
-func split(line string) (name, argument string) {
+// parseLine splits a typed line into a command's name and its argument.
+func parseLine(line string) (name, argument string) {
 	name, argument, _ = strings.Cut(strings.TrimSpace(strings.TrimLeft(line, ": ")), " ")
 	return strings.ToLower(name), strings.TrimSpace(argument)
 }
 
-// named is the command of a name, or the only one whose name begins with it.
-func named(commands []Command, name string) (*Command, error) {
+// findCommand returns the command with a name, or the only one whose name begins with it.
+func findCommand(commands []Command, name string) (*Command, error) {
 	var like []string
 	var only *Command
 	for i := range commands {
 		c := &commands[i]
-		if c.called(name) {
+		if c.hasName(name) {
 			return c, nil
 		}
 		if strings.HasPrefix(c.Name, name) {
@@ -73,7 +75,7 @@ func named(commands []Command, name string) (*Command, error) {
 		return only, nil
 	}
 	if len(like) == 0 {
-		like = near(commands, name)
+		like = suggestNames(commands, name)
 	}
 	if len(like) == 0 {
 		return nil, fmt.Errorf("unknown command :%s; :help lists all commands", name)
@@ -85,12 +87,12 @@ func named(commands []Command, name string) (*Command, error) {
 	)
 }
 
-// near are the commands with a name much like a misspelt one.
-func near(commands []Command, name string) []string {
+// suggestNames returns the commands whose name resembles a misspelt one.
+func suggestNames(commands []Command, name string) []string {
 	names := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for i := range commands {
 		names.AddCommand(
-			&cobra.Command{Use: commands[i].Name, Aliases: commands[i].Also, Run: func(*cobra.Command, []string) {}},
+			&cobra.Command{Use: commands[i].Name, Aliases: commands[i].Aliases, Run: func(*cobra.Command, []string) {}},
 		)
 	}
 	like := names.SuggestionsFor(name)
@@ -100,14 +102,14 @@ func near(commands []Command, name string) []string {
 	return like
 }
 
-const most = 50
+const maxCompletions = 50
 
-// completions are whole lines that a line can become.
-func completions(commands []Command, line string) []string {
+// findCompletions returns the whole lines to which a line can be completed.
+func findCompletions(commands []Command, line string) []string {
 	var found []string
 	offer := func(text string) bool {
 		found = append(found, text)
-		return len(found) < most
+		return len(found) < maxCompletions
 	}
 	word, argument, second := strings.Cut(line, " ")
 	for i := range commands {
@@ -119,16 +121,16 @@ func completions(commands []Command, line string) []string {
 			}
 			offer(text)
 		}
-		if !second || !c.called(strings.ToLower(word)) || c.Values == nil {
+		if !second || !c.hasName(strings.ToLower(word)) || c.ArgumentValues == nil {
 			continue
 		}
 		before, part := "", strings.TrimLeft(argument, " ")
 		typed := line[:len(line)-len(part)] // with all its spaces
-		if at := strings.LastIndexByte(part, ','); c.List && at >= 0 {
+		if at := strings.LastIndexByte(part, ','); c.IsList && at >= 0 {
 			before, part = part[:at+1], part[at+1:]
 		}
 		taken := strings.Split(strings.TrimSuffix(before, ","), ",")
-		for value := range c.Values {
+		for value := range c.ArgumentValues {
 			if hasPrefix(value, part) && !slices.Contains(taken, value) && !offer(typed+before+value) {
 				break
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // record is a Line over some commands, with what was done.
-func record(t *testing.T) (*Line, *[]string) {
+func record(t *testing.T) (*InputLine, *[]string) {
 	t.Helper()
 	var done []string
 	do := func(name string) func(string) (tea.Cmd, error) {
@@ -32,21 +32,21 @@ func record(t *testing.T) (*Line, *[]string) {
 		many[i] = fmt.Sprintf("daily-%04d", i)
 	}
 	return New([]Command{
-		{Name: "backups", Also: []string{"bak"}, What: "show the backups", Do: do("backups")},
-		{Name: "backup", Argument: "[NAME]", What: "open a backup", Values: slices.Values(many), Do: do("backup")},
+		{Name: "backups", Aliases: []string{"bak"}, Description: "show the backups", Do: do("backups")},
+		{Name: "backup", Argument: "[NAME]", Description: "open a backup", ArgumentValues: slices.Values(many), Do: do("backup")},
 		{
-			Name:     "ctx",
-			Argument: "NAME[,NAME]",
-			What:     "switch the context",
-			List:     true,
-			Values:   slices.Values([]string{"prod-east", "prod-west", "Stage"}),
-			Do:       do("ctx"),
+			Name:           "ctx",
+			Argument:       "NAME[,NAME]",
+			Description:    "switch the context",
+			IsList:         true,
+			ArgumentValues: slices.Values([]string{"prod-east", "prod-west", "Stage"}),
+			Do:             do("ctx"),
 		},
-		{Name: "schedules", Also: []string{"sched"}, What: "show the schedules", Do: do("schedules")},
+		{Name: "schedules", Aliases: []string{"sched"}, Description: "show the schedules", Do: do("schedules")},
 	}), &done
 }
 
-func press(l *Line, keys ...string) (err error) {
+func press(l *InputLine, keys ...string) (err error) {
 	codes := map[string]tea.KeyPressMsg{
 		"enter": {Code: tea.KeyEnter},
 		"esc":   {Code: tea.KeyEscape},
@@ -86,14 +86,14 @@ func TestCommandsAreFound(t *testing.T) {
 		"delete all": "! unknown command :delete; :help lists all commands",
 	} {
 		l, done := record(t)
-		l.Open()
+		l.OpenEmpty()
 		err := press(l, line, "enter")
 		got := strings.Join(*done, " ")
 		if err != nil {
 			got = "! " + err.Error()
 		}
-		if got != want || l.Typing() {
-			t.Errorf("%q: %q, want %q; open %v", line, got, want, l.Typing())
+		if got != want || l.IsTyping() {
+			t.Errorf("%q: %q, want %q; open %v", line, got, want, l.IsTyping())
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"tab"}, ""},
 	} {
 		l, _ := record(t)
-		l.Open()
+		l.OpenEmpty()
 		press(l, c.keys...)
 		if got := l.input.Value(); got != c.want {
 			t.Errorf("%v: %q, want %q", c.keys, got, c.want)
@@ -131,7 +131,7 @@ func TestCompletion(t *testing.T) {
 // What there is to complete to is bounded, however many names there are.
 func TestCompletionsAreBounded(t *testing.T) {
 	l, _ := record(t)
-	if got := len(completions(l.commands, "backup d")); got != most {
+	if got := len(findCompletions(l.commands, "backup d")); got != maxCompletions {
 		t.Errorf("%d completions", got)
 	}
 }
@@ -139,10 +139,10 @@ func TestCompletionsAreBounded(t *testing.T) {
 func TestHistory(t *testing.T) {
 	l, done := record(t)
 	for _, line := range []string{"backups", "sched", "xyzzy"} {
-		l.Open()
+		l.OpenEmpty()
 		press(l, line, "enter")
 	}
-	l.Open()
+	l.OpenEmpty()
 	press(l, "ct", "up")
 	if got := l.input.Value(); got != "xyzzy" { // to put right what was mistyped
 		t.Errorf("up: %q", got)
@@ -155,7 +155,7 @@ func TestHistory(t *testing.T) {
 	if got := strings.Join(*done, " "); got != "backups schedules schedules" {
 		t.Errorf("done: %s", got)
 	}
-	l.Open()
+	l.OpenEmpty()
 	press(l, "ct", "up", "down")
 	if got := l.input.Value(); got != "ct" {
 		t.Errorf("the line that was begun became %q", got)
@@ -165,15 +165,15 @@ func TestHistory(t *testing.T) {
 func TestLeaving(t *testing.T) {
 	for _, keys := range [][]string{{"esc"}, {"backups", "esc"}, {"backspace"}, {"b", "backspace", "backspace"}, {"enter"}} {
 		l, done := record(t)
-		l.Open()
-		if err := press(l, keys...); err != nil || l.Typing() || len(*done) > 0 {
-			t.Errorf("%v: open %v, done %v, %v", keys, l.Typing(), *done, err)
+		l.OpenEmpty()
+		if err := press(l, keys...); err != nil || l.IsTyping() || len(*done) > 0 {
+			t.Errorf("%v: open %v, done %v, %v", keys, l.IsTyping(), *done, err)
 		}
 	}
 	l, done := record(t)
-	l.Open()
+	l.OpenEmpty()
 	l.Update(tea.PasteMsg{Content: "backups\nschedules\r"})
-	if !l.Typing() || len(*done) > 0 {
+	if !l.IsTyping() || len(*done) > 0 {
 		t.Error("a paste ran a command")
 	}
 }
@@ -187,10 +187,10 @@ func TestLinesFit(t *testing.T) {
 	for width := 1; width < 90; width += 4 {
 		for _, typed := range [][]string{{}, {"b"}, {"backup "}, {"backup daily-00", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n"}, {"xyzzy"}, {"ctx "}, {"schedules"}, {strings.Repeat("漢", 60)}, {"sche", "left", "left"}} {
 			l, _ := record(t)
-			l.Open()
+			l.OpenEmpty()
 			press(l, typed...)
 			for height := 1; height < 3; height++ {
-				lines := l.View(draw.Canvas{Width: width, Height: height, Theme: theme, Glyphs: &draw.ASCII})
+				lines := l.View(draw.Canvas{Width: width, Height: height, Theme: theme, Glyphs: &draw.ASCIIGlyphs})
 				if len(lines) != height {
 					t.Errorf("%d lines of %d", len(lines), height)
 				}
@@ -207,11 +207,11 @@ func TestLinesFit(t *testing.T) {
 		}
 	}
 	l, _ := record(t)
-	l.Open()
+	l.OpenEmpty()
 	for typed, want := range map[string]string{"": "backups  backup  ctx  schedules", "xyz": "unknown command :xyz", "schedules": ":schedules  show the schedules", "ctx ": "prod-east  prod-west  Stage", "ctx nowhere": ":ctx NAME[,NAME]  switch the context"} {
-		l.set(typed)
+		l.setText(typed)
 		if got := ansi.Strip(
-			l.View(draw.Canvas{Width: 80, Height: 2, Theme: theme, Glyphs: &draw.ASCII})[0],
+			l.View(draw.Canvas{Width: 80, Height: 2, Theme: theme, Glyphs: &draw.ASCIIGlyphs})[0],
 		); !strings.Contains(
 			got,
 			want,
@@ -224,7 +224,7 @@ func TestLinesFit(t *testing.T) {
 // A second space does not keep an argument from being completed.
 func TestCompletionAfterTwoSpaces(t *testing.T) {
 	l, done := record(t)
-	l.Open()
+	l.OpenEmpty()
 	if err := press(l, "ctx  prod-e", "tab", "enter"); err != nil || len(*done) != 1 || (*done)[0] != "ctx prod-east" {
 		t.Errorf("%v, %v", *done, err)
 	}

@@ -1,4 +1,3 @@
-// Package command is the line in which commands are typed: `:` opens it, tab
-// completes, up and down go through what was typed before, esc leaves it. The
-// commands are data that others make; the line does not know what they do.
+// Package command is the line in which commands are typed: `:` opens it, tab completes, up and down go through
+// earlier lines, esc closes it. Other packages define the commands as data; the line does not know what they do.
 package command

@@ -13,146 +13,148 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// Line is where commands are typed. Its zero value is not usable: see [New].
-type Line struct {
+// InputLine is the line in which commands are typed. Its zero value is not usable: see [New].
+type InputLine struct {
 	commands []Command
 	input    textinput.Model
-	open     bool
-	// typed are earlier lines, the newest last; at is the one shown, len(typed) for draft.
-	typed []string
-	at    int
-	draft string
+	isOpen   bool
+	// history holds earlier lines, the newest last. historyIndex is the index of the line shown, len(history) for draft.
+	history      []string
+	historyIndex int
+	draft        string
 }
 
-const mostTyped = 100
+const maxHistory = 100
 
-// New is a closed line for some commands.
-func New(commands []Command) *Line {
+// New returns a closed line for the commands.
+func New(commands []Command) *InputLine {
 	input := textinput.New()
 	input.Prompt = ":"
 	input.CharLimit = 300
 	input.ShowSuggestions = true
 	input.KeyMap.NextSuggestion = key.NewBinding(key.WithKeys("ctrl+n"))
 	input.KeyMap.PrevSuggestion = key.NewBinding(key.WithKeys("ctrl+p", "shift+tab"))
-	return &Line{commands: commands, input: input}
+	return &InputLine{commands: commands, input: input}
 }
 
-// Commands are all commands.
-func (l *Line) Commands() []Command { return l.commands }
+// Commands returns all commands.
+func (l *InputLine) Commands() []Command { return l.commands }
 
-// Open begins a new line.
-func (l *Line) Open() tea.Cmd {
-	l.open, l.at, l.draft = true, len(l.typed), ""
-	l.set("")
+// OpenEmpty opens an empty line.
+func (l *InputLine) OpenEmpty() tea.Cmd {
+	l.isOpen, l.historyIndex, l.draft = true, len(l.history), ""
+	l.setText("")
 	return l.input.Focus()
 }
 
-// Typing reports whether the line is open: it takes all keys then.
-func (l *Line) Typing() bool { return l.open }
+// IsTyping reports whether the line is open; it then takes all keys.
+func (l *InputLine) IsTyping() bool { return l.isOpen }
 
-// Close leaves the line.
-func (l *Line) Close() {
-	l.open = false
+// Close closes the line.
+func (l *InputLine) Close() {
+	l.isOpen = false
 	l.input.Blur()
 }
 
-// Update takes a message. Enter closes the line and runs the command; the error is for the user.
-func (l *Line) Update(msg tea.Msg) (tea.Cmd, error) {
+// Update handles a message. Enter closes the line and runs the command; the error is for the user.
+func (l *InputLine) Update(msg tea.Msg) (tea.Cmd, error) {
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch name := k.String(); {
 		case name == "enter":
-			return l.run()
+			return l.runTyped()
 		case name == "esc", name == "ctrl+c", name == "backspace" && l.input.Value() == "":
 			l.Close()
 			return nil, nil
 		case name == "up":
-			l.recall(-1)
+			l.recallHistory(-1)
 			return nil, nil
 		case name == "down":
-			l.recall(1)
+			l.recallHistory(1)
 			return nil, nil
 		case name == "tab", name == "right" && l.input.Position() == len([]rune(l.input.Value())):
-			l.complete()
+			l.acceptCompletion()
 			return nil, nil
 		}
 	}
 	before := l.input.Value()
 	var cmd tea.Cmd
 	if l.input, cmd = l.input.Update(msg); l.input.Value() != before {
-		l.suggest()
+		l.updateSuggestions()
 	}
 	return cmd, nil
 }
 
-func (l *Line) run() (tea.Cmd, error) {
+func (l *InputLine) runTyped() (tea.Cmd, error) {
 	line := strings.TrimSpace(l.input.Value())
 	l.Close()
 	if line == "" {
 		return nil, nil
 	}
-	l.typed = slices.DeleteFunc(l.typed, func(s string) bool { return s == line })
-	l.typed = append(l.typed, line)
-	l.typed = l.typed[max(len(l.typed)-mostTyped, 0):]
+	l.history = slices.DeleteFunc(l.history, func(s string) bool { return s == line })
+	l.history = append(l.history, line)
+	l.history = l.history[max(len(l.history)-maxHistory, 0):]
 	return Run(l.commands, line)
 }
 
-// recall shows the line typed before, or after, the present one.
-func (l *Line) recall(by int) {
-	if l.at == len(l.typed) {
+// recallHistory shows the line typed before or after the present one.
+func (l *InputLine) recallHistory(by int) {
+	if l.historyIndex == len(l.history) {
 		l.draft = l.input.Value()
 	}
-	l.at = min(max(l.at+by, 0), len(l.typed))
-	if l.at == len(l.typed) {
-		l.set(l.draft)
+	l.historyIndex = min(max(l.historyIndex+by, 0), len(l.history))
+	if l.historyIndex == len(l.history) {
+		l.setText(l.draft)
 	} else {
-		l.set(l.typed[l.at])
+		l.setText(l.history[l.historyIndex])
 	}
 }
 
-// complete takes the offered completion; where that is typed already, the next one.
-func (l *Line) complete() {
+// acceptCompletion takes the offered completion, or the next one if the text is already that completion.
+func (l *InputLine) acceptCompletion() {
 	if l.input.CurrentSuggestion() == l.input.Value() {
 		l.input, _ = l.input.Update(tea.KeyPressMsg{Code: 'n', Mod: tea.ModCtrl})
 	}
 	if text := l.input.CurrentSuggestion(); text != "" {
-		l.set(text)
+		l.setText(text)
 	}
 }
 
-func (l *Line) set(text string) {
+func (l *InputLine) setText(text string) {
 	l.input.SetValue(text)
 	l.input.CursorEnd()
-	l.suggest()
+	l.updateSuggestions()
 }
 
-func (l *Line) suggest() { l.input.SetSuggestions(completions(l.commands, l.input.Value())) }
+func (l *InputLine) updateSuggestions() {
+	l.input.SetSuggestions(findCompletions(l.commands, l.input.Value()))
+}
 
-// View is the line, with what it can become above it if there is room for two.
-func (l *Line) View(c draw.Canvas) []string {
+// View draws the line, with the completions above it if there is room for two lines.
+func (l *InputLine) View(c draw.Canvas) []string {
 	l.input.SetWidth(max(c.Width-4, 1))
-	line := ansi.Truncate(" "+l.input.View(), c.Width, "") // a suggestion makes it wider, by spaces
+	line := ansi.Truncate(" "+l.input.View(), c.Width, "") // a suggestion pads it with spaces
 	if c.Height < 2 {
 		return []string{line}
 	}
-	return []string{l.offers(c), line}
+	return []string{l.renderCompletions(c), line}
 }
 
-// offers are the completions side by side, or what the command needs.
-func (l *Line) offers(c draw.Canvas) string {
+// renderCompletions draws the completions side by side, or the usage of the command.
+func (l *InputLine) renderCompletions(c draw.Canvas) string {
 	all := l.input.MatchedSuggestions()
 	value := l.input.Value()
 	if value == "" {
-		all = completions(l.commands, "")
+		all = findCompletions(l.commands, "")
 	}
 	name, _, second := strings.Cut(value, " ")
-	cmd, err := named(l.commands, strings.ToLower(name))
+	cmd, err := findCommand(l.commands, strings.ToLower(name))
 	switch {
 	case len(all) > 0 && (len(all) > 1 || all[0] != value):
 	case name == "":
 	case err != nil:
-		return c.Cut(" "+c.Theme.Waiting.Render(err.Error()), c.Width)
+		return c.Truncate(" "+c.Theme.Waiting.Render(err.Error()), c.Width)
 	default:
-		return c.Cut(" "+c.Theme.Dim.Render(cmd.Usage()+"  "+cmd.What), c.Width)
+		return c.Truncate(" "+c.Theme.Dim.Render(cmd.Usage()+"  "+cmd.Description), c.Width)
 	}
 	chosen := l.input.CurrentSuggestionIndex()
 	if value == "" {
@@ -170,12 +172,12 @@ func (l *Line) offers(c draw.Canvas) string {
 			words[i] = c.Theme.Dim.Render(text)
 		}
 	}
-	// The chosen one stays in sight.
+	// Keep the chosen completion in view.
 	for first := 0; ; first++ {
 		line := " " + strings.Join(words[first:], "  ")
 		upTo := " " + strings.Join(words[first:max(chosen+1, first)], "  ")
 		if first >= chosen || lipgloss.Width(upTo)+2 <= c.Width {
-			return c.Cut(line, c.Width)
+			return c.Truncate(line, c.Width)
 		}
 	}
 }

@@ -1,3 +1,3 @@
-// Package detail draws the rows and the pages of resources other than jobs, which package view has as data. [Screen]
-// shows the [view.Page] behind a row and follows it by its key while the cluster changes.
+// Package detail draws the rows and the pages of resources other than jobs, which package view provides as data.
+// [Screen] shows the [view.Page] behind a row and follows it by its key while the cluster changes.
 package detail

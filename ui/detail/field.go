@@ -5,14 +5,14 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// narrow is below what a label has no column of its own.
-const narrow = 50
+// narrowWidth is the width below which labels have no column of their own.
+const narrowWidth = 50
 
-// FieldLines draws a field with its label in width cells, or before the text where there is little room.
-func FieldLines(c draw.Canvas, f view.Field, width, most int) []string {
-	style := c.Theme.Tone(f.Tone)
-	if c.Width < narrow && f.Text.Text != "" {
-		return c.Para(style, f.Label+": "+f.Text.Text, most)
+// RenderField draws a field with its label in width cells, or with the label before the text on a narrow canvas.
+func RenderField(c draw.Canvas, f view.PageField, width, most int) []string {
+	style := c.Theme.ToneStyle(f.Tone)
+	if c.Width < narrowWidth && f.Text.Text != "" {
+		return c.RenderParagraph(style, f.Label+": "+f.Text.Text, most)
 	}
-	return c.Labelled(f.Label, width, style, f.Text.Text, most)
+	return c.RenderLabelled(f.Label, width, style, f.Text.Text, most)
 }

@@ -13,96 +13,104 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// Screen is the screen of one resource of a [view.Tab].
+// Screen shows one resource of a [view.Tab].
 type Screen struct {
-	tab view.Tab
-	key string
-	// page is the last known state; it stays on the screen, marked, when the thing is gone.
-	page     view.Page
-	known    bool
-	deleted  bool
-	assessed *assess.Assessment
+	tab    view.Tab
+	rowKey string
+	// page is the last known state; once the resource is deleted, it stays on the screen, marked as such.
+	page       view.Page
+	hasPage    bool
+	isDeleted  bool
+	assessment *assess.Assessment
 
 	*pager.Pager
-	keys    []keys.Binding
-	linesAt int // where the lines that scroll were drawn last
+	keyBindings  []keys.Binding
+	firstLineRow int // the line in which the scrolling lines were last drawn
 }
 
-// New is the screen of a tab's row with the key. back leaves it, and open opens a job.
+// New returns the screen of the tab's row with the key. back leaves the screen, and open opens a job.
 func New(tab view.Tab, key string, a *assess.Assessment, back func() tea.Cmd, open func(types.UID) tea.Cmd) *Screen {
-	s := &Screen{tab: tab, key: key, Pager: pager.New(nil)}
+	s := &Screen{tab: tab, rowKey: key, Pager: pager.New(nil)}
 	leave := func(string) tea.Cmd {
-		if s.Searching() {
+		if s.IsSearching() {
 			s.EndSearch()
 			return nil
 		}
 		return back()
 	}
-	selected := func() types.UID { return types.UID(s.Selected()) }
-	leads := func() bool { return selected() != "" && s.assessed != nil && s.assessed.Find(selected()) != nil }
-	s.keys = append([]keys.Binding{
+	selected := func() types.UID { return types.UID(s.SelectedKey()) }
+	leads := func() bool { return selected() != "" && s.assessment != nil && s.assessment.FindJob(selected()) != nil }
+	s.keyBindings = append([]keys.Binding{
 		{
-			Name:  "back",
-			Keys:  []string{"esc", "left", "h", "backspace"},
-			Label: "esc",
-			What:  "back",
-			Group: keys.Look,
-			Short: true,
-			Do:    leave,
+			Name:        "back",
+			Keys:        []string{"esc", "left", "h", "backspace"},
+			Label:       "esc",
+			Description: "back",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          leave,
 		},
-		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true,
-			On: leads, Do: func(string) tea.Cmd { return open(selected()) }},
-	}, s.Pager.Keys()...)
-	s.Load(a)
+		{
+			Name:        "open",
+			Keys:        []string{"enter", "right"},
+			Label:       "enter",
+			Description: "open",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      leads,
+			Do:          func(string) tea.Cmd { return open(selected()) },
+		},
+	}, s.Pager.Bindings()...)
+	s.SetAssessment(a)
 	return s
 }
 
-// Load takes the newest state of the thing.
-func (s *Screen) Load(a *assess.Assessment) {
+// SetAssessment sets the newest state of the resource.
+func (s *Screen) SetAssessment(a *assess.Assessment) {
 	if a == nil {
 		return
 	}
-	s.assessed = a
+	s.assessment = a
 	for _, group := range s.tab.Groups(a) {
 		for _, row := range group.Rows {
-			if row.Key == s.key && row.Page != nil {
-				s.page, s.known, s.deleted = row.Page(), true, false
+			if row.Key == s.rowKey && row.Page != nil {
+				s.page, s.hasPage, s.isDeleted = row.Page(), true, false
 				return
 			}
 		}
 	}
-	s.deleted = true
+	s.isDeleted = true
 }
 
-// Keys are the screen's own keys.
-func (s *Screen) Keys() []keys.Binding { return s.keys }
+// Bindings returns the screen's own keys.
+func (s *Screen) Bindings() []keys.Binding { return s.keyBindings }
 
-// Update takes a message; handled is false if it is for others.
+// Update handles a message; handled is false if the message is for another screen.
 func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) { return s.Pager.Update(msg) }
 
-// Click selects the line that is there; again is true if it was selected.
-func (s *Screen) Click(y int) (again bool) { return s.Pager.Click(y - s.linesAt) }
+// HandleClick selects the clicked line; again is true if it was already selected.
+func (s *Screen) HandleClick(y int) (again bool) { return s.Pager.SelectRow(y - s.firstLineRow) }
 
 // View draws the screen between the header and the footer.
 func (s *Screen) View(c draw.Canvas) string {
-	if !s.known {
-		return c.Page([]string{"", "  It no longer exists."})
+	if !s.hasPage {
+		return c.RenderPage([]string{"", "  It no longer exists."})
 	}
-	lines := []string{s.title(c)}
+	lines := []string{s.renderTitle(c)}
 	if c.Height >= 8 {
-		lines = append(lines, c.Rule())
+		lines = append(lines, c.RenderRule())
 	}
-	s.linesAt = len(lines)
-	body := c.Sized(c.Width, max(c.Height-len(lines), 0))
-	s.Show(pager.Lines(pageLines(body, s.page)))
-	return c.Page(append(lines, s.Page(body)...))
+	s.firstLineRow = len(lines)
+	body := c.WithSize(c.Width, max(c.Height-len(lines), 0))
+	s.SetSource(pager.Lines(renderPage(body, s.page)))
+	return c.RenderPage(append(lines, s.RenderPage(body)...))
 }
 
-func (s *Screen) title(c draw.Canvas) string {
-	right := c.Theme.Tone(s.page.State.Tone).Render(s.page.State.Text)
-	if s.deleted {
+func (s *Screen) renderTitle(c draw.Canvas) string {
+	right := c.Theme.ToneStyle(s.page.State.Tone).Render(s.page.State.Text)
+	if s.isDeleted {
 		right = c.Theme.Bad.Render("deleted from the cluster")
 	}
 	name := strings.TrimSpace(c.Theme.Dim.Render(s.page.Kind) + " " + c.Theme.Strong.Render(s.page.Name))
-	return c.Split(" "+name, right+" ")
+	return c.AlignEnds(" "+name, right+" ")
 }

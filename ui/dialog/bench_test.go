@@ -12,16 +12,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/internal/action"
-	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -32,7 +32,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // fakeActions plays the cluster.
 type fakeActions struct {
-	cluster.Inspector
+	Engine
 	mu      sync.Mutex
 	change  func(*action.Evidence)
 	err     error
@@ -41,21 +41,21 @@ type fakeActions struct {
 	applied []string
 }
 
-func (f *fakeActions) Gather(_ context.Context, _ string, _ job.Kind, name string) (action.Evidence, error) {
+func (f *fakeActions) GatherEvidence(_ context.Context, _ string, _ job.Kind, name string) (action.Evidence, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looked++
 	return evidenceOf(name, f.change), f.err
 }
 
-func (f *fakeActions) Apply(
+func (f *fakeActions) ApplyPlan(
 	ctx context.Context,
 	p action.Plan,
 	dryRun bool,
 	report func(action.Progress),
 ) (action.Outcome, error) {
 	f.mu.Lock()
-	f.applied = append(f.applied, fmt.Sprintf("%s dry=%v", change(&p), dryRun))
+	f.applied = append(f.applied, fmt.Sprintf("%s dry=%v", remedy.ChangeSummary(&p), dryRun))
 	apply := f.apply
 	f.mu.Unlock()
 	switch {
@@ -63,7 +63,7 @@ func (f *fakeActions) Apply(
 		return apply(ctx, p, dryRun, report)
 	case dryRun:
 		return action.Outcome{
-			State:   action.Checked,
+			State:   action.StateChecked,
 			Sent:    action.NotSent,
 			Plan:    p,
 			Message: "the API server would take it; nothing was written",
@@ -74,7 +74,7 @@ func (f *fakeActions) Apply(
 
 func settled(p action.Plan) action.Outcome {
 	return action.Outcome{
-		State:   action.Settled,
+		State:   action.StateSettled,
 		Sent:    action.Landed,
 		Plan:    p,
 		Phase:   "PartiallyFailed",
@@ -97,7 +97,7 @@ func (f *fakeActions) done() string {
 
 func restoreNamed(name string) *job.Job {
 	ago := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(-d)} }
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		TypeMeta: metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Restore"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         "velero",
@@ -107,13 +107,13 @@ func restoreNamed(name string) *job.Job {
 			CreationTimestamp: *ago(time.Hour),
 			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ago(42 * time.Minute)}},
 		},
-		Status: velerov1.RestoreStatus{
-			Phase:          velerov1.RestorePhaseInProgress,
+		Status: veleroapi.RestoreStatus{
+			Phase:          veleroapi.RestorePhaseInProgress,
 			StartTimestamp: ago(time.Hour),
-			Progress:       &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 140},
+			Progress:       &veleroapi.RestoreProgress{ItemsRestored: 140, TotalItems: 140},
 		},
 	}
-	return job.Next(nil, job.Input{Restore: r, At: noon})
+	return job.Fold(nil, job.Observation{Restore: r, ObservedAt: noon})
 }
 
 // evidenceOf is what was found of a restore whose artifacts are all stored, by a server
@@ -125,7 +125,7 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 		panic(err)
 	}
 	e := action.Evidence{
-		At:     noon,
+		Now:    noon,
 		Job:    j,
 		Object: &unstructured.Unstructured{Object: raw},
 		Server: velero.NewServer(
@@ -140,14 +140,14 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 			},
 			noon,
 		),
-		Volumes:     action.Yes,
-		MovingKnown: action.Yes,
-		Locations:   action.Yes,
-		MayPatch:    action.Yes,
-		By:          "jane",
-		Evidence: diagnosis.Evidence{
-			HooksSeen: true,
-			Phases: []string{
+		VolumesListed:        action.Yes,
+		AllOpenVolumesListed: action.Yes,
+		LocationsListed:      action.Yes,
+		MayPatch:             action.Yes,
+		Username:             "jane",
+		JobEvidence: diagnosis.JobEvidence{
+			HooksChecked: true,
+			AllowedPhases: []string{
 				"New",
 				"InProgress",
 				"WaitingForPluginOperations",
@@ -159,10 +159,10 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 				"FinalizingPartiallyFailed",
 			},
 		},
-		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
-		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
+		Location:     &diagnosis.LocationStatus{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
+		StoredCounts: &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
-	for _, target := range action.Targets(j.Kind) {
+	for _, target := range action.ArtifactTargets(j.Kind) {
 		e.Artifacts = append(
 			e.Artifacts,
 			action.Artifact{
@@ -181,8 +181,8 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 // for a phase.
 func refuse(e *action.Evidence) {
 	e.Server.Pods[0].StartedAt, e.Server.Pods[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
-	e.Artifacts, e.Counts = e.Artifacts[:1], nil
-	e.Artifacts[0].Presence = job.Presence{Why: "the storage location is not reachable"}
+	e.Artifacts, e.StoredCounts = e.Artifacts[:1], nil
+	e.Artifacts[0].Presence = job.Presence{Unchecked: "the storage location is not reachable"}
 }
 
 // finish is what the plan about crm-old changes, with fewer errors after more was found.
@@ -193,7 +193,7 @@ const (
 
 // planOf is what the evidence about a restore asks for.
 func planOf(name string, changed func(*action.Evidence)) action.Plan {
-	return choices(evidenceOf(name, changed), action.Request{})[0]
+	return buildPlans(evidenceOf(name, changed), action.Request{})[0]
 }
 
 // bench is a dialog whose clock, keys and commands the test holds in its hands.
@@ -219,11 +219,11 @@ func newBench(t *testing.T, names ...string) *bench {
 		jobs = append(jobs, restoreNamed(name))
 	}
 	d, cmd := Open(Options{
-		Inspector: b.fake,
-		Clock:     b.now,
-		Context:   "prod-east",
-		Jobs:      jobs,
-		Readable:  func() bool { return true },
+		Engine:        b.fake,
+		Clock:         b.now,
+		Context:       "prod-east",
+		Jobs:          jobs,
+		IsLargeEnough: func() bool { return true },
 		Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
 			return func() tea.Msg { return work(ctx) }, cancel
@@ -268,21 +268,21 @@ func (b *bench) keys(names ...string) {
 	b.t.Helper()
 	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape}
 	for _, name := range names {
-		found := keys.Find(b.Keys(), name)
+		found := keys.FindByKey(b.Bindings(), name)
 		switch {
 		case name == "ctrl+c":
-			b.begin(b.Leave(true))
-		case b.Swallows():
-		case found != nil && found.Why() != "":
-			b.notice = found.Why()
+			b.begin(b.RequestQuit(true))
+		case b.SwallowsKey():
+		case found != nil && found.UnavailableReason() != "":
+			b.notice = found.UnavailableReason()
 		case found != nil:
 			b.begin(found.Do(name))
-		case name == "q" && b.stage != Typing:
-			b.begin(b.Leave(false))
+		case name == "q" && b.stage != StageTyping:
+			b.begin(b.RequestQuit(false))
 		case codes[name] != 0:
-			b.begin(b.Type(tea.KeyPressMsg{Code: codes[name]}))
+			b.begin(b.HandleTyping(tea.KeyPressMsg{Code: codes[name]}))
 		default:
-			b.begin(b.Type(tea.KeyPressMsg{Code: []rune(name)[0], Text: name}))
+			b.begin(b.HandleTyping(tea.KeyPressMsg{Code: []rune(name)[0], Text: name}))
 		}
 	}
 }
@@ -296,7 +296,7 @@ func (b *bench) write(text string) {
 // until runs the program until a condition holds.
 func (b *bench) until(what string, holds func() bool) {
 	b.t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(2 * time.Minute)
 	for !holds() {
 		select {
 		case msg := <-b.msgs:
@@ -327,13 +327,13 @@ func (b *bench) listen() {
 // open waits for the plan.
 func (b *bench) open() {
 	b.t.Helper()
-	b.at(Choosing)
+	b.at(StageChoosing)
 	b.listen()
 }
 
 func (b *bench) confirm() {
 	b.keys("enter")
-	b.write("prod-east/" + b.job().Name)
+	b.write("prod-east/" + b.currentJob().Name)
 	b.keys("enter")
 }
 
@@ -344,7 +344,7 @@ func (b *bench) draw(width, height int) []string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c := draw.Canvas{Width: width, Height: height, Theme: theme, Glyphs: &draw.Unicode, Now: b.now()}
+	c := draw.Canvas{Width: width, Height: height, Theme: theme, Glyphs: &draw.UnicodeGlyphs, Now: b.now()}
 	lines := strings.Split(b.View(c, ""), "\n")
 	if len(lines) != height {
 		b.t.Errorf("%d lines at %dx%d", len(lines), width, height)
@@ -374,13 +374,13 @@ func interrupted(
 	begun chan<- struct{},
 ) func(context.Context, action.Plan, bool, func(action.Progress)) (action.Outcome, error) {
 	return func(ctx context.Context, p action.Plan, _ bool, report func(action.Progress)) (action.Outcome, error) {
-		for _, s := range steps[:3] {
-			report(action.Progress{Step: s.name})
+		for _, s := range remedy.Steps[:3] {
+			report(action.Progress{Step: s.Name})
 		}
 		close(begun)
 		<-ctx.Done()
 		return action.Outcome{
-				State:   action.Unfinished,
+				State:   action.StateUnfinished,
 				Sent:    action.NotSent,
 				Plan:    p,
 				Message: context.Cause(ctx).Error() + "; it was not carried out",
@@ -398,15 +398,15 @@ func (b *bench) retrying() {
 	b.fake.set(func() { b.fake.apply = interrupted(begun) })
 	b.confirm()
 	<-begun
-	b.until("it is being sent", func() bool { s := b.run.state(); return s.reached(action.StepPatch) })
-	b.run.report(
+	b.until("it is being sent", func() bool { s := b.currentRun.lastState(); return s.hasReached(action.StepSend) })
+	b.currentRun.reportProgress(
 		action.Progress{
-			Step: action.StepPatch,
+			Step: action.StepSend,
 			Attempt: &retry.Attempt{
-				Number: 4,
-				Err:    errors.New("connect: connection refused"),
-				Next:   10 * time.Second,
-				Left:   9*time.Minute + 12*time.Second,
+				Number:    4,
+				Err:       errors.New("connect: connection refused"),
+				Delay:     10 * time.Second,
+				Remaining: 9*time.Minute + 12*time.Second,
 			},
 		},
 		b.now(),

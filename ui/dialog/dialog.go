@@ -12,151 +12,158 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/action"
-	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
+// Engine gathers the evidence of an action and carries its plan out.
+type Engine interface {
+	GatherEvidence(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error)
+	ApplyPlan(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
+}
+
 type Options struct {
-	Inspector cluster.Inspector
-	Request   action.Request   // how the kubectl commands shown get to the cluster
-	Start     fetch.Start      // makes a command of work that ends with the program
-	Clock     func() time.Time // our own clock
-	Context   string           // the kubeconfig context; context/name is typed to confirm
-	Jobs      []*job.Job       // what it is about, at least one
-	// Propose makes the plan of an action that is about no running job, which its argument then only names; nil finalizes.
-	// The names are those of the other jobs of that kind that this dialog has changed, or is yet to ask about.
-	Propose     func(context.Context, *job.Job, []string) (action.Plan, error)
-	Title       string      // the verb before its name, empty for Finalize
-	Readable    func() bool // reports whether the terminal is large enough to read a plan
-	NoClipboard bool        // says that nothing can be copied
-	Keys        keys.Map    // those that sentences name
+	Engine  Engine
+	Request action.Request   // how the kubectl commands shown get to the cluster
+	Start   fetch.StartFunc  // makes a command of work that ends with the program
+	Clock   func() time.Time // our own clock
+	Context string           // the kubeconfig context; context/name is typed to confirm
+	Jobs    []*job.Job       // what it is about, at least one
+	// ProposePlan makes the plan of an action that is about no running job, which its argument then only names; nil
+	// finalizes. The names are those of the other jobs of that kind that this dialog has changed, or is yet to ask about.
+	ProposePlan   func(context.Context, *job.Job, []string) (action.Plan, error)
+	Title         string         // the verb before the job's name, empty for Finalize
+	IsLargeEnough func() bool    // reports whether the terminal is large enough to read a plan
+	NoClipboard   bool           // true if nothing can be copied
+	Keys          keys.Overrides // the keys that sentences name
 }
 
 type Stage int
 
 const (
-	Looking  Stage = iota // the evidence is being gathered
-	Unseen                // it could not be
-	Choosing              // evidence with a plan or a refusal
-	Typing                // the name is being typed
-	Applying              // a plan is being applied, or tried
-	Ended                 // how that ended
-	Summary               // what became of several jobs
+	StageGathering      Stage = iota // the evidence is being gathered
+	StageEvidenceFailed              // gathering the evidence failed
+	StageChoosing                    // the evidence is shown with a plan or a refusal
+	StageTyping                      // the name is being typed
+	StageApplying                    // a plan is being applied or dry-run
+	StageResult                      // the result is shown
+	StageSummary                     // the results for several jobs are shown
 )
 
-// Dialog leads through an action on one job or several, each with its own evidence and typed name.
+// Dialog leads through an action on one or several jobs, each with its own evidence and typed name.
 type Dialog struct {
-	options Options
-	keys    []keys.Binding
+	options     Options
+	keyBindings []keys.Binding
 
-	at      int      // index of the present job
-	results []string // of each job, in one line
-	stage   Stage
-	since   time.Time   // of the stage
-	deaf    bool        // in the first moment of a stage
-	pressed time.Time   // the last key in it
-	grace   fetch.Pause // of deafness
-	clock   fetch.Pause // draws anew what is under way
+	jobIndex       int      // index of the current job
+	results        []string // the result for each job, in one line
+	stage          Stage
+	stageEnteredAt time.Time       // when the stage began
+	ignoresKeys    bool            // true at the beginning of a stage
+	lastKeyAt      time.Time       // when a key was last pressed in the stage
+	graceTimer     fetch.Debouncer // ends the time in which keys are ignored
+	redrawTimer    fetch.Debouncer // redraws while work is in progress
 
-	found   fetch.Answer[[]action.Plan]
-	choices []action.Plan // what may be done, the evidence's own plan first
-	chosen  int
-	seen    time.Time // when the evidence was gathered, in our own clock
-	note    string    // the answer to the last key
-	alarm   bool      // it is that something is wrong
-	input   textinput.Model
-	view    viewport.Model
+	plansAnswer     fetch.Answer[[]action.Plan]
+	planChoices     []action.Plan // the possible plans, the evidence's own plan first
+	chosenPlanIndex int
+	gatheredAt      time.Time // when the evidence was gathered, by the local clock
+	message         string    // the answer to the last key
+	isWarning       bool      // true if message is a warning
+	input           textinput.Model
+	textView        viewport.Model
 
-	run      *run
-	asked    bool // a person has asked to stop, and must say so again
-	stopping bool
-	leaving  bool // the program is to end with the application
-	behind   bool // the dialog was left while the result is watched
-	outcome  outcome
-	closed   bool
-	parting  []string // lines for the user's own terminal when the program ends
-	settled  []types.UID
-	sent     []*job.Job // jobs for which something was sent, or may have been
+	currentRun          *planRun
+	stopRequested       bool // true once stopping was requested; a second request confirms it
+	isStopping          bool
+	isQuitting          bool // true if the program ends with the run
+	wasLeftEarly        bool // true if the dialog was left while the result is watched
+	outcome             runOutcome
+	closed              bool
+	exitLines           []string // lines for the user's own terminal when the program ends
+	settledUIDs         []types.UID
+	possiblyChangedJobs []*job.Job // jobs for which something was or may have been sent
 }
 
 func Open(o Options) (*Dialog, tea.Cmd) {
-	d := &Dialog{options: o, input: keys.Field(), view: viewport.New(), results: make([]string, len(o.Jobs))}
-	d.keys = d.bindings()
-	return d, d.look()
+	d := &Dialog{options: o, input: keys.NewTextField(), textView: viewport.New(), results: make([]string, len(o.Jobs))}
+	d.keyBindings = d.newBindings()
+	return d, d.gatherEvidence()
 }
 
-func (d *Dialog) job() *job.Job      { return d.options.Jobs[d.at] }
-func (d *Dialog) plan() *action.Plan { return &d.choices[d.chosen] }
-func (d *Dialog) wanted() string     { return d.options.Context + "/" + d.job().Name }
-func subject(j *job.Job) string      { return draw.Subject(j.Kind, j.Name) }
+func (d *Dialog) currentJob() *job.Job     { return d.options.Jobs[d.jobIndex] }
+func (d *Dialog) chosenPlan() *action.Plan { return &d.planChoices[d.chosenPlanIndex] }
+func (d *Dialog) confirmationText() string { return d.options.Context + "/" + d.currentJob().Name }
+func jobReference(j *job.Job) string       { return draw.JobReference(j.Kind, j.Name) }
 
-func (d *Dialog) Closed() bool { return d.closed }
-func (d *Dialog) Stage() Stage { return d.stage }
+func (d *Dialog) IsClosed() bool { return d.closed }
+func (d *Dialog) Stage() Stage   { return d.stage }
 
-// Finalizes reports whether it is about finalizing the job of a name now.
-func (d *Dialog) Finalizes(name string) bool {
-	return d.options.Propose == nil && d.job().Name == name
+// IsFinalizing reports whether the dialog is now about finalizing the job with the name.
+func (d *Dialog) IsFinalizing(name string) bool {
+	return d.options.ProposePlan == nil && d.currentJob().Name == name
 }
 
-// Settled are the jobs for which something was carried out.
-func (d *Dialog) Settled() []types.UID { return d.settled }
+// SettledUIDs returns the UIDs of the jobs for which a change was carried out.
+func (d *Dialog) SettledUIDs() []types.UID { return d.settledUIDs }
 
-func (d *Dialog) asker(answered func() tea.Cmd) fetch.Asker {
-	return fetch.Asker{Start: d.options.Start, Clock: d.options.Clock, Answered: answered}
+func (d *Dialog) newRequester(answered func() tea.Cmd) fetch.Requester {
+	return fetch.Requester{Start: d.options.Start, Clock: d.options.Clock, OnAnswer: answered}
 }
 
-// enter goes to a stage, which is deaf at first unless one's own key led there.
-func (d *Dialog) enter(s Stage) tea.Cmd {
-	if typing := s == Typing || d.stage == Typing && s == Choosing; !typing { // the plan that is read stays where it is
-		d.view.GotoTop()
+// enterStage enters a stage, which ignores keys at first unless the user's own key led there.
+func (d *Dialog) enterStage(s Stage) tea.Cmd {
+	if typing := s == StageTyping ||
+		d.stage == StageTyping && s == StageChoosing; !typing { // the plan being read stays where it is
+		d.textView.GotoTop()
 	}
-	d.stage, d.since, d.asked = s, d.options.Clock(), false
-	d.pressed = d.since
-	if s == Typing || s == Applying {
-		d.deaf = false
-		d.grace.Close()
+	d.stage, d.stageEnteredAt, d.stopRequested = s, d.options.Clock(), false
+	d.lastKeyAt = d.stageEnteredAt
+	if s == StageTyping || s == StageApplying {
+		d.ignoresKeys = false
+		d.graceTimer.Close()
 		return nil
 	}
 	return d.awaitGrace()
 }
 
-// A stage that can write is deaf until nothing has been pressed for graceQuiet, but for graceLimit at
-// most: what was typed before it was seen must not answer it.
+// A stage that can write ignores keys until no key has been pressed for graceQuiet, but for graceLimit at most: keys
+// pressed before the user saw the stage must not answer it.
 const (
 	graceQuiet = 400 * time.Millisecond
 	graceLimit = 1500 * time.Millisecond
 )
 
-// awaitGrace is deaf until that time has come.
+// awaitGrace ignores keys until the grace time is over.
 func (d *Dialog) awaitGrace() tea.Cmd {
 	now := d.options.Clock()
-	left := min(d.pressed.Add(graceQuiet).Sub(now), d.since.Add(graceLimit).Sub(now))
-	if d.deaf = left > 0; !d.deaf {
+	left := min(d.lastKeyAt.Add(graceQuiet).Sub(now), d.stageEnteredAt.Add(graceLimit).Sub(now))
+	if d.ignoresKeys = left > 0; !d.ignoresKeys {
 		return nil
 	}
-	return d.grace.Begin(left, d.awaitGrace)
+	return d.graceTimer.ScheduleCall(left, d.awaitGrace)
 }
 
-func (d *Dialog) tick() tea.Cmd {
-	if d.behind || d.stage != Looking && d.stage != Applying {
+func (d *Dialog) armRedraw() tea.Cmd {
+	if d.wasLeftEarly || d.stage != StageGathering && d.stage != StageApplying {
 		return nil
 	}
-	return d.clock.Begin(time.Second, d.tick)
+	return d.redrawTimer.ScheduleCall(time.Second, d.armRedraw)
 }
 
-func (d *Dialog) look() tea.Cmd {
-	d.found.Close()
-	d.found = fetch.Answer[[]action.Plan]{}
-	j, along := d.job(), d.marked()
-	cmd := d.found.Ask(d.asker(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
+func (d *Dialog) gatherEvidence() tea.Cmd {
+	d.plansAnswer.Close()
+	d.plansAnswer = fetch.Answer[[]action.Plan]{}
+	j, along := d.currentJob(), d.otherJobNames()
+	cmd := d.plansAnswer.FetchIfDue(d.newRequester(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
 		another := fmt.Errorf(
 			"it was deleted, and there is a new %s; close this, and review that one first",
-			subject(j),
+			jobReference(j),
 		)
-		if propose := d.options.Propose; propose != nil {
+		if propose := d.options.ProposePlan; propose != nil {
 			p, err := propose(ctx, j, along)
 			if err == nil && j.UID != "" && p.UID != "" && p.UID != j.UID {
 				err = another
@@ -166,111 +173,119 @@ func (d *Dialog) look() tea.Cmd {
 			}
 			return []action.Plan{p}, err
 		}
-		e, err := d.options.Inspector.Gather(ctx, j.Namespace, j.Kind, j.Name)
+		e, err := d.options.Engine.GatherEvidence(ctx, j.Namespace, j.Kind, j.Name)
 		switch {
 		case err != nil:
 			return nil, err
 		case e.Job.UID != j.UID:
 			return nil, another
 		}
-		return choices(e, d.options.Request), nil
+		return buildPlans(e, d.options.Request), nil
 	})
-	d.choices, d.chosen = nil, 0
-	d.say("")
+	d.planChoices, d.chosenPlanIndex = nil, 0
+	d.showMessage("")
 	d.input.Reset()
-	return tea.Batch(cmd, d.enter(Looking), d.tick())
+	return tea.Batch(cmd, d.enterStage(StageGathering), d.armRedraw())
 }
 
-// marked names the other jobs of the same kind that were changed in this dialog, or come after this one.
-// Those that were skipped or refused are left as they are.
-func (d *Dialog) marked() (names []string) {
-	for _, j := range slices.Concat(d.sent, d.options.Jobs[d.at+1:]) {
-		if j.Kind == d.job().Kind && j.Name != d.job().Name {
+// otherJobNames returns the names of the other jobs of the same kind that were changed in this dialog or come after
+// the current one. Jobs that were skipped or refused are not among them, because they stay as they are.
+func (d *Dialog) otherJobNames() (names []string) {
+	for _, j := range slices.Concat(d.possiblyChangedJobs, d.options.Jobs[d.jobIndex+1:]) {
+		if j.Kind == d.currentJob().Kind && j.Name != d.currentJob().Name {
 			names = append(names, j.Name)
 		}
 	}
 	return names
 }
 
-func (d *Dialog) say(text string)  { d.note, d.alarm = text, false }
-func (d *Dialog) warn(text string) { d.note, d.alarm = text, true }
+func (d *Dialog) showMessage(text string) { d.message, d.isWarning = text, false }
+func (d *Dialog) showWarning(text string) { d.message, d.isWarning = text, true }
 
 func (d *Dialog) handlePlans() tea.Cmd {
-	if d.found.Err != nil {
-		return d.enter(Unseen)
+	if d.plansAnswer.Err != nil {
+		return d.enterStage(StageEvidenceFailed)
 	}
-	return d.choose(d.found.Value)
+	return d.showPlans(d.plansAnswer.Value)
 }
 
-func (d *Dialog) choose(plans []action.Plan) tea.Cmd {
-	d.choices, d.chosen, d.seen = plans, 0, d.options.Clock()
+func (d *Dialog) showPlans(plans []action.Plan) tea.Cmd {
+	d.planChoices, d.chosenPlanIndex, d.gatheredAt = plans, 0, d.options.Clock()
 	d.input.Reset()
-	return d.enter(Choosing)
+	return d.enterStage(StageChoosing)
 }
 
-func (d *Dialog) handleEnd() tea.Cmd {
-	r, o := d.run, d.run.ended.Value
+func (d *Dialog) handleOutcome() tea.Cmd {
+	r, o := d.currentRun, d.currentRun.outcomeAnswer.Value
 	r.progress.Close()
-	d.run, d.stopping, d.outcome = nil, false, o
+	d.currentRun, d.isStopping, d.outcome = nil, false, o
 	if !r.dryRun || o.Sent != action.NotSent {
-		d.results[d.at] = change(&r.plan) + ": " + string(o.State) + ": " + o.Message
-		d.parting = append(d.parting, r.exitMessage())
+		d.results[d.jobIndex] = remedy.ChangeSummary(&r.plan) + ": " + string(o.State) + ": " + o.Message
+		d.exitLines = append(d.exitLines, r.exitMessage())
 		if o.Sent != action.NotSent {
-			d.sent = append(d.sent, d.job())
+			d.possiblyChangedJobs = append(d.possiblyChangedJobs, d.currentJob())
 		}
 		if o.Sent == action.Landed {
-			d.settled = append(d.settled, d.job().UID)
+			d.settledUIDs = append(d.settledUIDs, d.currentJob().UID)
 		}
 	}
-	if d.behind {
-		d.stage = Ended
-		return func() tea.Msg { return Watched{d} }
+	if d.wasLeftEarly {
+		d.stage = StageResult
+		return func() tea.Msg { return ObservationDoneMsg{d} }
 	}
-	if d.leaving {
-		d.enter(Ended)
+	if d.isQuitting {
+		d.enterStage(StageResult)
 		return tea.Quit
 	}
-	if r.dryRun && o.Sent == action.NotSent && (o.State == action.Checked || o.State == action.Unfinished) {
-		cmd := d.enter(Choosing)
-		d.note, d.alarm = "Dry run: "+o.Message+".", o.State != action.Checked
+	if r.dryRun && o.Sent == action.NotSent && (o.State == action.StateChecked || o.State == action.StateUnfinished) {
+		cmd := d.enterStage(StageChoosing)
+		d.message, d.isWarning = "Dry run: "+o.Message+".", o.State != action.StateChecked
 		return cmd
 	}
-	return d.enter(Ended)
+	return d.enterStage(StageResult)
 }
 
-func (d *Dialog) begin(dryRun bool) tea.Cmd {
+func (d *Dialog) startRun(dryRun bool) tea.Cmd {
 	d.input.Blur()
 	d.input.Reset()
-	d.say("")
-	r := newRun(d.job(), *d.plan(), dryRun, d.options)
-	d.run = r
-	follow := r.progress.Follow(d.asker(nil), 0, func(runState) bool { return true })
-	return tea.Batch(follow, r.ended.Ask(d.asker(d.handleEnd), 0, r.execute), d.enter(Applying), d.tick())
+	d.showMessage("")
+	r := newPlanRun(d.currentJob(), *d.chosenPlan(), dryRun, d.options)
+	d.currentRun = r
+	follow := r.progress.FollowReports(d.newRequester(nil), 0, func(runState) bool { return true })
+	return tea.Batch(
+		follow,
+		r.outcomeAnswer.FetchIfDue(d.newRequester(d.handleOutcome), 0, r.applyPlan),
+		d.enterStage(StageApplying),
+		d.armRedraw(),
+	)
 }
 
-// next is the plan that a change has left, nil if it left none that is possible.
-func (d *Dialog) next() *action.Plan {
-	if next := d.outcome.next(); d.stage == Ended && next != nil && next.Possible() {
+// nextPlan returns the plan that remains after a change, nil if there is none or it is impossible.
+func (d *Dialog) nextPlan() *action.Plan {
+	if next := d.outcome.nextPlan(); d.stage == StageResult && next != nil && next.IsPossible() {
 		return next
 	}
 	return nil
 }
 
-// Parting are lines for the user's own terminal. It waits for an application told to stop.
-func (d *Dialog) Parting() []string {
-	if d.run == nil || d.run.forsake() {
-		return d.parting
+// ExitMessages returns lines for the user's own terminal. It waits for a run that was told to stop.
+func (d *Dialog) ExitMessages() []string {
+	if d.currentRun == nil || d.currentRun.preventStart() {
+		return d.exitLines
 	}
 	select {
-	case <-d.run.done:
-		if d.run.dryRun && d.run.wroteNothing() {
-			return d.parting
+	case <-d.currentRun.done:
+		if d.currentRun.dryRun && d.currentRun.wroteNothing() {
+			return d.exitLines
 		}
-		return append(d.parting, d.run.exitMessage())
-	case <-time.After(lastWord):
-		return append(d.parting, fmt.Sprintf("%s: veltui does not know what was sent; see the log", subject(d.job())))
+		return append(d.exitLines, d.currentRun.exitMessage())
+	case <-time.After(exitTimeout):
+		return append(
+			d.exitLines,
+			fmt.Sprintf("%s: veltui does not know what was sent; see the log", jobReference(d.currentJob())),
+		)
 	}
 }
 
-// lastWord is how long the end waits for what was sent: two seconds for a last look, and a little.
-const lastWord = 3 * time.Second
+// exitTimeout is how long the exit waits for the result of a run: two seconds for its last check, and a margin.
+const exitTimeout = 3 * time.Second

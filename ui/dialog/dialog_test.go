@@ -21,11 +21,11 @@ func TestDeafAtFirst(t *testing.T) {
 	b := newBench(t)
 	b.write("yd")
 	b.keys("enter")
-	b.at(Choosing)
+	b.at(StageChoosing)
 	b.keys("enter")
 	b.write("prod-east/crm-old")
 	b.keys("enter", "d", "y", "q", "esc")
-	if b.stage != Choosing || b.closed || b.fake.done() != "" || len(b.parting) != 0 || b.quit {
+	if b.stage != StageChoosing || b.closed || b.fake.done() != "" || len(b.exitLines) != 0 || b.quit {
 		t.Fatalf("a deaf dialog did something: %q", b.fake.done())
 	}
 	// Keys make the moment longer, up to its limit.
@@ -33,13 +33,13 @@ func TestDeafAtFirst(t *testing.T) {
 	b.keys("d")
 	b.pass(2 * time.Millisecond)
 	b.awaitGrace()
-	if !b.Deaf() {
+	if !b.IgnoresKeys() {
 		t.Error("a key did not make the deaf moment longer")
 	}
 	b.pass(graceQuiet)
 	b.awaitGrace()
 	b.keys("d")
-	if b.stage != Applying {
+	if b.stage != StageApplying {
 		t.Errorf("the dialog is deaf for ever:\n%s", b.frame())
 	}
 }
@@ -51,7 +51,7 @@ func TestWrongNamesDoNothingAndSaySo(t *testing.T) {
 		b.keys("enter")
 		b.write(typed)
 		b.keys("enter")
-		if b.stage != Typing || b.fake.done() != "" {
+		if b.stage != StageTyping || b.fake.done() != "" {
 			t.Errorf("%q: stage %d, applied %q", typed, b.stage, b.fake.done())
 		}
 		b.shows("so nothing was done")
@@ -68,7 +68,7 @@ func TestTheFieldTakesEveryLetter(t *testing.T) {
 		t.Errorf("the field holds %q; applied %q", got, b.fake.done())
 	}
 	b.keys("esc")
-	if b.stage != Choosing {
+	if b.stage != StageChoosing {
 		t.Error("esc does not leave the field")
 	}
 }
@@ -77,15 +77,15 @@ func TestTheFieldTakesEveryLetter(t *testing.T) {
 func TestPasteDoesNotConfirm(t *testing.T) {
 	b := newBench(t)
 	b.open()
-	b.Paste(tea.PasteMsg{Content: "prod-east/crm-old\n"})
+	b.HandlePaste(tea.PasteMsg{Content: "prod-east/crm-old\n"})
 	b.shows("Press enter first, then paste.")
 	b.keys("enter")
-	b.Paste(tea.PasteMsg{Content: "prod-east/crm-old\n"})
-	if b.stage != Typing || b.fake.done() != "" || b.input.Value() != "prod-east/crm-old" {
+	b.HandlePaste(tea.PasteMsg{Content: "prod-east/crm-old\n"})
+	if b.stage != StageTyping || b.fake.done() != "" || b.input.Value() != "prod-east/crm-old" {
 		t.Fatalf("stage %d, field %q", b.stage, b.input.Value())
 	}
 	b.keys("enter")
-	b.at(Ended)
+	b.at(StageResult)
 }
 
 // After a terminal was made narrow and wide again the whole name is seen.
@@ -96,7 +96,7 @@ func TestFieldAfterAResize(t *testing.T) {
 	b.draw(20, 12)
 	b.write("prod-east/crm-old")
 	b.draw(20, 12)
-	b.shows(draw.Unicode.Cursor + " prod-east/crm-old")
+	b.shows(draw.UnicodeGlyphs.Cursor + " prod-east/crm-old")
 }
 
 func TestEscTwiceStops(t *testing.T) {
@@ -106,16 +106,16 @@ func TestEscTwiceStops(t *testing.T) {
 	b.open()
 	b.confirm()
 	<-begun
-	b.until("it is being sent", func() bool { s := b.run.state(); return s.reached(action.StepPatch) })
+	b.until("it is being sent", func() bool { s := b.currentRun.lastState(); return s.hasReached(action.StepSend) })
 	// An arrow key that a slow line tears apart.
 	b.keys("esc", "[", "A")
-	if b.stopping || b.asked {
+	if b.isStopping || b.stopRequested {
 		t.Fatal("a torn arrow key stops it")
 	}
 	b.keys("esc")
 	b.shows("Stop? esc again stops it, q again stops it and quits; any other key goes on.")
 	b.keys("esc")
-	b.at(Ended)
+	b.at(StageResult)
 	b.shows("Stopped: nothing was written.", "You stopped it")
 	if b.quit {
 		t.Error("esc left the program")
@@ -141,7 +141,7 @@ func TestLeavingInMidRetry(t *testing.T) {
 		b.keys(pressed[1:]...)
 		b.until("the program ends", func() bool { return b.quit })
 		b.shows("Stopped: nothing was written.") // it is drawn once more
-		if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "unfinished") ||
+		if said := b.ExitMessages(); len(said) != 1 || !strings.Contains(said[0], "unfinished") ||
 			!strings.Contains(said[0], "not carried out") {
 			t.Errorf("%q: said %q", pressed, said)
 		}
@@ -154,22 +154,22 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 	b := newBench(t)
 	begun := make(chan struct{})
 	b.fake.set(func() { b.fake.apply = interrupted(begun) })
-	b.run = newRun(b.job(), planOf("crm-old", nil), false, b.options)
-	go b.run.execute(ctx)
+	b.currentRun = newPlanRun(b.currentJob(), planOf("crm-old", nil), false, b.options)
+	go b.currentRun.applyPlan(ctx)
 	<-begun
 	cancel(errors.New("hangup"))
-	if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "hangup") ||
+	if said := b.ExitMessages(); len(said) != 1 || !strings.Contains(said[0], "hangup") ||
 		!strings.Contains(said[0], "not carried out") {
 		t.Errorf("said %q", said)
 	}
 	// One that the end overtook is never begun.
-	late := newRun(b.job(), planOf("crm-old", nil), false, b.options)
-	b.run = late
+	late := newPlanRun(b.currentJob(), planOf("crm-old", nil), false, b.options)
+	b.currentRun = late
 	before := b.fake.done()
-	if said := b.Parting(); len(said) != 0 {
+	if said := b.ExitMessages(); len(said) != 0 {
 		t.Errorf("said %q", said)
 	}
-	if late.execute(t.Context()); b.fake.done() != before {
+	if late.applyPlan(t.Context()); b.fake.done() != before {
 		t.Error("an application began after the program's end")
 	}
 }
@@ -177,33 +177,33 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 func TestLateAnswersAreDropped(t *testing.T) {
 	b := newBench(t)
 	late := <-b.msgs
-	again := b.look()
+	again := b.gatherEvidence()
 	late.(fetch.Message).Deliver()
-	if b.stage != Looking {
+	if b.stage != StageGathering {
 		t.Error("a late answer was taken for the present one")
 	}
 	b.begin(again)
-	b.at(Choosing)
+	b.at(StageChoosing)
 }
 
 // What cannot be done can only be read, whatever the key.
 func TestARefusalCannotBeApplied(t *testing.T) {
 	b := newBench(t)
 	b.fake.set(func() { b.fake.change = refuse })
-	b.begin(b.look())
+	b.begin(b.gatherEvidence())
 	b.open()
 	b.shows("Refused ", "Helps ", "Options (w cycles)")
 	for _, key := range []string{"enter", "d", "y"} {
 		b.notice = ""
 		b.keys(key)
-		if b.notice == "" || b.stage != Choosing || b.fake.done() != "" {
+		if b.notice == "" || b.stage != StageChoosing || b.fake.done() != "" {
 			t.Fatalf("%s: notice %q, stage %d, applied %q", key, b.notice, b.stage, b.fake.done())
 		}
 	}
 	b.keys("w")
 	b.shows("Plan InProgress -> Failed", "Press enter to apply; you will be asked to type prod-east/crm-old")
 	b.confirm()
-	b.at(Ended)
+	b.at(StageResult)
 	if got := b.fake.done(); got != "InProgress -> Failed dry=false" {
 		t.Errorf("applied %q", got)
 	}
@@ -212,18 +212,18 @@ func TestARefusalCannotBeApplied(t *testing.T) {
 // A change leads to a new plan, whose name is typed anew.
 func TestAChangeMakesANewPlan(t *testing.T) {
 	b := newBench(t)
-	fewer := func(e *action.Evidence) { e.Counts.Errors = 2 }
+	fewer := func(e *action.Evidence) { e.StoredCounts.Errors = 2 }
 	apply := func(_ context.Context, p action.Plan, _ bool, _ func(action.Progress)) (action.Outcome, error) {
 		next := planOf("crm-old", fewer)
-		if p.Same(&next) {
+		if p.Equivalent(&next) {
 			return settled(p), nil
 		}
-		return action.Outcome{State: action.Changed, Sent: action.NotSent, Plan: next, Message: "it was changed"}, nil
+		return action.Outcome{State: action.StateChanged, Sent: action.NotSent, Plan: next, Message: "it was changed"}, nil
 	}
 	b.fake.set(func() { b.fake.apply = apply })
 	b.open()
 	b.confirm()
-	b.at(Ended)
+	b.at(StageResult)
 	b.listen()
 	b.shows("Now " + finishAnew + " (enter looks at this new plan)")
 	b.keys("enter")
@@ -233,7 +233,7 @@ func TestAChangeMakesANewPlan(t *testing.T) {
 	b.shows("You typed nothing, so nothing was done.")
 	b.write("prod-east/crm-old")
 	b.keys("enter")
-	b.at(Ended)
+	b.at(StageResult)
 	if got := b.fake.done(); got != finish+" dry=false; "+finishAnew+" dry=false" {
 		t.Errorf("applied %q", got)
 	}
@@ -253,15 +253,15 @@ func TestAnApplicationIsShownAsItGoes(t *testing.T) {
 	)
 	b.pass(8 * time.Second)
 	b.shows("attempt 5 is under way")
-	b.run.report(action.Progress{Step: action.StepObserve}, b.now())
-	b.run.report(action.Progress{Step: action.StepObserve, Phase: "Finalizing"}, b.now())
+	b.currentRun.reportProgress(action.Progress{Step: action.StepObserve}, b.now())
+	b.currentRun.reportProgress(action.Progress{Step: action.StepObserve, Phase: "Finalizing"}, b.now())
 	b.shows("so far: Finalizing", "until it has ended, and for at least 1m10s", "veltui now watches the result")
 	if strings.Contains(b.frame(), "deadline") {
 		t.Error("observing has no deadline")
 	}
 	b.keys("esc", "esc")
 	b.shows("Stopping. Finding out what was sent ...")
-	b.at(Ended)
+	b.at(StageResult)
 }
 
 // Every stage on every size fits.
@@ -270,20 +270,20 @@ func TestEveryStageFits(t *testing.T) {
 		"looking": func(*bench) {},
 		"unseen": func(b *bench) {
 			b.fake.set(func() { b.fake.err = errors.New("gave up after 6 attempts: connection refused") })
-			b.begin(b.look())
-			b.at(Unseen)
+			b.begin(b.gatherEvidence())
+			b.at(StageEvidenceFailed)
 		},
 		"plan": func(b *bench) { b.open() },
 		"refusal": func(b *bench) {
 			b.fake.set(func() { b.fake.change = refuse })
-			b.begin(b.look())
-			b.at(Choosing)
+			b.begin(b.gatherEvidence())
+			b.at(StageChoosing)
 		},
 		"typing":  func(b *bench) { b.open(); b.keys("enter"); b.write("prod-east/wrong"); b.keys("enter") },
 		"running": func(b *bench) { b.retrying() },
 		"asked":   func(b *bench) { b.retrying(); b.keys("esc") },
-		"ended":   func(b *bench) { b.open(); b.confirm(); b.at(Ended) },
-		"summary": func(b *bench) { b.enter(Summary) },
+		"ended":   func(b *bench) { b.open(); b.confirm(); b.at(StageResult) },
+		"summary": func(b *bench) { b.enterStage(StageSummary) },
 	} {
 		b := newBench(t, "crm-old", "db-restore")
 		show(b)
@@ -291,7 +291,7 @@ func TestEveryStageFits(t *testing.T) {
 			for _, height := range []int{1, 2, 3, 5, 8, 12, 17, 24, 50} {
 				b.draw(width, height)
 				for _, m := range []keys.Motion{keys.Down, keys.Bottom, keys.PageUp, keys.Top} {
-					b.scroll(m)
+					b.scrollText(m)
 					b.draw(width, height)
 				}
 				if t.Failed() {
@@ -314,7 +314,7 @@ func TestLongContextNames(t *testing.T) {
 		b.write("arn")
 		frame := ansi.Strip(strings.Join(b.draw(size[0], size[1]), "\n"))
 		flat := strings.NewReplacer("│", "", " ", "", "\n", "").Replace(frame)
-		if !strings.Contains(flat, long+"/crm-old") || !strings.Contains(frame, draw.Unicode.Cursor+" arn") {
+		if !strings.Contains(flat, long+"/crm-old") || !strings.Contains(frame, draw.UnicodeGlyphs.Cursor+" arn") {
 			t.Errorf("at %v:\n%s", size, frame)
 		}
 	}

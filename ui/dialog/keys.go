@@ -9,270 +9,290 @@ import (
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-func (d *Dialog) Keys() []keys.Binding { return d.keys }
+func (d *Dialog) Bindings() []keys.Binding { return d.keyBindings }
 
 func (d *Dialog) HasHelp() bool {
-	return d.stage == Choosing || d.stage == Unseen || d.stage == Ended || d.stage == Summary
+	return d.stage == StageChoosing || d.stage == StageEvidenceFailed || d.stage == StageResult || d.stage == StageSummary
 }
 
-// Swallows reports whether the stage is still deaf to a key, and counts the key.
-func (d *Dialog) Swallows() bool {
-	if d.deaf {
-		d.pressed = d.options.Clock()
+// SwallowsKey reports whether the stage still ignores keys, and counts the key.
+func (d *Dialog) SwallowsKey() bool {
+	if d.ignoresKeys {
+		d.lastKeyAt = d.options.Clock()
 	}
-	return d.deaf
+	return d.ignoresKeys
 }
 
-func (d *Dialog) Deaf() bool { return d.deaf }
+func (d *Dialog) IgnoresKeys() bool { return d.ignoresKeys }
 
-func (d *Dialog) bindings() []keys.Binding {
+func (d *Dialog) newBindings() []keys.Binding {
 	on := func(stages ...Stage) func() bool { return func() bool { return slices.Contains(stages, d.stage) } }
 	act := func(do func() tea.Cmd) func(string) tea.Cmd {
 		return func(string) tea.Cmd {
-			d.say("")
+			d.showMessage("")
 			return do()
 		}
 	}
-	impossible := keys.Unless(func() bool { return d.plan().Possible() }, "veltui cannot do this, for the reason above")
-	unreadable := keys.Unless(d.options.Readable, "the terminal is too small to show the plan")
-	noOption := keys.Unless(func() bool { return len(d.choices) > 1 }, "the evidence supports no other option")
-	noJob := keys.Unless(func() bool { return len(d.options.Jobs) > 1 }, "no other job is marked")
-	noCommand := keys.Unless(func() bool { return len(d.plan().Commands) > 0 }, "there is no command for it")
-	notStop := keys.Unless(func() bool { return !d.stopping }, "it is already stopping")
-	plan, ended := on(Choosing), on(Unseen, Ended, Summary)
-	// Whether another job comes next is asked before a key, or after a change.
-	between := func() bool { return d.stage == Choosing || d.stage == Unseen || d.next() != nil }
+	impossible := keys.UnavailableUnless(
+		func() bool { return d.chosenPlan().IsPossible() },
+		"veltui cannot do this, for the reason above",
+	)
+	unreadable := keys.UnavailableUnless(d.options.IsLargeEnough, "the terminal is too small to show the plan")
+	noOption := keys.UnavailableUnless(
+		func() bool { return len(d.planChoices) > 1 },
+		"the evidence supports no other option",
+	)
+	noJob := keys.UnavailableUnless(func() bool { return len(d.options.Jobs) > 1 }, "no other job is marked")
+	noCommand := keys.UnavailableUnless(
+		func() bool { return len(d.chosenPlan().Commands) > 0 },
+		"there is no command for it",
+	)
+	notStop := keys.UnavailableUnless(func() bool { return !d.isStopping }, "it is already stopping")
+	plan, ended := on(StageChoosing), on(StageEvidenceFailed, StageResult, StageSummary)
+	// The dialog can skip to another job before a plan is applied, or when a change has left a new plan.
+	between := func() bool { return d.stage == StageChoosing || d.stage == StageEvidenceFailed || d.nextPlan() != nil }
 	all := []keys.Binding{
 		{
-			Keys:   []string{"enter", "tab"},
-			Label:  "enter",
-			What:   "type the name",
-			Short:  true,
-			On:     plan,
-			WhyNot: impossible,
-			Do:     act(d.startTyping),
+			Keys:        []string{"enter", "tab"},
+			Label:       "enter",
+			Description: "type the name",
+			InFooter:    true,
+			Active:      plan,
+			Unavailable: impossible,
+			Do:          act(d.startTyping),
 		},
 		{
-			Keys:   []string{"enter"},
-			Label:  "enter",
-			What:   "confirm",
-			Short:  true,
-			Writes: true,
-			On:     on(Typing),
-			WhyNot: unreadable,
-			Do:     act(d.confirm),
-		},
-		{Keys: []string{"enter"}, Label: "enter", WhatNow: d.onward, Short: true, On: ended, Do: act(d.goOn)},
-		{
-			Keys:  []string{"esc"},
-			Label: "esc",
-			What:  "back",
-			Short: true,
-			On:    on(Looking, Choosing, Unseen, Ended, Summary),
-			Do:    act(d.back),
+			Keys:        []string{"enter"},
+			Label:       "enter",
+			Description: "confirm",
+			InFooter:    true,
+			Writes:      true,
+			Active:      on(StageTyping),
+			Unavailable: unreadable,
+			Do:          act(d.confirmName),
 		},
 		{
-			Name:   "dry-run",
-			Keys:   []string{"d"},
-			Label:  "d",
-			What:   "dry run",
-			Short:  true,
-			On:     plan,
-			WhyNot: impossible,
-			Do:     act(func() tea.Cmd { return d.begin(true) }),
+			Keys:               []string{"enter"},
+			Label:              "enter",
+			DynamicDescription: d.continueText,
+			InFooter:           true,
+			Active:             ended,
+			Do:                 act(d.continueAfterEnd),
 		},
 		{
-			Name:   "next-option",
-			Keys:   []string{"w"},
-			Label:  "w",
-			What:   "next option",
-			Short:  true,
-			On:     plan,
-			WhyNot: noOption,
-			Do:     act(d.nextOption),
+			Keys:        []string{"esc"},
+			Label:       "esc",
+			Description: "back",
+			InFooter:    true,
+			Active:      on(StageGathering, StageChoosing, StageEvidenceFailed, StageResult, StageSummary),
+			Do:          act(d.closeOrSummarize),
 		},
 		{
-			Name:   "next-job",
-			Keys:   []string{"n"},
-			Label:  "n",
-			What:   "next job",
-			Short:  true,
-			On:     between,
-			WhyNot: noJob,
-			Do:     act(d.nextJob),
+			Name:        "dry-run",
+			Keys:        []string{"d"},
+			Label:       "d",
+			Description: "dry run",
+			InFooter:    true,
+			Active:      plan,
+			Unavailable: impossible,
+			Do:          act(func() tea.Cmd { return d.startRun(true) }),
 		},
 		{
-			Name:   "copy-command",
-			Keys:   []string{"y"},
-			Label:  "y",
-			What:   "copy command",
-			Short:  true,
-			On:     plan,
-			WhyNot: noCommand,
-			Do:     act(d.copyCommand),
+			Name:        "next-option",
+			Keys:        []string{"w"},
+			Label:       "w",
+			Description: "next option",
+			InFooter:    true,
+			Active:      plan,
+			Unavailable: noOption,
+			Do:          act(d.chooseNextPlan),
 		},
 		{
-			Name:  "look-again",
-			Keys:  []string{"r"},
-			Label: "r",
-			What:  "look again",
-			On:    on(Choosing, Unseen, Ended),
-			Do:    act(d.look),
+			Name:        "next-job",
+			Keys:        []string{"n"},
+			Label:       "n",
+			Description: "next job",
+			InFooter:    true,
+			Active:      between,
+			Unavailable: noJob,
+			Do:          act(d.goToNextJob),
 		},
 		{
-			Keys:  []string{"esc"},
-			Label: "esc",
-			What:  "back to the plan",
-			Short: true,
-			On:    on(Typing),
-			Do:    act(d.stopTyping),
+			Name:        "copy-command",
+			Keys:        []string{"y"},
+			Label:       "y",
+			Description: "copy command",
+			InFooter:    true,
+			Active:      plan,
+			Unavailable: noCommand,
+			Do:          act(d.copyCommand),
 		},
 		{
-			Keys:  []string{"esc", "enter"},
-			Label: "esc",
-			What:  "close, and watch on",
-			Short: true,
-			On:    d.holds,
-			Do:    act(d.leaveBehind),
+			Name:        "look-again",
+			Keys:        []string{"r"},
+			Label:       "r",
+			Description: "look again",
+			Active:      on(StageChoosing, StageEvidenceFailed, StageResult),
+			Do:          act(d.gatherEvidence),
 		},
 		{
-			Keys:   []string{"esc"},
-			Label:  "esc",
-			What:   "stop",
-			Short:  true,
-			On:     func() bool { return d.stage == Applying && !d.holds() },
-			WhyNot: notStop,
-			Do:     act(d.askToStop),
+			Keys:        []string{"esc"},
+			Label:       "esc",
+			Description: "back to the plan",
+			InFooter:    true,
+			Active:      on(StageTyping),
+			Do:          act(d.stopTyping),
+		},
+		{
+			Keys:        []string{"esc", "enter"},
+			Label:       "esc",
+			Description: "close, and watch on",
+			InFooter:    true,
+			Active:      d.canLeaveWhileObserving,
+			Do:          act(d.leaveWhileObserving),
+		},
+		{
+			Keys:        []string{"esc"},
+			Label:       "esc",
+			Description: "stop",
+			InFooter:    true,
+			Active:      func() bool { return d.stage == StageApplying && !d.canLeaveWhileObserving() },
+			Unavailable: notStop,
+			Do:          act(d.requestStop),
 		},
 	}
 	for i := range all {
-		all[i].Group = keys.Change
+		all[i].Group = keys.GroupChange
 	}
-	all = append(all, keys.Where(on(Typing), keys.Scrolling(d.scroll)...)...)
-	return append(all, keys.Where(func() bool { return d.stage != Typing }, keys.Moving(d.scroll)...)...)
+	all = append(all, keys.ActiveWhen(on(StageTyping), keys.ScrollBindings(d.scrollText)...)...)
+	return append(
+		all,
+		keys.ActiveWhen(func() bool { return d.stage != StageTyping }, keys.MotionBindings(d.scrollText)...)...)
 }
 
-func (d *Dialog) scroll(m keys.Motion) {
-	keys.Scroll(&d.view, m)
-	d.asked = false
+func (d *Dialog) scrollText(m keys.Motion) {
+	keys.ScrollViewport(&d.textView, m)
+	d.stopRequested = false
 }
 
-// Wheel scrolls what is read, and does nothing else.
-func (d *Dialog) Wheel(lines int) { d.view.SetYOffset(d.view.YOffset() + lines) }
+// HandleWheel scrolls the text, and does nothing else.
+func (d *Dialog) HandleWheel(lines int) { d.textView.SetYOffset(d.textView.YOffset() + lines) }
 
-// Type takes a key that is no binding. Any key means that an application shall go on.
-func (d *Dialog) Type(msg tea.Msg) tea.Cmd {
-	d.asked = false
-	if d.stage != Typing {
+// HandleTyping handles a key without a binding. Any such key takes back a request to stop.
+func (d *Dialog) HandleTyping(msg tea.Msg) tea.Cmd {
+	d.stopRequested = false
+	if d.stage != StageTyping {
 		return nil
 	}
-	d.say("")
+	d.showMessage("")
 	var cmd tea.Cmd
 	d.input, cmd = d.input.Update(msg)
 	return cmd
 }
 
-// Paste takes pasted text into the field. It never confirms.
-func (d *Dialog) Paste(msg tea.PasteMsg) tea.Cmd {
-	if d.stage == Choosing {
-		d.warn("Press enter first, then paste.")
+// HandlePaste puts pasted text into the field. A paste never confirms.
+func (d *Dialog) HandlePaste(msg tea.PasteMsg) tea.Cmd {
+	if d.stage == StageChoosing {
+		d.showWarning("Press enter first, then paste.")
 		return nil
 	}
 	msg.Content = strings.TrimSpace(msg.Content)
-	return d.Type(msg)
+	return d.HandleTyping(msg)
 }
 
-func (d *Dialog) close() tea.Cmd {
+func (d *Dialog) closeDialog() tea.Cmd {
 	d.closed = true
 	return nil
 }
 
-// back leaves the dialog; after several jobs what became of each is said.
-func (d *Dialog) back() tea.Cmd {
-	d.found.Close()
+// closeOrSummarize closes the dialog, or shows the results first if there were several jobs.
+func (d *Dialog) closeOrSummarize() tea.Cmd {
+	d.plansAnswer.Close()
 	worked := slices.ContainsFunc(d.results, func(result string) bool { return result != "" })
-	if d.stage == Summary || len(d.options.Jobs) == 1 || !worked {
-		return d.close()
+	if d.stage == StageSummary || len(d.options.Jobs) == 1 || !worked {
+		return d.closeDialog()
 	}
-	return d.enter(Summary)
+	return d.enterStage(StageSummary)
 }
 
-func (d *Dialog) nextJob() tea.Cmd {
-	if d.results[d.at] == "" {
-		d.results[d.at] = "skipped"
-		if len(d.choices) > 0 && !d.choices[0].Possible() {
-			d.results[d.at] = "refused: " + refusal(&d.choices[0])
+func (d *Dialog) goToNextJob() tea.Cmd {
+	if d.results[d.jobIndex] == "" {
+		d.results[d.jobIndex] = "skipped"
+		if len(d.planChoices) > 0 && !d.planChoices[0].IsPossible() {
+			d.results[d.jobIndex] = "refused: " + remedy.RefusalReason(&d.planChoices[0])
 		}
 	}
-	if d.at == len(d.options.Jobs)-1 {
-		return d.back()
+	if d.jobIndex == len(d.options.Jobs)-1 {
+		return d.closeOrSummarize()
 	}
-	d.at++
-	return d.look()
+	d.jobIndex++
+	return d.gatherEvidence()
 }
 
-func (d *Dialog) nextOption() tea.Cmd {
-	d.chosen = (d.chosen + 1) % len(d.choices)
-	d.view.GotoTop()
+func (d *Dialog) chooseNextPlan() tea.Cmd {
+	d.chosenPlanIndex = (d.chosenPlanIndex + 1) % len(d.planChoices)
+	d.textView.GotoTop()
 	d.input.Reset()
 	return nil
 }
 
-func (d *Dialog) startTyping() tea.Cmd { return tea.Batch(d.input.Focus(), d.enter(Typing)) }
+func (d *Dialog) startTyping() tea.Cmd { return tea.Batch(d.input.Focus(), d.enterStage(StageTyping)) }
 
 func (d *Dialog) stopTyping() tea.Cmd {
 	d.input.Blur()
-	return d.enter(Choosing)
+	return d.enterStage(StageChoosing)
 }
 
-func (d *Dialog) confirm() tea.Cmd {
+func (d *Dialog) confirmName() tea.Cmd {
 	switch text := strings.TrimSpace(d.input.Value()); text {
 	case "":
-		d.warn("You typed nothing, so nothing was done.")
-	case d.wanted():
-		return d.begin(false)
+		d.showWarning("You typed nothing, so nothing was done.")
+	case d.confirmationText():
+		return d.startRun(false)
 	default:
-		d.warn(fmt.Sprintf("That is not %s, so nothing was done.", d.wanted()))
+		d.showWarning(fmt.Sprintf("That is not %s, so nothing was done.", d.confirmationText()))
 	}
 	return nil
 }
 
-// goOn is what enter does after an end: one next thing.
-func (d *Dialog) goOn() tea.Cmd {
-	switch next := d.next(); {
-	case d.stage == Unseen:
-		return d.look()
+// continueAfterEnd handles enter after the end of a stage: it does the one next thing.
+func (d *Dialog) continueAfterEnd() tea.Cmd {
+	switch next := d.nextPlan(); {
+	case d.stage == StageEvidenceFailed:
+		return d.gatherEvidence()
 	case next != nil:
-		cmd := d.choose([]action.Plan{*next})
-		d.say("The job has changed, so this is a new plan. Review it again.")
+		cmd := d.showPlans([]action.Plan{*next})
+		d.showMessage("The job has changed, so this is a new plan. Review it again.")
 		return cmd
-	case d.stage == Ended && len(d.options.Jobs) > 1:
-		return d.nextJob()
+	case d.stage == StageResult && len(d.options.Jobs) > 1:
+		return d.goToNextJob()
 	}
-	return d.close()
+	return d.closeDialog()
 }
 
-func (d *Dialog) onward() string {
+func (d *Dialog) continueText() string {
 	switch {
-	case d.stage == Unseen:
+	case d.stage == StageEvidenceFailed:
 		return "look again"
-	case d.next() != nil:
+	case d.nextPlan() != nil:
 		return "see the new plan"
-	case d.stage == Ended && d.at < len(d.options.Jobs)-1:
+	case d.stage == StageResult && d.jobIndex < len(d.options.Jobs)-1:
 		return "next job"
-	case d.stage == Ended && len(d.options.Jobs) > 1:
+	case d.stage == StageResult && len(d.options.Jobs) > 1:
 		return "summary"
 	}
 	return "close"
 }
 
-// askToStop stops on the second esc: a torn arrow key begins with one. A dry run stops at once.
-func (d *Dialog) askToStop() tea.Cmd {
-	if !d.asked && !d.run.dryRun {
-		d.asked = true
+// requestStop stops on the second esc, because an arrow key that arrives in pieces begins with esc. A dry run stops
+// at once.
+func (d *Dialog) requestStop() tea.Cmd {
+	if !d.stopRequested && !d.currentRun.dryRun {
+		d.stopRequested = true
 		return nil
 	}
 	d.stopRun()
@@ -280,36 +300,37 @@ func (d *Dialog) askToStop() tea.Cmd {
 }
 
 func (d *Dialog) stopRun() {
-	d.asked, d.stopping = false, true
-	d.run.stop()
+	d.stopRequested, d.isStopping = false, true
+	d.currentRun.cancel()
 }
 
-// Leave quits on q, twice while something is written, or at once, when the application has ended.
-func (d *Dialog) Leave(atOnce bool) tea.Cmd {
+// RequestQuit quits the program: at once if no plan is being applied, else when the run has ended. On q, a run that
+// may write must be stopped by a second q.
+func (d *Dialog) RequestQuit(atOnce bool) tea.Cmd {
 	switch {
-	case d.run == nil:
-		d.found.Close()
+	case d.currentRun == nil:
+		d.plansAnswer.Close()
 		return tea.Quit
-	case d.leaving && atOnce:
+	case d.isQuitting && atOnce:
 		return tea.Quit
-	case d.asked, d.stopping, atOnce, d.run.dryRun:
-		d.leaving = true
+	case d.stopRequested, d.isStopping, atOnce, d.currentRun.dryRun:
+		d.isQuitting = true
 		d.stopRun()
 	default:
-		d.asked = true
+		d.stopRequested = true
 	}
 	return nil
 }
 
 func (d *Dialog) copyCommand() tea.Cmd {
-	text := sanitize.Text(strings.Join(d.plan().Commands, "\n")) // a terminal may act on what is pasted
-	if !slices.Contains(d.parting, text) {
-		d.parting = append(d.parting, text)
+	text := sanitize.Text(strings.Join(d.chosenPlan().Commands, "\n")) // a terminal may act on pasted control characters
+	if !slices.Contains(d.exitLines, text) {
+		d.exitLines = append(d.exitLines, text)
 	}
 	if d.options.NoClipboard {
-		d.say("This terminal has no clipboard. veltui prints the command on exit.")
+		d.showMessage("This terminal has no clipboard. veltui prints the command on exit.")
 		return nil
 	}
-	d.say("The command is in the clipboard if your terminal supports OSC 52. veltui also prints it on exit.")
+	d.showMessage("The command is in the clipboard if your terminal supports OSC 52. veltui also prints it on exit.")
 	return tea.SetClipboard(text)
 }

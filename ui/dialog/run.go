@@ -11,148 +11,149 @@ import (
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/ui/fetch"
 )
 
-// run is one application of a plan. It never waits for the screen.
-type run struct {
-	options  Options
-	plan     action.Plan
-	subject  *job.Job
-	dryRun   bool
-	ended    fetch.Answer[outcome]
-	progress *fetch.Progress[runState]
-	stop     context.CancelFunc // ends the application with ErrStopped
-	stopped  context.Context
-	done     chan struct{} // closed when outcome is set
+// planRun is one run of a plan. It never waits for the screen.
+type planRun struct {
+	options       Options
+	plan          action.Plan
+	targetJob     *job.Job
+	dryRun        bool
+	outcomeAnswer fetch.Answer[runOutcome]
+	progress      *fetch.Progress[runState]
+	cancel        context.CancelFunc // stops the run with ErrStopped
+	stopCtx       context.Context
+	done          chan struct{} // closed when outcome is set
 
-	mu   sync.Mutex
-	told runState
-	// begun and forsaken exclude each other: a run overtaken by the program's end never begins.
-	begun, forsaken bool
-	behind          bool // nobody looks at it any more: that its result is not watched to the end is no failure
-	outcome         outcome
+	mu       sync.Mutex
+	reported runState
+	// hasStarted and startPrevented exclude each other: a run that the program's end overtakes never begins.
+	hasStarted, startPrevented bool
+	wasLeftEarly               bool // true if the dialog was closed: then an unwatched result is not a failure
+	outcome                    runOutcome
 }
 
-// ErrStopped is why an application ends that a person has stopped.
+// ErrStopped is the error of a run that a person has stopped.
 var ErrStopped = errors.New("you stopped it")
 
-// runState is what an application has told so far. It is not changed once read.
+// runState is the progress that a run has reported so far. It is not changed once read.
 type runState struct{ steps []stepState }
 
 type stepState struct {
-	name         action.Step
-	began, ended time.Time
-	attempted    action.Progress // of the last attempt, and at is when it ended
-	at           time.Time
-	seen         string
-	seenAt       time.Time // when it was seen first
+	name               action.Step
+	startedAt, endedAt time.Time
+	lastProgress       action.Progress // of the last attempt, which ended at attemptedAt
+	attemptedAt        time.Time
+	phase              string
+	phaseSince         time.Time // when the phase was first seen
 }
 
-func newRun(about *job.Job, plan action.Plan, dryRun bool, o Options) *run {
-	r := &run{
-		options:  o,
-		subject:  about,
-		plan:     plan,
-		dryRun:   dryRun,
-		progress: fetch.NewProgress[runState](),
-		done:     make(chan struct{}),
+func newPlanRun(about *job.Job, plan action.Plan, dryRun bool, o Options) *planRun {
+	r := &planRun{
+		options:   o,
+		targetJob: about,
+		plan:      plan,
+		dryRun:    dryRun,
+		progress:  fetch.NewProgress[runState](),
+		done:      make(chan struct{}),
 	}
-	r.stopped, r.stop = context.WithCancel(context.Background())
+	r.stopCtx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
-func (r *run) execute(ctx context.Context) (outcome, error) {
+func (r *planRun) applyPlan(ctx context.Context) (runOutcome, error) {
 	r.mu.Lock()
-	if r.forsaken {
+	if r.startPrevented {
 		r.mu.Unlock()
-		return outcome{}, nil
+		return runOutcome{}, nil
 	}
-	r.begun = true
-	// Stands if Apply panics.
-	r.outcome.State = action.Unfinished
+	r.hasStarted = true
+	// This outcome remains if ApplyPlan panics.
+	r.outcome.State = action.StateUnfinished
 	r.outcome.Message = "veltui has a defect and does not know whether anything was sent"
 	r.mu.Unlock()
 	defer close(r.done)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(r.stopped, func() { cancel(ErrStopped) })()
-	ended, err := r.options.Inspector.Apply(
+	defer context.AfterFunc(r.stopCtx, func() { cancel(ErrStopped) })()
+	ended, err := r.options.Engine.ApplyPlan(
 		ctx,
 		r.plan,
 		r.dryRun,
-		func(p action.Progress) { r.report(p, r.options.Clock()) },
+		func(p action.Progress) { r.reportProgress(p, r.options.Clock()) },
 	)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outcome = outcome{ended, err, r.plan}
+	r.outcome = runOutcome{ended, err, r.plan}
 	return r.outcome, nil
 }
 
-// forsake keeps a run that has not begun from beginning, and reports whether it did.
-func (r *run) forsake() bool {
+// preventStart prevents a run that has not begun from starting, and reports whether it succeeded.
+func (r *planRun) preventStart() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forsaken = !r.begun
-	return r.forsaken
+	r.startPrevented = !r.hasStarted
+	return r.startPrevented
 }
 
-func (r *run) wroteNothing() bool {
+func (r *planRun) wroteNothing() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.outcome.Sent == action.NotSent
 }
 
-// exitMessage is one line for the user's own terminal about what was done.
-func (r *run) exitMessage() string {
+// exitMessage returns one line about the result, for the user's own terminal.
+func (r *planRun) exitMessage() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	result := string(r.outcome.State) + ": " + r.outcome.Message
-	if r.behind && r.outcome.unwatched() {
-		result = r.outcome.result()
+	if r.wasLeftEarly && r.outcome.isUnobserved() {
+		result = r.outcome.resultText()
 	}
-	text := fmt.Sprintf("%s: %s: %s", subject(r.subject), change(&r.plan), result)
-	if len(r.outcome.Undo) > 0 {
-		text += "; to undo it: " + r.outcome.Undo[0]
+	text := fmt.Sprintf("%s: %s: %s", jobReference(r.targetJob), remedy.ChangeSummary(&r.plan), result)
+	if len(r.outcome.UndoCommands) > 0 {
+		text += "; to undo it: " + r.outcome.UndoCommands[0]
 	}
-	return text + human.Parens(human.Clause("the log: ", r.outcome.Log))
+	return text + human.InParens(human.Prefixed("the log: ", r.outcome.AuditLogPath))
 }
 
-// report notes what the application reports; it does not wait.
-func (r *run) report(p action.Progress, now time.Time) {
+// reportProgress records the progress of the run, without waiting.
+func (r *planRun) reportProgress(p action.Progress, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told.note(p, now)
-	r.progress.Report(runState{slices.Clone(r.told.steps)})
+	r.reported.recordProgress(p, now)
+	r.progress.ReportProgress(runState{slices.Clone(r.reported.steps)})
 }
 
-func (r *run) state() runState {
-	if last := r.progress.Last(); last != nil {
+func (r *planRun) lastState() runState {
+	if last := r.progress.LastReport(); last != nil {
 		return *last
 	}
 	return runState{}
 }
 
-func (s *runState) note(p action.Progress, now time.Time) {
+func (s *runState) recordProgress(p action.Progress, now time.Time) {
 	last := len(s.steps) - 1
 	if last < 0 || s.steps[last].name != p.Step {
 		if last >= 0 {
-			s.steps[last].ended = now
+			s.steps[last].endedAt = now
 		}
-		s.steps = append(s.steps, stepState{name: p.Step, began: now, at: now})
+		s.steps = append(s.steps, stepState{name: p.Step, startedAt: now, attemptedAt: now})
 		last++
 	}
 	step := &s.steps[last]
-	if p.Phase != "" && p.Phase != step.seen {
-		step.seen, step.seenAt = p.Phase, now
+	if p.Phase != "" && p.Phase != step.phase {
+		step.phase, step.phaseSince = p.Phase, now
 	}
 	if p.Attempt != nil {
-		step.attempted, step.at = p, now
+		step.lastProgress, step.attemptedAt = p, now
 	}
 }
 
-// step is what is known of a step, false if it has not begun.
-func (s *runState) step(name action.Step) (stepState, bool) {
+// findStep returns the state of a step, false if the step has not begun.
+func (s *runState) findStep(name action.Step) (stepState, bool) {
 	at := slices.IndexFunc(s.steps, func(known stepState) bool { return known.name == name })
 	if at < 0 {
 		return stepState{}, false
@@ -160,15 +161,15 @@ func (s *runState) step(name action.Step) (stepState, bool) {
 	return s.steps[at], true
 }
 
-func (s *runState) reached(name action.Step) bool {
-	_, begun := s.step(name)
+func (s *runState) hasReached(name action.Step) bool {
+	_, begun := s.findStep(name)
 	return begun
 }
 
-func (s *runState) left(now time.Time) (time.Duration, bool) {
+func (s *runState) timeLeft(now time.Time) (time.Duration, bool) {
 	for _, step := range slices.Backward(s.steps) {
-		if last := step.attempted.Attempt; last != nil {
-			return max(last.Left-now.Sub(step.at), 0), true
+		if last := step.lastProgress.Attempt; last != nil {
+			return max(last.Remaining-now.Sub(step.attemptedAt), 0), true
 		}
 	}
 	return 0, false

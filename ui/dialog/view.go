@@ -9,111 +9,121 @@ import (
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// widest is how wide a dialog gets: longer lines are hard to read.
-const widest = 100
+// maxWidth is the largest width of a dialog: longer lines are hard to read.
+const maxWidth = 100
 
 func (d *Dialog) View(c draw.Canvas, behind string) string {
-	boxed := c.Sized(min(c.Width, widest), c.Height)
-	inner := boxed.Inner()
+	boxed := c.WithSize(min(c.Width, maxWidth), c.Height)
+	inner := boxed.BoxInterior()
 	border := c.Theme.Accent.UnsetBold()
-	if d.alarm {
+	if d.isWarning {
 		border = c.Theme.Bad.UnsetBold()
 	}
-	return c.Over(
-		boxed.Box(
-			draw.Box{Border: border, Title: d.title(), Text: d.text(inner), Pinned: d.pinned(inner), View: &d.view},
+	return c.OverlayBox(
+		boxed.RenderBox(
+			draw.Box{
+				Border:   border,
+				Title:    d.titleText(),
+				Text:     d.renderText(inner),
+				Pinned:   d.renderPinned(inner),
+				Viewport: &d.textView,
+			},
 		),
 		behind,
 	)
 }
 
-func (d *Dialog) title() string {
+func (d *Dialog) titleText() string {
 	what := cmp.Or(d.options.Title, "Finalize")
-	j := d.job()
-	text := what + " " + j.Kind.Word() + " " + j.Namespace + "/" + j.Name
+	j := d.currentJob()
+	text := what + " " + j.Kind.Noun() + " " + j.Namespace + "/" + j.Name
 	switch {
-	case d.stage == Summary:
+	case d.stage == StageSummary:
 		return what
 	case len(d.options.Jobs) > 1:
-		return fmt.Sprintf("%d of %d: %s", d.at+1, len(d.options.Jobs), text)
+		return fmt.Sprintf("%d of %d: %s", d.jobIndex+1, len(d.options.Jobs), text)
 	}
 	return text
 }
 
-func (d *Dialog) text(c draw.Canvas) []string {
+func (d *Dialog) renderText(c draw.Canvas) []string {
 	now := d.options.Clock()
 	switch d.stage {
-	case Looking:
+	case StageGathering:
 		lines := append(
-			c.Para(
+			c.RenderParagraph(
 				c.Theme.Strong,
-				"Gathering evidence about "+subject(d.job())+" ... "+human.Duration(now.Sub(d.since)),
+				"Gathering evidence about "+jobReference(d.currentJob())+" ... "+human.Duration(now.Sub(d.stageEnteredAt)),
 				2,
 			),
 			"",
 		)
-		for _, what := range gathering(d.options.Propose != nil) {
-			lines = append(lines, c.Item(" "+c.Theme.Dim.Render(c.Glyphs.Ahead)+" ", what, 3)...)
+		for _, what := range remedy.GatheredEvidence(d.options.ProposePlan != nil) {
+			lines = append(lines, c.RenderBullet(" "+c.Theme.Dim.Render(c.Glyphs.Ahead)+" ", what, 3)...)
 		}
 		return lines
-	case Unseen:
-		lines := c.Para(c.Theme.Bad, "veltui could not gather the evidence, so it can do nothing:", 2)
+	case StageEvidenceFailed:
+		lines := c.RenderParagraph(c.Theme.Bad, "veltui could not gather the evidence, so it can do nothing:", 2)
 		return append(
-			append(lines, c.Wrap(d.found.Err.Error(), 8)...),
+			append(lines, c.WrapText(d.plansAnswer.Err.Error(), 8)...),
 			"",
-			d.options.Keys.Key("look-again")+" checks again.",
+			d.options.Keys.FirstKey("look-again")+" checks again.",
 		)
-	case Applying:
-		return runLines(c, d.run, now)
-	case Ended:
-		return d.outcome.lines(c, d.options.Keys)
-	case Summary:
-		return summaryLines(c, d.options.Jobs, d.results)
+	case StageApplying:
+		return renderRun(c, d.currentRun, now)
+	case StageResult:
+		return d.outcome.renderOutcome(c, d.options.Keys)
+	case StageSummary:
+		return renderSummary(c, d.options.Jobs, d.results)
 	}
-	return planLines(c, d.choices, d.chosen, now.Sub(d.seen), d.options.Keys)
+	return renderPlan(c, d.planChoices, d.chosenPlanIndex, now.Sub(d.gatheredAt), d.options.Keys)
 }
 
-// pinned stays below the text: the answer to the last key, and what to do next.
-func (d *Dialog) pinned(c draw.Canvas) []string {
+// renderPinned draws the lines that stay below the text: the answer to the last key, and what to do next.
+func (d *Dialog) renderPinned(c draw.Canvas) []string {
 	style := c.Theme.Good
-	if d.alarm {
+	if d.isWarning {
 		style = c.Theme.Bad
 	}
 	var note []string
-	if d.note != "" {
-		note = c.Para(style, d.note, 3)
+	if d.message != "" {
+		note = c.RenderParagraph(style, d.message, 3)
 	}
 	switch {
-	case d.stage == Choosing && d.plan().Possible():
-		return append(note, c.Para(c.Theme.Strong, "Press enter to apply; you will be asked to type "+d.wanted(), 6)...)
-	case d.stage == Typing:
+	case d.stage == StageChoosing && d.chosenPlan().IsPossible():
+		return append(
+			note,
+			c.RenderParagraph(c.Theme.Strong, "Press enter to apply; you will be asked to type "+d.confirmationText(), 6)...)
+	case d.stage == StageTyping:
 		d.input.SetWidth(max(c.Width-4, 1))
-		d.input.SetCursor(d.input.Position()) // shows what fits into the new width
-		if cluster := d.plan().Evidence().Cluster.String(); cluster != "" {
-			note = append(note, c.Para(c.Theme.Text, "The cluster is "+cluster+".", 4)...)
+		d.input.SetCursor(d.input.Position()) // scrolls to what fits into the new width
+		if cluster := d.chosenPlan().Evidence().Cluster.String(); cluster != "" {
+			note = append(note, c.RenderParagraph(c.Theme.Text, "The cluster is "+cluster+".", 4)...)
 		}
-		lines := append(note, c.Para(c.Theme.Text, "Type "+d.wanted()+" and press enter:", 6)...)
+		lines := append(note, c.RenderParagraph(c.Theme.Text, "Type "+d.confirmationText()+" and press enter:", 6)...)
 		return append(lines, c.Theme.Accent.Render(c.Glyphs.Cursor)+" "+d.input.View())
-	case d.stage == Applying:
-		return append(note, d.stopLines(c)...)
+	case d.stage == StageApplying:
+		return append(note, d.renderStopLines(c)...)
 	}
 	return note
 }
 
-func (d *Dialog) stopLines(c draw.Canvas) []string {
+func (d *Dialog) renderStopLines(c draw.Canvas) []string {
 	switch {
-	case d.leaving:
-		return c.Para(c.Theme.Waiting, "Stopping. veltui ends as soon as it knows what was sent.", 2)
-	case d.stopping:
-		return c.Para(c.Theme.Waiting, "Stopping. Finding out what was sent ...", 2)
-	case d.asked:
-		return c.Para(
+	case d.isQuitting:
+		return c.RenderParagraph(c.Theme.Waiting, "Stopping. veltui ends as soon as it knows what was sent.", 2)
+	case d.isStopping:
+		return c.RenderParagraph(c.Theme.Waiting, "Stopping. Finding out what was sent ...", 2)
+	case d.stopRequested:
+		return c.RenderParagraph(
 			c.Theme.Strong,
-			"Stop? esc again stops it, "+d.options.Keys.Key("quit")+" again stops it and quits; any other key goes on.",
+			"Stop? esc again stops it, "+d.options.Keys.FirstKey("quit")+" again stops it and quits; any other key goes on.",
 			2,
 		)
 	}
@@ -122,38 +132,40 @@ func (d *Dialog) stopLines(c draw.Canvas) []string {
 
 const labelWidth = 10
 
-func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Duration, named keys.Map) []string {
+func renderPlan(c draw.Canvas, choices []action.Plan, chosen int, age time.Duration, named keys.Overrides) []string {
 	p := &choices[chosen]
 	var lines []string
 	add := func(label, text string, style lipgloss.Style) {
-		lines = append(lines, c.Labelled(label, labelWidth, style, text, 8)...)
+		lines = append(lines, c.RenderLabelled(label, labelWidth, style, text, 8)...)
 	}
-	if p.Possible() {
-		add("Plan", change(p), c.Theme.Strong)
+	if p.IsPossible() {
+		add("Plan", remedy.ChangeSummary(p), c.Theme.Strong)
 	} else {
-		add("Refused", draw.Sentence(refusal(p)), c.Theme.Bad)
+		add("Refused", draw.FormatSentence(remedy.RefusalReason(p)), c.Theme.Bad)
 		add("Helps", p.Advice, c.Theme.Text)
 	}
 	add("Cluster", p.Evidence().Cluster.String(), c.Theme.Text)
-	if !p.Proposed() {
-		add("Why", draw.Sentence(p.Why), c.Theme.Text)
+	if !p.IsProposed() {
+		add("Why", draw.FormatSentence(p.EvidenceText), c.Theme.Text)
 	}
-	if p.Possible() && !p.Proposed() {
-		add("Certainty", certainty(p), c.Theme.Text)
+	if p.IsPossible() && !p.IsProposed() {
+		add("Certainty", remedy.CertaintyText(p), c.Theme.Text)
 	}
-	label := "Then"
-	for _, text := range p.Then {
-		add(label, draw.Sentence(text), c.Theme.Text)
+	label := human.Capitalize(remedy.ThenTitle)
+	for _, text := range p.Afterwards {
+		add(label, draw.FormatSentence(text), c.Theme.Text)
 		label = ""
 	}
-	lines = append(lines, optionLines(c, choices, chosen, named)...)
-	effects := append(c.Titled("It will", p.Will), c.Titled("It will not", p.WillNot)...)
+	lines = append(lines, renderOptions(c, choices, chosen, named)...)
+	effects := append(
+		c.RenderTitledList(human.Capitalize(remedy.WillTitle), p.Will),
+		c.RenderTitledList(human.Capitalize(remedy.WillNotTitle), p.WillNot)...)
 	title := "What was found"
-	if chosen == 0 && p.Possible() && !p.Proposed() {
+	if chosen == 0 && p.IsPossible() && !p.IsProposed() {
 		title = "Why it looks stuck"
 	}
-	evidence := evidenceLines(c, p, title, age, named)
-	if p.Action != action.Finalize { // what it leads to matters more than what was found
+	evidence := renderEvidence(c, p, title, age, named)
+	if p.Action != action.Finalize { // the effects matter more than the evidence
 		effects, evidence = evidence, effects
 	}
 	lines = append(append(lines, evidence...), effects...)
@@ -164,140 +176,142 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 		lines,
 		"",
 		c.Theme.Strong.Render(
-			"The same with "+p.Program(),
+			"The same with "+p.CommandProgram(),
 		)+c.Theme.Dim.Render(
-			" ("+named.Key("copy-command")+" copies it)",
+			" ("+named.FirstKey("copy-command")+" copies it)",
 		),
 	)
 	for _, command := range p.Commands {
-		lines = append(lines, c.Command(command)...)
+		lines = append(lines, c.WrapCommand(command)...)
 	}
 	return lines
 }
 
-func evidenceLines(c draw.Canvas, p *action.Plan, title string, age time.Duration, named keys.Map) []string {
-	var holds, doubts []string
-	for _, e := range p.Facts() {
-		if e.Holds {
-			holds = append(holds, c.Observed(e)...)
-		} else {
-			doubts = append(doubts, c.Observed(e)...)
+func renderEvidence(c draw.Canvas, p *action.Plan, title string, age time.Duration, named keys.Overrides) []string {
+	var lines, found []string
+	for _, list := range view.NewFactLists(p.Facts()) {
+		var drawn []string
+		for _, f := range list.Facts {
+			drawn = append(drawn, c.RenderFact(f)...)
 		}
+		if !list.Doubt {
+			found = drawn
+			continue
+		}
+		lines = append(append(lines, "", c.Theme.Strong.Render(human.Capitalize(list.Title))), drawn...)
 	}
-	var lines []string
-	if len(doubts) > 0 {
-		lines = append(append(lines, "", c.Theme.Strong.Render("Unknown or contradicting")), doubts...)
-	}
-	title = c.Theme.Strong.Render(
-		title,
-	) + c.Theme.Dim.Render(
-		" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" checks again)",
-	)
-	return append(append(lines, "", title), holds...)
+	title = c.Theme.Strong.Render(title) +
+		c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.FirstKey("look-again")+" checks again)")
+	return append(append(lines, "", title), found...)
 }
 
-func optionLines(c draw.Canvas, choices []action.Plan, chosen int, named keys.Map) []string {
+func renderOptions(c draw.Canvas, choices []action.Plan, chosen int, named keys.Overrides) []string {
 	if len(choices) < 2 {
 		return nil
 	}
 	lines := []string{
 		"",
-		c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" ("+named.Key("next-option")+" cycles)"),
+		c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" ("+named.FirstKey("next-option")+" cycles)"),
 	}
 	for i := range choices {
 		sign, style := " ", c.Theme.Text
 		if i == chosen {
 			sign, style = c.Glyphs.Cursor, c.Theme.Selected
 		}
-		lines = append(lines, " "+c.Theme.Accent.Render(sign)+" "+style.Render(c.Cut(title(&choices[i]), c.Width-3)))
+		lines = append(
+			lines,
+			" "+c.Theme.Accent.Render(sign)+" "+style.Render(c.Truncate(remedy.PlanTitle(&choices[i]), c.Width-3)),
+		)
 	}
 	return lines
 }
 
-// slowAnswer is how long an attempt may take before that is worth a word.
-const slowAnswer = 3 * time.Second
+// slowAttemptAfter is how long an attempt may take before the dialog mentions it.
+const slowAttemptAfter = 3 * time.Second
 
-func runLines(c draw.Canvas, r *run, now time.Time) []string {
-	s := r.state()
-	what, shown := change(&r.plan), steps
+func renderRun(c draw.Canvas, r *planRun, now time.Time) []string {
+	s := r.lastState()
+	what, shown := remedy.ChangeSummary(&r.plan), remedy.Steps
 	if r.dryRun {
-		what, shown = "dry run: "+what, steps[:2]
+		what, shown = "dry run: "+what, remedy.Steps[:2]
 	}
 	var lines []string
 	roomy := c.Width >= 50
 	if roomy {
-		lines = append(c.Para(c.Theme.Strong, what, 3), "")
+		lines = append(c.RenderParagraph(c.Theme.Strong, what, 3), "")
 	}
 	for _, step := range shown {
-		lines = append(lines, stepLines(c, step, &r.plan, &s, now)...)
+		lines = append(lines, renderStep(c, step, &r.plan, &s, now)...)
 	}
 	if roomy {
 		lines = append(lines, "")
 	}
-	if left, known := s.left(now); known && !s.reached(action.StepObserve) {
-		lines = append(lines, c.Para(c.Theme.Text, human.Duration(left)+" left of the deadline.", 2)...)
+	if left, known := s.timeLeft(now); known && !s.hasReached(action.StepObserve) {
+		lines = append(lines, c.RenderParagraph(c.Theme.Text, human.Duration(left)+" left of the deadline.", 2)...)
 	}
-	if r.holds() {
-		watch, _ := s.step(action.StepObserve)
-		return append(lines, c.Para(c.Theme.Good, watch.seen+" after "+human.Duration(watch.seenAt.Sub(watch.began))+
-			". You can close this: veltui watches on and tells you if somebody reverts it.", 3)...)
+	if r.hasFinalPhase() {
+		watch, _ := s.findStep(action.StepObserve)
+		return append(
+			lines,
+			c.RenderParagraph(c.Theme.Good, watch.phase+" after "+human.Duration(watch.phaseSince.Sub(watch.startedAt))+
+				". You can close this: veltui watches on and tells you if somebody reverts it.", 3)...)
 	}
-	return append(lines, c.Para(c.Theme.Text, writtenSoFar(r.dryRun, &s), 3)...)
+	return append(lines, c.RenderParagraph(c.Theme.Text, writtenText(r.dryRun, &s), 3)...)
 }
 
-func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now time.Time) []string {
-	known, begun := s.step(step.name)
+func renderStep(c draw.Canvas, step remedy.Step, plan *action.Plan, s *runState, now time.Time) []string {
+	known, begun := s.findStep(step.Name)
 	switch {
 	case !begun:
-		return []string{c.Theme.Dim.Render(c.Glyphs.Ahead + " " + step.what)}
-	case !known.ended.IsZero():
+		return []string{c.Theme.Dim.Render(c.Glyphs.Ahead + " " + step.Task)}
+	case !known.endedAt.IsZero():
 		return []string{
-			c.Split(
-				c.Theme.Good.Render(c.Glyphs.Done)+" "+step.what,
-				c.Theme.Dim.Render(human.Duration(known.ended.Sub(known.began))),
+			c.AlignEnds(
+				c.Theme.Good.Render(c.Glyphs.Done)+" "+step.Task,
+				c.Theme.Dim.Render(human.Duration(known.endedAt.Sub(known.startedAt))),
 			),
 		}
 	}
 	lines := []string{
-		c.Split(
-			c.Theme.Running.Render(c.Glyphs.Now)+" "+c.Theme.Strong.Render(step.what),
-			c.Theme.Dim.Render(human.Age(known.began, now)),
+		c.AlignEnds(
+			c.Theme.Running.Render(c.Glyphs.Current)+" "+c.Theme.Strong.Render(step.Task),
+			c.Theme.Dim.Render(human.Age(known.startedAt, now)),
 		),
 	}
-	inner := c.Sized(c.Width-4, 0)
-	add := func(drawn []string) { lines = append(lines, draw.Indented(drawn, 4)...) }
-	if step.name == action.StepObserve {
-		if known.seen != "" && plan.Kind != "Schedule" { // whose phase says nothing of a pause
-			add(inner.Wrap("so far: "+known.seen, 2))
+	inner := c.WithSize(c.Width-4, 0)
+	add := func(drawn []string) { lines = append(lines, draw.IndentLines(drawn, 4)...) }
+	if step.Name == action.StepObserve {
+		if known.phase != "" && plan.Kind != "Schedule" { // a schedule's phase says nothing about a pause
+			add(inner.WrapText("so far: "+known.phase, 2))
 		}
-		add(inner.Wrap(observing(plan), 2))
+		add(inner.WrapText(remedy.ObservationText(plan), 2))
 		return lines
 	}
-	last := known.attempted.Attempt
-	if last == nil && now.Sub(known.began) >= slowAnswer {
-		add(inner.Para(c.Theme.Waiting, "attempt 1 is under way; no answer yet", 1))
+	last := known.lastProgress.Attempt
+	if last == nil && now.Sub(known.startedAt) >= slowAttemptAfter {
+		add(inner.RenderParagraph(c.Theme.Waiting, "attempt 1 is under way; no answer yet", 1))
 	}
 	if last == nil || last.Err == nil {
 		return lines
 	}
-	add(inner.Para(c.Theme.Bad, fmt.Sprintf("attempt %d: %s", last.Number, last.Err), 4))
-	switch next := last.Next - now.Sub(known.at); {
+	add(inner.RenderParagraph(c.Theme.Bad, fmt.Sprintf("attempt %d: %s", last.Number, last.Err), 4))
+	switch next := last.Delay - now.Sub(known.attemptedAt); {
 	case last.Last:
 	case next > 0:
-		add(inner.Wrap(fmt.Sprintf("attempt %d in %s", last.Number+1, human.Duration(next+time.Second-1)), 1))
+		add(inner.WrapText(fmt.Sprintf("attempt %d in %s", last.Number+1, human.Duration(next+time.Second-1)), 1))
 	default:
-		add(inner.Wrap(fmt.Sprintf("attempt %d is under way", last.Number+1), 1))
+		add(inner.WrapText(fmt.Sprintf("attempt %d is under way", last.Number+1), 1))
 	}
 	return lines
 }
 
-func writtenSoFar(dryRun bool, s *runState) string {
+func writtenText(dryRun bool, s *runState) string {
 	switch {
 	case dryRun:
 		return "A dry run writes nothing."
-	case s.reached(action.StepObserve):
+	case s.hasReached(action.StepObserve):
 		return "The change was applied. veltui now watches the result; press esc twice to stop watching."
-	case s.reached(action.StepPatch):
+	case s.hasReached(action.StepSend):
 		return "veltui is sending the change. Before each retry it reads the job again."
 	}
 	return "Nothing has been written so far."

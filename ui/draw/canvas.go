@@ -10,106 +10,105 @@ import (
 	"charm.land/bubbles/v2/viewport"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/internal/view/text"
 )
 
 type Canvas struct {
 	Width, Height int // in cells
 	Theme         *Theme
 	Glyphs        *Glyphs
-	Now           time.Time // the present in the cluster's clock
+	Now           time.Time // the time by the cluster's clock
 }
 
-func (c Canvas) Sized(width, height int) Canvas {
+func (c Canvas) WithSize(width, height int) Canvas {
 	c.Width, c.Height = width, height
 	return c
 }
 
-func (c Canvas) AtTime(now time.Time) Canvas {
+func (c Canvas) WithNow(now time.Time) Canvas {
 	c.Now = now
 	return c
 }
 
-// Cut shortens s to at most width cells, marking that it did.
-func (c Canvas) Cut(s string, width int) string {
-	if width <= 0 {
-		return ""
-	}
-	return ansi.Truncate(s, width, c.Glyphs.Ellipsis)
+// Truncate shortens s to at most width cells, and marks the cut with an ellipsis.
+func (c Canvas) Truncate(s string, width int) string {
+	return text.Truncate(s, width, c.Glyphs.Ellipsis)
 }
 
-// Fit makes s exactly width cells wide.
-func (c Canvas) Fit(s string, width int) string {
-	s = c.Cut(s, width)
+// FitLeft cuts or pads s on the right to exactly width cells.
+func (c Canvas) FitLeft(s string, width int) string {
+	s = c.Truncate(s, width)
 	return s + strings.Repeat(" ", max(width-lipgloss.Width(s), 0))
 }
 
 func (c Canvas) FitRight(s string, width int) string {
-	s = c.Cut(s, width)
+	s = c.Truncate(s, width)
 	return strings.Repeat(" ", max(width-lipgloss.Width(s), 0)) + s
 }
 
-// Split puts left and right at the two ends of a line; left gives way.
-func (c Canvas) Split(left, right string) string {
+// AlignEnds puts left and right at the two ends of a line; left is cut if there is too little room.
+func (c Canvas) AlignEnds(left, right string) string {
 	room := c.Width - lipgloss.Width(right)
 	if room < 1 {
-		return c.Fit(right, c.Width)
+		return c.FitLeft(right, c.Width)
 	}
-	return c.Fit(left, room) + right
+	return c.FitLeft(left, room) + right
 }
 
-// Selected sets a drawn row off, in the whole width. Its parts keep their own styles. Where the theme
-// reverses colours, bars stay as they are: reversed, a full one is a hole.
-func (c Canvas) Selected(row string) string {
-	on, off, _ := strings.Cut(c.Theme.Selected.Render(standIn), standIn)
+// HighlightRow highlights a drawn row over the whole width. The parts of the row keep their own styles. Where the
+// theme reverses colours, bars are not reversed: a full bar would look like a hole.
+func (c Canvas) HighlightRow(row string) string {
+	on, off, _ := strings.Cut(c.Theme.Selected.Render(placeholderRune), placeholderRune)
 	if on == "" {
-		return c.Fit(row, c.Width)
+		return c.FitLeft(row, c.Width)
 	}
 	if c.Theme.Selected.GetReverse() {
-		row = blocks.ReplaceAllString(row, "\x1b[27m$0\x1b[7m")
+		row = barRunes.ReplaceAllString(row, "\x1b[27m$0\x1b[7m")
 	}
-	return on + strings.ReplaceAll(c.Fit(row, c.Width), "\x1b[m", "\x1b[m"+on) + off
+	return on + strings.ReplaceAll(c.FitLeft(row, c.Width), "\x1b[m", "\x1b[m"+on) + off
 }
 
-var blocks = regexp.MustCompile("[" + Unicode.BarFull + strings.Join(Unicode.BarParts, "") + "]+")
+var barRunes = regexp.MustCompile("[" + UnicodeGlyphs.BarFull + strings.Join(UnicodeGlyphs.BarParts, "") + "]+")
 
-func (c Canvas) Rule() string {
+func (c Canvas) RenderRule() string {
 	return c.Theme.Dim.Render(strings.Repeat(c.Glyphs.Rule, max(c.Width, 0)))
 }
 
-func (c Canvas) Heading(title string) string {
+func (c Canvas) RenderHeading(title string) string {
 	left := strings.Repeat(c.Glyphs.Rule, 2) + " " + title + " "
 	return c.Theme.Dim.Render(left + strings.Repeat(c.Glyphs.Rule, max(c.Width-lipgloss.Width(left), 0)))
 }
 
-// standIn is a rune of one cell that no text holds.
-const standIn = "\uE000"
+// placeholderRune is a rune of one cell that occurs in no text.
+const placeholderRune = "\uE000"
 
-// Wrap breaks plain text at words into at most lines lines; the last may be cut.
-func (c Canvas) Wrap(text string, lines int) []string {
+// WrapText breaks plain text at words into at most lines lines; the last may be cut.
+func (c Canvas) WrapText(text string, lines int) []string {
 	if c.Width <= 0 || lines <= 0 {
 		return nil
 	}
-	// Wrap would break at hyphens, but names shall stay whole.
-	whole := strings.ReplaceAll(text, "-", standIn)
-	wrapped := strings.Split(strings.ReplaceAll(ansi.Wrap(whole, c.Width, " "), standIn, "-"), "\n")
+	// ansi.Wrap breaks at hyphens, but names must stay whole.
+	whole := strings.ReplaceAll(text, "-", placeholderRune)
+	wrapped := strings.Split(strings.ReplaceAll(ansi.Wrap(whole, c.Width, " "), placeholderRune, "-"), "\n")
 	if len(wrapped) > lines {
 		rest := strings.Join(wrapped[lines-1:], " ")
-		wrapped = append(wrapped[:lines-1], c.Cut(rest, c.Width))
+		wrapped = append(wrapped[:lines-1], c.Truncate(rest, c.Width))
 	}
 	for i, line := range wrapped {
-		wrapped[i] = c.Cut(strings.TrimRight(line, " "), c.Width)
+		wrapped[i] = c.Truncate(strings.TrimRight(line, " "), c.Width)
 	}
 	return wrapped
 }
 
-// Page is exactly height lines of at most width cells as one text.
-func (c Canvas) Page(lines []string) string { return strings.Join(c.Lines(lines), "\n") }
+// RenderPage returns exactly Height lines of at most Width cells as one text.
+func (c Canvas) RenderPage(lines []string) string { return strings.Join(c.FitLines(lines), "\n") }
 
-// Lines makes exactly height lines of at most width cells of some lines.
-func (c Canvas) Lines(lines []string) []string {
+// FitLines cuts or pads lines to exactly Height lines of at most Width cells.
+func (c Canvas) FitLines(lines []string) []string {
 	for i := range lines {
 		if lipgloss.Width(lines[i]) > c.Width {
-			lines[i] = c.Cut(lines[i], c.Width)
+			lines[i] = c.Truncate(lines[i], c.Width)
 		}
 	}
 	if len(lines) > c.Height {
@@ -121,8 +120,8 @@ func (c Canvas) Lines(lines []string) []string {
 	return lines
 }
 
-// Bar draws a fraction in width cells. It is full only at 1, and anything above 0 shows.
-func (c Canvas) Bar(fraction float64, width int) string {
+// RenderBar draws a fraction in width cells. The bar is full only at 1, and any fraction above 0 is visible.
+func (c Canvas) RenderBar(fraction float64, width int) string {
 	if width <= 0 {
 		return ""
 	}
@@ -145,13 +144,13 @@ func (c Canvas) Bar(fraction float64, width int) string {
 	return c.Theme.BarFull.Render(done) + c.Theme.BarEmpty.Render(strings.Repeat(c.Glyphs.BarEmpty, width-full))
 }
 
-// NoBar is the place of a bar about which nothing is known yet.
-func (c Canvas) NoBar(width int) string {
+// RenderEmptyBar draws the bar of an unknown fraction.
+func (c Canvas) RenderEmptyBar(width int) string {
 	return c.Theme.BarEmpty.Render(strings.Repeat(c.Glyphs.BarEmpty, max(width, 0)))
 }
 
-// Heights draws numbers as bars of one cell each; one that is not above 0 is a dot.
-func (c Canvas) Heights(values []float64) string {
+// RenderSparkline draws numbers as bars of one cell each; a number that is not above 0 is a dot.
+func (c Canvas) RenderSparkline(values []float64) string {
 	highest := 0.0
 	for _, v := range values {
 		if v > highest {
@@ -164,37 +163,37 @@ func (c Canvas) Heights(values []float64) string {
 			b.WriteString(c.Glyphs.Ahead)
 			continue
 		}
-		steps := len(c.Glyphs.Heights)
-		b.WriteString(c.Glyphs.Heights[max(min(int(v/highest*float64(steps)), steps-1), 0)])
+		steps := len(c.Glyphs.SparkBars)
+		b.WriteString(c.Glyphs.SparkBars[max(min(int(v/highest*float64(steps)), steps-1), 0)])
 	}
 	return b.String()
 }
 
-// Box is a window with a title, text that scrolls, and what is pinned below it.
+// Box is a window with a title, scrolling text, and lines pinned below the text.
 type Box struct {
-	Border lipgloss.Style
-	Title  string
-	Text   []string
-	Pinned []string
-	View   *viewport.Model // scrolls Text; drawing sets its size and content
+	Border   lipgloss.Style
+	Title    string
+	Text     []string
+	Pinned   []string
+	Viewport *viewport.Model // scrolls Text; RenderBox sets its size and content
 }
 
-// Inner is what is inside of the border of a box that takes the whole canvas.
-func (c Canvas) Inner() Canvas { return c.Sized(c.Width-4, c.Height-2) }
+// BoxInterior returns the canvas inside the border of a box that fills c.
+func (c Canvas) BoxInterior() Canvas { return c.WithSize(c.Width-4, c.Height-2) }
 
-// Box draws a box as lines of one width, no more than the canvas has.
-func (c Canvas) Box(b Box) []string {
-	inner := c.Inner()
+// RenderBox draws a box as lines of the canvas's width, at most as many as the canvas has.
+func (c Canvas) RenderBox(b Box) []string {
+	inner := c.BoxInterior()
 	pinned := b.Pinned
 	if len(pinned) > 0 {
-		pinned = append([]string{inner.Rule()}, pinned...)
+		pinned = append([]string{inner.RenderRule()}, pinned...)
 	}
 	pinned = pinned[len(pinned)-min(len(pinned), max(inner.Height-1, 0)):] // the last line matters most
 	shown := min(len(b.Text), max(inner.Height-len(pinned), 0))
-	b.View.SetWidth(inner.Width)
-	b.View.SetHeight(shown)
-	b.View.SetContentLines(b.Text)
-	top := b.View.YOffset()
+	b.Viewport.SetWidth(inner.Width)
+	b.Viewport.SetHeight(shown)
+	b.Viewport.SetContentLines(b.Text)
+	top := b.Viewport.YOffset()
 	place := ""
 	if shown < len(b.Text) {
 		place = fmt.Sprintf("%d-%d of %d lines", top+1, top+shown, len(b.Text))
@@ -203,16 +202,16 @@ func (c Canvas) Box(b Box) []string {
 		}
 	}
 	g := c.Glyphs
-	lines := []string{c.edge(b.Border, g.Corners[0], b.Title, g.Corners[1], false)}
+	lines := []string{c.renderBoxEdge(b.Border, g.BoxCorners[0], b.Title, g.BoxCorners[1], false)}
 	for _, line := range slices.Concat(b.Text[top:top+shown], pinned) {
-		lines = append(lines, b.Border.Render(g.Side)+" "+inner.Fit(line, inner.Width)+" "+b.Border.Render(g.Side))
+		lines = append(lines, b.Border.Render(g.BoxSide)+" "+inner.FitLeft(line, inner.Width)+" "+b.Border.Render(g.BoxSide))
 	}
-	return append(lines, c.edge(b.Border, g.Corners[2], place, g.Corners[3], true))
+	return append(lines, c.renderBoxEdge(b.Border, g.BoxCorners[2], place, g.BoxCorners[3], true))
 }
 
-func (c Canvas) edge(style lipgloss.Style, left, words, right string, atEnd bool) string {
+func (c Canvas) renderBoxEdge(style lipgloss.Style, left, words, right string, atEnd bool) string {
 	if words != "" {
-		words = " " + c.Cut(words, c.Width-6) + " "
+		words = " " + c.Truncate(words, c.Width-6) + " "
 	}
 	rest := strings.Repeat(c.Glyphs.Rule, max(c.Width-3-lipgloss.Width(words), 0))
 	strong := c.Theme.Strong.Render(words)
@@ -222,8 +221,9 @@ func (c Canvas) edge(style lipgloss.Style, left, words, right string, atEnd bool
 	return style.Render(left+c.Glyphs.Rule) + strong + style.Render(rest+right)
 }
 
-// Over puts a box into the middle. What is behind stays, faint, above and below, not beside it.
-func (c Canvas) Over(box []string, behind string) string {
+// OverlayBox draws a box in the middle of the canvas. The text behind it stays visible, dimmed, above and below the
+// box, but not beside it.
+func (c Canvas) OverlayBox(box []string, behind string) string {
 	width := lipgloss.Width(box[0])
 	left := strings.Repeat(" ", max((c.Width-width)/2, 0))
 	top := max((c.Height-len(box))/2, 0)
@@ -236,5 +236,5 @@ func (c Canvas) Over(box []string, behind string) string {
 	for i, line := range box[:min(len(box), c.Height-top)] {
 		lines[top+i] = left + line
 	}
-	return c.Page(lines)
+	return c.RenderPage(lines)
 }

@@ -138,8 +138,8 @@ func least(theme, meaning string) float64 {
 
 // files are the themes that have a file, but for mono, which has no colour.
 func files() []string {
-	return slices.DeleteFunc(Themes(), func(name string) bool {
-		stands, _ := ThemeFor(name, true)
+	return slices.DeleteFunc(ThemeNames(), func(name string) bool {
+		stands, _ := ResolveTheme(name, true)
 		return name == "mono" || stands != name
 	})
 }
@@ -165,7 +165,7 @@ func TestContrast(t *testing.T) {
 		}
 		lowest := map[bool]float64{false: math.Inf(1), true: math.Inf(1)}
 		for _, meaning := range meanings {
-			c, ok := drawnIn(*theme.styles()[meaning], "")
+			c, ok := drawnIn(*theme.stylesByName()[meaning], "")
 			if !ok {
 				continue
 			}
@@ -211,7 +211,7 @@ func TestContrastWithSixteenColors(t *testing.T) {
 				on = p.light
 			}
 			for _, meaning := range meanings {
-				c, ok := drawnIn(*theme.Basic().styles()[meaning], p.colors)
+				c, ok := drawnIn(*theme.ForSixteenColors().stylesByName()[meaning], p.colors)
 				if ratio := contrast(c, parse(on)); ok && ratio < 3 {
 					t.Errorf("theme %s: %s has %.2f:1 in the palette of %s", name, meaning, ratio, p.name)
 				}
@@ -244,8 +244,8 @@ func TestColorblind(t *testing.T) {
 		for who, seen := range deficiencies {
 			for i, a := range states {
 				for _, b := range states[:i] {
-					x, _ := drawnIn(*theme.styles()[a], "")
-					y, _ := drawnIn(*theme.styles()[b], "")
+					x, _ := drawnIn(*theme.stylesByName()[a], "")
+					y, _ := drawnIn(*theme.stylesByName()[b], "")
 					if d := difference(apply(seen, x), apply(seen, y)); d < leastDifference {
 						t.Errorf("theme %s, %s: %s and %s differ by %.1f only", name, who, a, b, d)
 					}
@@ -314,7 +314,7 @@ func TestThemeForABackground(t *testing.T) {
 		{"auto", true, "dark", true}, {"", false, "light", true}, {"dark", false, "dark", false}, {"mono", false, "mono", false},
 		{"contrast", true, "contrast-dark", true}, {"contrast", false, "contrast-light", true}, {"contrast-dark", false, "contrast-dark", false},
 	} {
-		if got, by := ThemeFor(c.name, c.dark); got != c.want || by != c.by {
+		if got, by := ResolveTheme(c.name, c.dark); got != c.want || by != c.by {
 			t.Errorf("%q on dark %t: %s, %t", c.name, c.dark, got, by)
 		}
 	}

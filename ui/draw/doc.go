@@ -1,3 +1,3 @@
-// Package draw draws, without state: text, a style for each meaning, signs with ASCII twins, bars and
-// tables. Styles and signs of screens come from nowhere else.
+// Package draw has stateless drawing functions: text, a style for each meaning, glyphs with ASCII twins, bars and
+// tables. All styles and glyphs of the screens are defined here.
 package draw

@@ -19,24 +19,24 @@ func TestHeights(t *testing.T) {
 		values []float64
 		want   string
 	}{
-		{&Unicode, []float64{1, 2, 4, 8, 0, -1, math.NaN()}, "▂▃▅█···"},
-		{&ASCII, []float64{1, 2, 4, 8, 0}, "2358."},
-		{&Unicode, []float64{0, 0}, "··"},
-		{&Unicode, []float64{1e-9, 1e9}, "▁█"},
-		{&Unicode, nil, ""},
+		{&UnicodeGlyphs, []float64{1, 2, 4, 8, 0, -1, math.NaN()}, "▂▃▅█···"},
+		{&ASCIIGlyphs, []float64{1, 2, 4, 8, 0}, "2358."},
+		{&UnicodeGlyphs, []float64{0, 0}, "··"},
+		{&UnicodeGlyphs, []float64{1e-9, 1e9}, "▁█"},
+		{&UnicodeGlyphs, nil, ""},
 	} {
-		if got := (Canvas{Glyphs: c.glyphs}).Heights(c.values); got != c.want {
+		if got := (Canvas{Glyphs: c.glyphs}).RenderSparkline(c.values); got != c.want {
 			t.Errorf("%v is %s, want %s", c.values, got, c.want)
 		}
 	}
 }
 
 func TestThemesLoad(t *testing.T) {
-	if len(Themes()) < 3 {
-		t.Fatalf("themes: %v", Themes())
+	if len(ThemeNames()) < 3 {
+		t.Fatalf("themes: %v", ThemeNames())
 	}
-	for _, name := range Themes() {
-		stands, _ := ThemeFor(name, true)
+	for _, name := range ThemeNames() {
+		stands, _ := ResolveTheme(name, true)
 		theme, err := LoadTheme(stands)
 		if err != nil {
 			t.Fatal(err)
@@ -47,9 +47,9 @@ func TestThemesLoad(t *testing.T) {
 			"x",
 		) + theme.BarEmpty.Render(
 			"x",
-		) + theme.Basic().Dim.Render(
+		) + theme.ForSixteenColors().Dim.Render(
 			"x",
-		) + theme.Basic().BarEmpty.Render(
+		) + theme.ForSixteenColors().BarEmpty.Render(
 			"x",
 		); strings.Contains(
 			drawn,
@@ -57,7 +57,7 @@ func TestThemesLoad(t *testing.T) {
 		) {
 			t.Errorf("theme %s: dim text is drawn in colour 8: %q", name, drawn)
 		}
-		for _, selected := range []lipgloss.Style{theme.Selected, theme.Basic().Selected} {
+		for _, selected := range []lipgloss.Style{theme.Selected, theme.ForSixteenColors().Selected} {
 			if _, none := selected.GetBackground().(lipgloss.NoColor); none && !selected.GetReverse() {
 				t.Errorf("theme %s: the selected row does not stand out: %q", name, selected.Render("x"))
 			}
@@ -69,12 +69,12 @@ func TestThemesLoad(t *testing.T) {
 }
 
 func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
-	for _, g := range []*Glyphs{&Unicode, &ASCII} {
+	for _, g := range []*Glyphs{&UnicodeGlyphs, &ASCIIGlyphs} {
 		c := canvas(t, 0, 0)
 		c.Glyphs = g
 		for width := 1; width < 40; width++ {
 			for _, fraction := range []float64{0, 1e-9, 0.5, 0.99, 0.999999, 1} {
-				bar := ansi.Strip(c.Bar(fraction, width))
+				bar := ansi.Strip(c.RenderBar(fraction, width))
 				if w := ansi.StringWidth(bar); w != width {
 					t.Fatalf("%v at width %d is %d wide", fraction, width, w)
 				}
@@ -89,12 +89,12 @@ func TestBarIsFullOnlyAtTheEnd(t *testing.T) {
 // What asks for help and what ended badly never look alike, and every sign has
 // an ASCII twin of its width.
 func TestSigns(t *testing.T) {
-	for _, g := range []*Glyphs{&Unicode, &ASCII} {
+	for _, g := range []*Glyphs{&UnicodeGlyphs, &ASCIIGlyphs} {
 		for place, signs := range map[string][]string{
-			"a row of a table":     {" ", g.Attention, g.Done, g.Partly, g.Failed},
-			"a line of stages":     {g.Done, g.Partly, g.Failed, g.Now, g.Ahead, g.Skipped},
-			"an item or operation": {g.Done, g.Failed, g.Now, g.Ahead, g.Skipped, g.Fact},
-			"a fact":               {g.Fact, g.Open},
+			"a row of a table":     {" ", g.Attention, g.Done, g.PartiallyFailed, g.Failed},
+			"a line of stages":     {g.Done, g.PartiallyFailed, g.Failed, g.Current, g.Ahead, g.Skipped},
+			"an item or operation": {g.Done, g.Failed, g.Current, g.Ahead, g.Skipped, g.Fact},
+			"a fact":               {g.Fact, g.Unproven},
 			"a bar":                {g.BarFull, g.BarEmpty},
 			"a column's title":     {" ", g.Ascending, g.Descending},
 			"the left edge":        {" ", g.Cursor, g.Marked, g.Attention},
@@ -112,7 +112,7 @@ func TestSigns(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	for words, want := range map[string]string{"": "", "émile woke it": "Émile woke it.", "it is": "It is.", "\xff": "\uFFFD."} {
-		if got := Sentence(words); got != want {
+		if got := FormatSentence(words); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}
@@ -125,7 +125,7 @@ func TestOverLeavesNoTornText(t *testing.T) {
 	for width, want := range map[int]int{40: 0, 30: 6} {
 		c := canvas(t, 40, 9)
 		box := []string{strings.Repeat("+", width), strings.Repeat("x", width), strings.Repeat("+", width)}
-		lines := strings.Split(ansi.Strip(c.Over(box, behind)), "\n")
+		lines := strings.Split(ansi.Strip(c.OverlayBox(box, behind)), "\n")
 		whole := 0
 		for _, line := range lines {
 			switch {
@@ -147,7 +147,7 @@ func canvas(t *testing.T, width, height int) Canvas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Canvas{Width: width, Height: height, Theme: theme, Glyphs: &Unicode}
+	return Canvas{Width: width, Height: height, Theme: theme, Glyphs: &UnicodeGlyphs}
 }
 
 // A user's theme says what it changes; the rest is as without colour.
@@ -160,12 +160,12 @@ func TestUserThemeFillsFromMono(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if theme.Bad.Render("x") == mono.Bad.Render("x") || theme.Basic().Bad.Render("x") == mono.Bad.Render("x") ||
+	if theme.Bad.Render("x") == mono.Bad.Render("x") || theme.ForSixteenColors().Bad.Render("x") == mono.Bad.Render("x") ||
 		theme.Strong.Render("x") != mono.Strong.Render("x") {
 		t.Errorf("%q %q", theme.Bad.Render("x"), theme.Strong.Render("x"))
 	}
-	for _, meaning := range Meanings() {
-		if theme.styles()[meaning] == nil {
+	for _, meaning := range StyleNames() {
+		if theme.stylesByName()[meaning] == nil {
 			t.Errorf("no style %s", meaning)
 		}
 	}
@@ -188,7 +188,7 @@ func TestCommandOnSeveralLines(t *testing.T) {
 	quoted := slices.Clone(words)
 	quoted[5], quoted[6] = "'"+words[5]+"'", `'--labels=a=it'\''s'`
 	for _, width := range []int{8, 30, 40, 51, 80, 200, 1000} {
-		lines := Canvas{Width: width}.Command("printf '%s\n' " + strings.Join(quoted, " "))
+		lines := Canvas{Width: width}.WrapCommand("printf '%s\n' " + strings.Join(quoted, " "))
 		for _, line := range lines {
 			if lipgloss.Width(line) > width {
 				t.Errorf("%d: %q", width, line)
@@ -206,16 +206,16 @@ func TestCommandOnSeveralLines(t *testing.T) {
 
 // A selected row keeps the styles of its parts, to its end; a bar is never reversed.
 func TestSelectedKeepsStyles(t *testing.T) {
-	for _, name := range Themes() {
+	for _, name := range ThemeNames() {
 		theme, err := LoadTheme(name)
 		if err != nil {
 			continue // its background decides
 		}
-		for _, theme := range []*Theme{theme, theme.Basic()} {
-			c := Canvas{Width: 30, Theme: theme, Glyphs: &Unicode}
-			row := theme.Bad.Render("!") + " name " + c.Bar(0.5, 10)
-			got := c.Selected(row)
-			if plain := ansi.Strip(got); plain != c.Fit(ansi.Strip(row), 30) {
+		for _, theme := range []*Theme{theme, theme.ForSixteenColors()} {
+			c := Canvas{Width: 30, Theme: theme, Glyphs: &UnicodeGlyphs}
+			row := theme.Bad.Render("!") + " name " + c.RenderBar(0.5, 10)
+			got := c.HighlightRow(row)
+			if plain := ansi.Strip(got); plain != c.FitLeft(ansi.Strip(row), 30) {
 				t.Errorf("%s: %q", name, plain)
 			}
 			on, _, _ := strings.Cut(theme.Selected.Render("x"), "x")
@@ -230,7 +230,7 @@ func TestSelectedKeepsStyles(t *testing.T) {
 			}
 			if full := strings.Index(
 				got,
-				Unicode.BarFull,
+				UnicodeGlyphs.BarFull,
 			); theme.Selected.GetReverse() &&
 				!strings.HasSuffix(got[:full], "\x1b[27m") {
 				t.Errorf("%s: the bar is reversed: %q", name, got)

@@ -9,7 +9,7 @@ import (
 	"github.com/veltui/veltui/internal/view"
 )
 
-// JoinCells joins fitted cells without dropped columns.
+// JoinCells joins fitted cells, without the dropped columns.
 func JoinCells(cells []string, widths []int) string {
 	var kept []string
 	for i, cell := range cells {
@@ -20,16 +20,16 @@ func JoinCells(cells []string, widths []int) string {
 	return strings.Join(kept, " ")
 }
 
-// Span is a part of a line: the cells from From on, up to To, which is not in it.
+// Span is a part of a line: the cells from From up to, but not including, To.
 type Span struct{ From, To int }
 
-// SpanAt is the one of some spans that a cell is in, -1 if it is in none.
+// SpanAt returns the index of the span that contains a cell, -1 if none does.
 func SpanAt(spans []Span, x int) int {
 	return slices.IndexFunc(spans, func(s Span) bool { return x >= s.From && x < s.To })
 }
 
-// Labels joins drawn labels to a line, and says where each is.
-func Labels(labels []string) (line string, at []Span) {
+// JoinLabels joins drawn labels to a line, and returns the span of each.
+func JoinLabels(labels []string) (line string, at []Span) {
 	for _, label := range labels {
 		line += " "
 		from := lipgloss.Width(line)
@@ -39,13 +39,13 @@ func Labels(labels []string) (line string, at []Span) {
 	return line, at
 }
 
-// Sorting says by which column a table is sorted, by none if it has no title.
-type Sorting struct {
+// SortOrder is the column that a table is sorted by; without a title, the table is not sorted.
+type SortOrder struct {
 	Column    string
 	Ascending bool
 }
 
-func (c Canvas) Titles(columns []view.ScreenColumn, widths []int, sorted Sorting) string {
+func (c Canvas) RenderTableHeader(columns []view.ScreenColumn, widths []int, sorted SortOrder) string {
 	cells := make([]string, len(columns))
 	for i, col := range columns {
 		title := col.Title
@@ -56,14 +56,36 @@ func (c Canvas) Titles(columns []view.ScreenColumn, widths []int, sorted Sorting
 		default:
 			title += c.Glyphs.Descending
 		}
-		cells[i] = c.Cell(c.Theme.Dim, title, widths[i], col.Right)
+		cells[i] = c.RenderCell(c.Theme.Dim, title, widths[i], col.Right)
 	}
 	return JoinCells(cells, widths)
 }
 
-func (c Canvas) Cell(style lipgloss.Style, text string, width int, right bool) string {
+// RenderCells draws the cells of a table's row. A cell without a text is blank.
+func (c Canvas) RenderCells(columns []view.ScreenColumn, widths []int, texts []view.Text) string {
+	cells := make([]string, len(columns))
+	for i, col := range columns {
+		var text view.Text
+		if i < len(texts) {
+			text = texts[i]
+		}
+		if len(text.Phases) > 0 {
+			signs := c.RenderPhaseSigns(text.Phases[max(len(text.Phases)-widths[i], 0):])
+			cells[i] = c.FitLeft(signs, widths[i])
+			continue
+		}
+		shown := text.FitWidth(widths[i])
+		if col.CutMiddle {
+			shown = c.TruncateMiddle(shown, widths[i])
+		}
+		cells[i] = c.RenderCell(c.Theme.ToneStyle(text.Tone), shown, widths[i], col.Right)
+	}
+	return JoinCells(cells, widths)
+}
+
+func (c Canvas) RenderCell(style lipgloss.Style, text string, width int, right bool) string {
 	if right {
 		return style.Render(c.FitRight(text, width))
 	}
-	return style.Render(c.Fit(text, width))
+	return style.Render(c.FitLeft(text, width))
 }

@@ -8,153 +8,134 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/text"
 )
 
-// Para is plain text in one style, wrapped into at most most lines.
-func (c Canvas) Para(style lipgloss.Style, text string, most int) []string {
-	lines := c.Wrap(text, most)
+// RenderParagraph renders plain text in one style, wrapped into at most most lines.
+func (c Canvas) RenderParagraph(style lipgloss.Style, text string, most int) []string {
+	lines := c.WrapText(text, most)
 	for i := range lines {
 		lines[i] = style.Render(lines[i])
 	}
 	return lines
 }
 
-// Indented puts cells before lines, in place.
-func Indented(lines []string, by int) []string {
+// IndentLines indents lines by a number of cells, in place.
+func IndentLines(lines []string, by int) []string {
 	for i := range lines {
 		lines[i] = strings.Repeat(" ", by) + lines[i]
 	}
 	return lines
 }
 
-// Note is [Canvas.Para], indented on both sides.
-func (c Canvas) Note(style lipgloss.Style, text string, by, most int) []string {
-	return Indented(c.Sized(c.Width-2*by, 0).Para(style, text, most), by)
+// RenderIndented renders a paragraph like [Canvas.RenderParagraph], indented on both sides.
+func (c Canvas) RenderIndented(style lipgloss.Style, text string, by, most int) []string {
+	return IndentLines(c.WithSize(c.Width-2*by, 0).RenderParagraph(style, text, most), by)
 }
 
-// Beside puts lines at the right of others, which the canvas is as wide as.
-func (c Canvas) Beside(left []string, between string, right []string) []string {
+// JoinColumns puts the lines of right beside those of left, which it pads to the canvas's width.
+func (c Canvas) JoinColumns(left []string, between string, right []string) []string {
 	lines := make([]string, max(len(left), len(right)))
 	copy(lines, left)
 	for i := range right {
-		lines[i] = c.Fit(lines[i], c.Width) + between + right[i]
+		lines[i] = c.FitLeft(lines[i], c.Width) + between + right[i]
 	}
 	return lines
 }
 
-// WrapDrawn breaks a line with styles at words, and indents what goes on below.
-func (c Canvas) WrapDrawn(line string) []string {
+// WrapStyled breaks a line with styles at words, and indents the continuation lines.
+func (c Canvas) WrapStyled(line string) []string {
 	indent := strings.Repeat(" ", min(c.Width/10, 4))
-	whole := strings.ReplaceAll(line, "-", standIn) // as Wrap does
-	rows := strings.Split(strings.ReplaceAll(lipgloss.Wrap(whole, c.Width-len(indent), " "), standIn, "-"), "\n")
+	whole := strings.ReplaceAll(line, "-", placeholderRune) // as WrapText does
+	rows := strings.Split(strings.ReplaceAll(lipgloss.Wrap(whole, c.Width-len(indent), " "), placeholderRune, "-"), "\n")
 	for i := range rows[1:] {
 		rows[i+1] = indent + rows[i+1]
 	}
 	return rows
 }
 
-// Labelled is a word in width cells, and a text beside it; nothing without a text.
-func (c Canvas) Labelled(label string, width int, style lipgloss.Style, text string, most int) []string {
+// RenderLabelled renders a label in width cells with a text beside it; nothing if the text is empty.
+func (c Canvas) RenderLabelled(label string, width int, style lipgloss.Style, text string, most int) []string {
 	if strings.Trim(text, ".") == "" {
 		return nil
 	}
 	var lines []string
-	for _, part := range c.Sized(c.Width-width, 0).Para(style, text, most) {
-		lines = append(lines, c.Cell(c.Theme.Dim, label, width, false)+part)
+	for _, part := range c.WithSize(c.Width-width, 0).RenderParagraph(style, text, most) {
+		lines = append(lines, c.RenderCell(c.Theme.Dim, label, width, false)+part)
 		label = ""
 	}
 	return lines
 }
 
-// Item is a text behind a sign, wrapped into at most most lines.
-func (c Canvas) Item(sign, text string, most int) []string {
+// RenderBullet renders a text behind a sign, wrapped into at most most lines.
+func (c Canvas) RenderBullet(sign, text string, most int) []string {
 	width := lipgloss.Width(sign)
 	var lines []string
-	for _, part := range c.Sized(c.Width-width, 0).Wrap(text, most) {
+	for _, part := range c.WithSize(c.Width-width, 0).WrapText(text, most) {
 		lines = append(lines, sign+part)
 		sign = strings.Repeat(" ", width)
 	}
 	return lines
 }
 
-// Titled is a title with items below it; nothing without items.
-func (c Canvas) Titled(title string, items []string) []string {
+// RenderTitledList renders a title with items below it; nothing if there are no items.
+func (c Canvas) RenderTitledList(title string, items []string) []string {
 	if len(items) == 0 {
 		return nil
 	}
 	lines := []string{"", c.Theme.Strong.Render(title)}
 	for _, item := range items {
-		lines = append(lines, c.Item(" - ", item, 6)...)
+		lines = append(lines, c.RenderBullet(" - ", item, 6)...)
 	}
 	return lines
 }
 
-// Whole is a text in all its length, broken anywhere: it can be copied.
-func (c Canvas) Whole(text string) []string {
+// WrapForCopying wraps a text without shortening it and breaks it anywhere, so that it can be copied.
+func (c Canvas) WrapForCopying(text string) []string {
 	return strings.Split(ansi.Hardwrap(text, max(c.Width, 1), true), "\n")
 }
 
-// Observed is a fact with a sign for whether it holds, and where and when it was seen.
-func (c Canvas) Observed(f diagnosis.Fact) []string {
-	sign, style := c.Glyphs.Fact, c.Theme.Text
-	if !f.Holds {
-		sign, style = c.Glyphs.Open, c.Theme.Waiting
+// RenderFact renders a fact with a sign for whether it holds, and with its origin and time.
+func (c Canvas) RenderFact(f diagnosis.Fact) []string {
+	sign := c.Glyphs.Fact
+	if !f.Supports {
+		sign = c.Glyphs.Unproven
 	}
-	seen := " (" + f.Source
-	if !f.At.IsZero() {
-		seen += ", " + human.Age(f.At, c.Now)
-	}
-	seen += ")"
-	lead := " " + style.Render(sign) + " "
+	seen := human.InParens(view.FactOrigin(f, c.Now).FitWidth(0))
+	lead := " " + c.Theme.ToneStyle(view.FactTone(f)).Render(sign) + " "
 	if c.Width < 50 {
-		return c.Item(lead, f.Text+seen, 20)
+		return c.RenderBullet(lead, f.Text+seen, 20)
 	}
-	lines := c.Sized(c.Width-lipgloss.Width(seen), 0).Item(lead, f.Text, 20)
+	lines := c.WithSize(c.Width-lipgloss.Width(seen), 0).RenderBullet(lead, f.Text, 20)
 	if len(lines) > 0 {
-		lines[0] = c.Split(lines[0], c.Theme.Dim.Render(seen))
+		lines[0] = c.AlignEnds(lines[0], c.Theme.Dim.Render(seen))
 	}
 	return lines
 }
 
-func Sentence(words string) string {
+func FormatSentence(words string) string {
 	if words == "" {
 		return ""
 	}
-	return human.Capital(words) + "."
+	return human.Capitalize(words) + "."
 }
 
-// CutMiddle cuts s in its middle: names of clusters and scheduled jobs differ at both ends.
-func (c Canvas) CutMiddle(s string, width int) string {
-	if len(s) <= width { // no rune has more cells than bytes
-		return s
-	}
-	whole := ansi.StringWidth(s)
-	switch {
-	case whole <= width:
-		return s
-	case width <= 3:
-		return ansi.Truncate(s, max(width, 0), "")
-	}
-	head := (width - 1) / 2
-	tail := width - 1 - head
-	// A wide rune at the cut goes as a whole.
-	end := ansi.TruncateLeft(s, whole-tail, "")
-	if ansi.StringWidth(end) > tail {
-		end = ansi.TruncateLeft(s, whole-tail+1, "")
-	}
-	return ansi.Truncate(s, head, "") + c.Glyphs.Ellipsis + end
+// TruncateMiddle cuts s in its middle, because the names of clusters and scheduled jobs differ at both ends.
+func (c Canvas) TruncateMiddle(s string, width int) string {
+	return text.TruncateMiddle(s, width, c.Glyphs.Ellipsis)
 }
 
-// Command is a shell command on several lines, joined by backslashes: copied, they are one command,
-// and no part runs. A quoted word wider than a line is broken as it is.
-func (c Canvas) Command(command string) []string {
+// WrapCommand wraps a shell command into several lines, joined by backslashes: copied together, they are one command,
+// and no single line is a command of its own. A quoted word wider than a line is broken without a backslash.
+func (c Canvas) WrapCommand(command string) []string {
 	width := max(c.Width, 8)
 	if lipgloss.Width(command) <= width {
 		return []string{command}
 	}
 	var lines []string
 	line := ""
-	for _, word := range shellWords(command) {
+	for _, word := range splitShellWords(command) {
 		switch {
 		case line == "":
 			line = word
@@ -174,8 +155,8 @@ func (c Canvas) Command(command string) []string {
 	return append(lines, line)
 }
 
-// shellWords are the words of a command as they are written, quotes and all.
-func shellWords(command string) (words []string) {
+// splitShellWords returns the words of a command as they are written, with their quotes.
+func splitShellWords(command string) (words []string) {
 	var quote rune
 	start, escaped := 0, false
 	for i, r := range command {

@@ -15,49 +15,49 @@ import (
 	"github.com/veltui/veltui/internal/view"
 )
 
-// ThemeAuto picks dark or light by the terminal's background.
+// ThemeAuto picks the theme dark or light by the terminal's background.
 const ThemeAuto = "auto"
 
-// Names of themes for one background end so, but for dark and light.
-const onDark, onLight = "-dark", "-light"
+// Suffixes of the themes for one background, except for the themes dark and light.
+const darkSuffix, lightSuffix = "-dark", "-light"
 
-// Theme has a style for each meaning. Styles are used nowhere else.
+// Theme has a style for each meaning. All styles come from a theme.
 type Theme struct {
 	Text, Strong, Dim, Accent, Selected lipgloss.Style
 	Good, Running, Waiting, Bad         lipgloss.Style
 	BarFull, BarEmpty                   lipgloss.Style
 
-	basic *Theme
+	sixteenColors *Theme
 }
 
-// Basic is the theme for sixteen colours or fewer, whose look is up to the terminal.
-func (t *Theme) Basic() *Theme {
-	return cmp.Or(t.basic, t)
+// ForSixteenColors returns the theme for sixteen colours or fewer, whose look depends on the terminal.
+func (t *Theme) ForSixteenColors() *Theme {
+	return cmp.Or(t.sixteenColors, t)
 }
 
-type token struct {
-	Color     string `json:"color,omitempty"`
-	Ground    string `json:"background,omitempty"`
-	Bold      bool   `json:"bold,omitempty"`
-	Faint     bool   `json:"faint,omitempty"`
-	Reverse   bool   `json:"reverse,omitempty"`
-	Underline bool   `json:"underline,omitempty"`
-	Basic     *token `json:"basic,omitempty"` // stands in where the terminal has only sixteen colours
+type styleSpec struct {
+	Color         string     `json:"color,omitempty"`
+	Background    string     `json:"background,omitempty"`
+	Bold          bool       `json:"bold,omitempty"`
+	Faint         bool       `json:"faint,omitempty"`
+	Reverse       bool       `json:"reverse,omitempty"`
+	Underline     bool       `json:"underline,omitempty"`
+	SixteenColors *styleSpec `json:"basic,omitempty"` // stands in where the terminal has only sixteen colours
 }
 
-func (t token) style() lipgloss.Style {
+func (t styleSpec) lipglossStyle() lipgloss.Style {
 	s := lipgloss.NewStyle().Bold(t.Bold).Faint(t.Faint).Reverse(t.Reverse).Underline(t.Underline)
 	if t.Color != "" {
 		s = s.Foreground(lipgloss.Color(t.Color))
 	}
-	if t.Ground != "" {
-		s = s.Background(lipgloss.Color(t.Ground))
+	if t.Background != "" {
+		s = s.Background(lipgloss.Color(t.Background))
 	}
 	return s
 }
 
-// Themes are the built-in ones. Without "-dark" or "-light" the background decides.
-func Themes() []string {
+// ThemeNames returns the names of the built-in themes. For a name without "-dark" or "-light" the background decides.
+func ThemeNames() []string {
 	entries, err := assets.Themes.ReadDir("themes")
 	if err != nil {
 		return nil
@@ -65,7 +65,7 @@ func Themes() []string {
 	var names []string
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), path.Ext(entry.Name()))
-		if family, ok := strings.CutSuffix(name, onDark); ok {
+		if family, ok := strings.CutSuffix(name, darkSuffix); ok {
 			names = append(names, family)
 		}
 		names = append(names, name)
@@ -74,11 +74,11 @@ func Themes() []string {
 	return names
 }
 
-// ThemeFor is the theme of a name on a background, and whether the background decides.
-func ThemeFor(name string, dark bool) (theme string, byBackground bool) {
+// ResolveTheme returns the theme of a name on a background, and whether the background decides.
+func ResolveTheme(name string, dark bool) (theme string, byBackground bool) {
 	switch {
 	case name != "" && name != ThemeAuto:
-		if _, err := assets.Themes.ReadFile("themes/" + name + onDark + ".yaml"); err != nil {
+		if _, err := assets.Themes.ReadFile("themes/" + name + darkSuffix + ".yaml"); err != nil {
 			return name, false
 		}
 	case dark:
@@ -87,9 +87,9 @@ func ThemeFor(name string, dark bool) (theme string, byBackground bool) {
 		return "light", true
 	}
 	if dark {
-		return name + onDark, true
+		return name + darkSuffix, true
 	}
-	return name + onLight, true
+	return name + lightSuffix, true
 }
 
 func LoadTheme(name string) (*Theme, error) {
@@ -99,43 +99,43 @@ func LoadTheme(name string) (*Theme, error) {
 			"there is no theme %q; choose one of %s, %s",
 			name,
 			ThemeAuto,
-			strings.Join(Themes(), ", "),
+			strings.Join(ThemeNames(), ", "),
 		)
 	}
-	theme := &Theme{basic: &Theme{}}
-	if err := theme.read(data); err != nil {
+	theme := &Theme{sixteenColors: &Theme{}}
+	if err := theme.parseStyles(data); err != nil {
 		return nil, fmt.Errorf("reading theme %s: %w", name, err)
 	}
 	return theme, nil
 }
 
-// ParseTheme reads the file of a user's own theme. What it leaves out is as in mono.
+// ParseTheme parses the file of a user's own theme. Styles that it leaves out are those of the theme mono.
 func ParseTheme(data []byte) (*Theme, error) {
 	theme, err := LoadTheme("mono")
 	if err != nil {
 		return nil, err
 	}
-	return theme, theme.read(data)
+	return theme, theme.parseStyles(data)
 }
 
-func Meanings() []string { return slices.Sorted(maps.Keys((&Theme{}).styles())) }
+func StyleNames() []string { return slices.Sorted(maps.Keys((&Theme{}).stylesByName())) }
 
-func (t *Theme) read(data []byte) error {
-	var styles map[string]token
+func (t *Theme) parseStyles(data []byte) error {
+	var styles map[string]styleSpec
 	if err := yaml.UnmarshalStrict(data, &styles); err != nil {
 		return err
 	}
-	meanings, basic := t.styles(), t.basic.styles()
+	meanings, basic := t.stylesByName(), t.sixteenColors.stylesByName()
 	for meaning, t := range styles {
 		if meanings[meaning] == nil {
 			return fmt.Errorf("there is no style %q", meaning)
 		}
-		*meanings[meaning], *basic[meaning] = t.style(), cmp.Or(t.Basic, &t).style()
+		*meanings[meaning], *basic[meaning] = t.lipglossStyle(), cmp.Or(t.SixteenColors, &t).lipglossStyle()
 	}
 	return nil
 }
 
-func (t *Theme) styles() map[string]*lipgloss.Style {
+func (t *Theme) stylesByName() map[string]*lipgloss.Style {
 	return map[string]*lipgloss.Style{
 		"text": &t.Text, "strong": &t.Strong, "dim": &t.Dim, "accent": &t.Accent, "selected": &t.Selected,
 		"good": &t.Good, "running": &t.Running, "waiting": &t.Waiting, "bad": &t.Bad,
@@ -143,48 +143,48 @@ func (t *Theme) styles() map[string]*lipgloss.Style {
 	}
 }
 
-// Tone returns the style of a tone.
-func (t *Theme) Tone(tone view.Tone) lipgloss.Style {
+// ToneStyle returns the style of a tone.
+func (t *Theme) ToneStyle(tone view.Tone) lipgloss.Style {
 	return *[...]*lipgloss.Style{&t.Text, &t.Strong, &t.Dim, &t.Good, &t.Running, &t.Waiting, &t.Bad}[tone]
 }
 
-// Glyphs are the signs of a frame. Every one has an ASCII twin of the same width.
+// Glyphs are the signs of a frame. Every glyph has an ASCII twin of the same width.
 type Glyphs struct {
-	Cursor, Attention     string
-	Done, Failed, Partly  string
-	Now, Ahead, Skipped   string
-	Fact, Open            string
-	BarFull, BarEmpty     string
-	BarParts              []string // growing parts of a cell, without empty and full
-	Heights               []string // of a bar in a row of bars, growing
-	Rule, Side, Stage     string
-	Approx, Ellipsis      string
-	Ascending, Descending string
-	Marked                string
-	Corners               [4]string // of a box: above left and right, below left and right
+	Cursor, Attention             string
+	Done, Failed, PartiallyFailed string
+	Current, Ahead, Skipped       string
+	Fact, Unproven                string
+	BarFull, BarEmpty             string
+	BarParts                      []string // growing parts of a cell, without the empty and the full one
+	SparkBars                     []string // the growing bars of a sparkline
+	Rule, BoxSide, Stage          string
+	Approx, Ellipsis              string
+	Ascending, Descending         string
+	Marked                        string
+	BoxCorners                    [4]string // of a box: top left and right, bottom left and right
 }
 
-var Unicode = Glyphs{
+var UnicodeGlyphs = Glyphs{
 	Cursor: "▸", Attention: "!",
-	Done: "✓", Failed: "✗", Partly: "◑",
-	Now: "▶", Ahead: "·", Skipped: "-",
-	Fact: "•", Open: "?",
+	Done: "✓", Failed: "✗", PartiallyFailed: "◑",
+	Current: "▶", Ahead: "·", Skipped: "-",
+	Fact: "•", Unproven: "?",
 	BarFull: "█", BarEmpty: "─",
-	BarParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
-	Heights:  []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-	Rule:     "─", Side: "│", Stage: "─",
+	BarParts:  []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
+	SparkBars: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	Rule:      "─", BoxSide: "│", Stage: "─",
 	Approx: "≈", Ellipsis: "…", Ascending: "▴", Descending: "▾",
-	Marked: "*", Corners: [4]string{"╭", "╮", "╰", "╯"},
+	Marked: "*", BoxCorners: [4]string{"╭", "╮", "╰", "╯"},
 }
 
-var ASCII = Glyphs{
+var ASCIIGlyphs = Glyphs{
 	Cursor: ">", Attention: "!",
-	Done: "+", Failed: "x", Partly: "%",
-	Now: ">", Ahead: ".", Skipped: "-",
-	Fact: "*", Open: "?",
+	Done: "+", Failed: "x", PartiallyFailed: "%",
+	Current: ">", Ahead: ".", Skipped: "-",
+	Fact: "*", Unproven: "?",
 	BarFull: "#", BarEmpty: "-",
-	Heights: []string{"1", "2", "3", "4", "5", "6", "7", "8"},
-	Rule:    "-", Side: "|", Stage: "-",
+	SparkBars: []string{"1", "2", "3", "4", "5", "6", "7", "8"},
+	Rule:      "-", BoxSide: "|", Stage: "-",
 	Approx: "~", Ellipsis: "~", Ascending: "^", Descending: "v",
-	Marked: "*", Corners: [4]string{"+", "+", "+", "+"},
+	Marked: "*", BoxCorners: [4]string{"+", "+", "+", "+"},
 }

@@ -8,54 +8,54 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// ErrorAge is how long an answer that is an error stands.
-const ErrorAge = time.Minute
+// ErrorMaxAge is how long an error is kept as the answer.
+const ErrorMaxAge = time.Minute
 
-// Start makes a command of work, whose context ends with the program or by cancel.
-type Start func(work func(context.Context) tea.Msg) (cmd tea.Cmd, cancel context.CancelFunc)
+// StartFunc returns a command that does work. The work's context ends with the program, or with cancel.
+type StartFunc func(work func(context.Context) tea.Msg) (cmd tea.Cmd, cancel context.CancelFunc)
 
-// Message is what a command here brings. The root model calls Deliver in Update, and does what it
-// returns; changed is false for a late message.
+// Message is the message from a command of this package. The root model calls Deliver in Update, and runs the command
+// that it returns; changed is false for a late message.
 type Message interface {
 	Deliver() (next tea.Cmd, changed bool)
 }
 
-// Asker is a screen that asks.
-type Asker struct {
-	Start    Start
-	Clock    func() time.Time // our own clock
-	Answered func() tea.Cmd   // called in Update once an answer is in place, nil for nothing to do
+// Requester starts requests for a screen.
+type Requester struct {
+	Start    StartFunc
+	Clock    func() time.Time // the local clock
+	OnAnswer func() tea.Cmd   // called in Update once an answer is stored; may be nil
 }
 
-// Answer is what was asked for, or why there is none. After an error the last value stays.
+// Answer is the answer to a request, or the error. After an error the last value stays.
 type Answer[T any] struct {
 	Value T
-	// Known is true once there is a value, and Read is when it came.
-	Known bool
-	Read  time.Time
-	Err   error
+	// HasValue is true once there is a value, and ReadAt is when it came.
+	HasValue bool
+	ReadAt   time.Time
+	Err      error
 
-	key     any
-	at      time.Time // when the value or the error came
-	request *request  // the one that is under way, nil for none
+	key       any
+	updatedAt time.Time // when the value or the error came
+	request   *request  // the outstanding request, nil for none
 }
 
 type request struct {
-	began  time.Time
-	cancel context.CancelFunc
+	startedAt time.Time
+	cancel    context.CancelFunc
 }
 
-type answered[T any] struct {
-	to    *Answer[T]
-	by    Asker
-	of    *request
-	value T
-	err   error
-	at    time.Time
+type answerMessage[T any] struct {
+	answer     *Answer[T]
+	requester  Requester
+	request    *request
+	value      T
+	err        error
+	receivedAt time.Time
 }
 
-// About makes a the answer to another question, and reports whether the key is another one.
-func (a *Answer[T]) About(key any) (changed bool) {
+// ResetForKey drops the answer if key differs from its present key, and reports whether it did.
+func (a *Answer[T]) ResetForKey(key any) (changed bool) {
 	if a.key == key {
 		return false
 	}
@@ -64,76 +64,76 @@ func (a *Answer[T]) About(key any) (changed bool) {
 	return true
 }
 
-// Key is what the answer is about.
+// Key returns the key that the answer is about.
 func (a *Answer[T]) Key() any { return a.key }
 
-// Ask makes the command that reads, nil if the answer is on its way, is younger than age (0 for
-// any), or failed less than a minute ago.
-func (a *Answer[T]) Ask(by Asker, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
+// FetchIfDue returns the command that reads the answer. It returns nil if a request is outstanding, or if the answer
+// is younger than age (0 for any age) or failed less than ErrorMaxAge ago.
+func (a *Answer[T]) FetchIfDue(by Requester, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
 	now := by.Clock()
-	if !a.Due(now, age) {
+	if !a.IsDue(now, age) {
 		return nil
 	}
-	r := &request{began: now}
+	r := &request{startedAt: now}
 	a.request = r
 	var cmd tea.Cmd
 	cmd, r.cancel = by.Start(func(ctx context.Context) tea.Msg {
 		value, err := read(ctx)
-		return answered[T]{a, by, r, value, err, by.Clock()}
+		return answerMessage[T]{a, by, r, value, err, by.Clock()}
 	})
 	return cmd
 }
 
-// Due reports whether Ask would ask.
-func (a *Answer[T]) Due(now time.Time, age time.Duration) bool {
-	switch passed := now.Sub(a.at).Abs(); {
-	case a.Pending():
+// IsDue reports whether FetchIfDue would read.
+func (a *Answer[T]) IsDue(now time.Time, age time.Duration) bool {
+	switch passed := now.Sub(a.updatedAt).Abs(); {
+	case a.IsPending():
 		return false
 	case a.Err != nil:
-		return passed >= ErrorAge
+		return passed >= ErrorMaxAge
 	default:
-		return !a.Known || a.at.IsZero() || age > 0 && passed >= age
+		return !a.HasValue || a.updatedAt.IsZero() || age > 0 && passed >= age
 	}
 }
 
-// Deliver puts the answer in place, unless the question was withdrawn.
-func (m answered[T]) Deliver() (next tea.Cmd, changed bool) {
-	a := m.to
-	if a.request != m.of {
+// Deliver stores the answer, unless the request was cancelled.
+func (m answerMessage[T]) Deliver() (next tea.Cmd, changed bool) {
+	a := m.answer
+	if a.request != m.request {
 		return nil, false
 	}
 	a.Close()
-	if a.Err, a.at = m.err, m.at; m.err == nil {
-		a.Value, a.Known, a.Read = m.value, true, m.at
+	if a.Err, a.updatedAt = m.err, m.receivedAt; m.err == nil {
+		a.Value, a.HasValue, a.ReadAt = m.value, true, m.receivedAt
 	}
-	if m.by.Answered == nil {
+	if m.requester.OnAnswer == nil {
 		return nil, true
 	}
-	return m.by.Answered(), true
+	return m.requester.OnAnswer(), true
 }
 
-// Pending reports whether the answer is still to come.
-func (a *Answer[T]) Pending() bool { return a.request != nil }
+// IsPending reports whether a request is outstanding.
+func (a *Answer[T]) IsPending() bool { return a.request != nil }
 
-// Since returns when what is still to come was asked for, zero for nothing.
-func (a *Answer[T]) Since() time.Time {
+// RequestedAt returns when the outstanding request was made, zero if there is none.
+func (a *Answer[T]) RequestedAt() time.Time {
 	if a.request == nil {
 		return time.Time{}
 	}
-	return a.request.began
+	return a.request.startedAt
 }
 
-// Outdate makes Ask ask anew at once. What is known stays.
-func (a *Answer[T]) Outdate() { a.Err, a.at = nil, time.Time{} }
+// Invalidate makes FetchIfDue read again at once. The value stays.
+func (a *Answer[T]) Invalidate() { a.Err, a.updatedAt = nil, time.Time{} }
 
-// Forget makes what could not be answered be asked anew at once.
-func (a *Answer[T]) Forget() {
+// ClearError makes FetchIfDue read again at once after an error.
+func (a *Answer[T]) ClearError() {
 	if a.Err != nil {
-		a.Outdate()
+		a.Invalidate()
 	}
 }
 
-// Close withdraws the question.
+// Close cancels the outstanding request.
 func (a *Answer[T]) Close() {
 	if a.request != nil {
 		a.request.cancel()
@@ -141,65 +141,70 @@ func (a *Answer[T]) Close() {
 	}
 }
 
-// StoredAnswer is about what is complete only once a job has ended: it is asked for again then.
+// StoredAnswer is an answer that is complete only once a job has ended: it is then read again.
 type StoredAnswer[T any] struct {
 	Answer[T]
-	early bool // true if it was asked for while the job had not ended
+	fetchedEarly bool // true if it was last read before the job had ended
 }
 
-// Ask is that of an answer. A job that has ended is asked about once.
-func (a *StoredAnswer[T]) Ask(by Asker, ended bool, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
-	if ended && a.early && !a.Pending() {
-		a.early = false
-		a.Outdate()
+// FetchIfDue is like [Answer.FetchIfDue]. After the job has ended, the answer is read only once.
+func (a *StoredAnswer[T]) FetchIfDue(
+	by Requester,
+	ended bool,
+	age time.Duration,
+	read func(context.Context) (T, error),
+) tea.Cmd {
+	if ended && a.fetchedEarly && !a.IsPending() {
+		a.fetchedEarly = false
+		a.Invalidate()
 	}
 	if ended {
 		age = 0
 	}
-	cmd := a.Answer.Ask(by, age, read)
+	cmd := a.Answer.FetchIfDue(by, age, read)
 	if cmd != nil {
-		a.early = !ended
+		a.fetchedEarly = !ended
 	}
 	return cmd
 }
 
-// Progress is how far a read is. Follow has the screen drawn anew for it.
+// Progress is the progress of a read. FollowReports redraws the screen as it advances.
 type Progress[P any] struct {
-	last  atomic.Pointer[P]
-	moved chan struct{}
-	stop  context.CancelFunc
+	lastReport   atomic.Pointer[P]
+	reported     chan struct{}
+	cancelFollow context.CancelFunc
 }
 
-type moved[P any] struct {
-	of   *Progress[P]
-	by   Asker
-	pace time.Duration
-	show func(P) bool
+type progressMessage[P any] struct {
+	progress   *Progress[P]
+	requester  Requester
+	interval   time.Duration
+	showReport func(P) bool
 }
 
-// NewProgress makes one of a read that has not begun.
-func NewProgress[P any]() *Progress[P] { return &Progress[P]{moved: make(chan struct{}, 1)} }
+// NewProgress returns the progress of a read that has not begun.
+func NewProgress[P any]() *Progress[P] { return &Progress[P]{reported: make(chan struct{}, 1)} }
 
-// Report says how far the read is. Any goroutine may call it, and it does not block.
-func (p *Progress[P]) Report(at P) {
-	p.last.Store(&at)
+// ReportProgress records how far the read is. Any goroutine may call it, and it does not block.
+func (p *Progress[P]) ReportProgress(at P) {
+	p.lastReport.Store(&at)
 	select {
-	case p.moved <- struct{}{}:
-	default: // the screen has not seen the last one yet
+	case p.reported <- struct{}{}:
+	default: // the screen has not seen the previous report yet
 	}
 }
 
-// Last is what was reported last, nil for nothing yet.
-func (p *Progress[P]) Last() *P { return p.last.Load() }
+// LastReport returns the last report, nil if there is none yet.
+func (p *Progress[P]) LastReport() *P { return p.lastReport.Load() }
 
-// Follow makes the command that waits for reports, at least pace apart. show is called in Update
-// with the last one, and reports whether that is on the screen.
-func (p *Progress[P]) Follow(by Asker, pace time.Duration, show func(P) bool) tea.Cmd {
-	return p.follow(moved[P]{p, by, pace, show}, 0)
+// FollowReports returns the command that waits for reports, at least pace apart. show is called in Update with the
+// last report, and returns whether the report is on the screen.
+func (p *Progress[P]) FollowReports(by Requester, pace time.Duration, show func(P) bool) tea.Cmd {
+	return p.awaitReport(progressMessage[P]{p, by, pace, show}, 0)
 }
 
-func (p *Progress[P]) follow(m moved[P], pause time.Duration) tea.Cmd {
-	cmd, cancel := m.by.Start(func(ctx context.Context) tea.Msg {
+func (p *Progress[P]) awaitReport(m progressMessage[P], pause time.Duration) tea.Cmd {
+	cmd, cancel := m.requester.Start(func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
 		select {
@@ -208,59 +213,59 @@ func (p *Progress[P]) follow(m moved[P], pause time.Duration) tea.Cmd {
 			return nil
 		}
 		select {
-		case <-p.moved:
+		case <-p.reported:
 			return m
 		case <-ctx.Done():
 			return nil
 		}
 	})
-	p.stop = cancel
+	p.cancelFollow = cancel
 	return cmd
 }
 
-// Deliver shows what was reported, and waits for more.
-func (m moved[P]) Deliver() (next tea.Cmd, changed bool) {
-	if m.of.stop == nil {
+// Deliver shows the last report, and waits for the next.
+func (m progressMessage[P]) Deliver() (next tea.Cmd, changed bool) {
+	if m.progress.cancelFollow == nil {
 		return nil, false
 	}
-	m.of.stop()
-	return m.of.follow(m, m.pace), m.show(*m.of.Last())
+	m.progress.cancelFollow()
+	return m.progress.awaitReport(m, m.interval), m.showReport(*m.progress.LastReport())
 }
 
-// Close stops following.
+// Close stops following the reports.
 func (p *Progress[P]) Close() {
-	if p.stop != nil {
-		p.stop()
-		p.stop = nil
+	if p.cancelFollow != nil {
+		p.cancelFollow()
+		p.cancelFollow = nil
 	}
 }
 
-// Pause waits until nothing happens for a while, such as that nothing is typed.
-type Pause struct{ last *ended }
+// Debouncer delays a call until nothing has happened for a while, such as no typing.
+type Debouncer struct{ pending *debounceMessage }
 
-type ended struct {
-	of   *Pause
-	then func() tea.Cmd
+type debounceMessage struct {
+	debounce *Debouncer
+	callback func() tea.Cmd
 }
 
-// Begin makes the command that calls then, in Update, after a time without another Begin.
-func (p *Pause) Begin(length time.Duration, then func() tea.Cmd) tea.Cmd {
-	m := &ended{p, then}
-	p.last = m
+// ScheduleCall returns the command that calls then in Update, after a time without another ScheduleCall.
+func (p *Debouncer) ScheduleCall(length time.Duration, then func() tea.Cmd) tea.Cmd {
+	m := &debounceMessage{p, then}
+	p.pending = m
 	return tea.Tick(length, func(time.Time) tea.Msg { return m })
 }
 
-// Resting reports whether the last pause is over.
-func (p *Pause) Resting() bool { return p.last == nil }
+// IsIdle reports whether no call is scheduled.
+func (p *Debouncer) IsIdle() bool { return p.pending == nil }
 
-// Close withdraws the pause that has begun.
-func (p *Pause) Close() { p.last = nil }
+// Close cancels the scheduled call.
+func (p *Debouncer) Close() { p.pending = nil }
 
-// Deliver calls what was waiting for the pause.
-func (m *ended) Deliver() (next tea.Cmd, changed bool) {
-	if m.of.last != m {
+// Deliver makes the scheduled call.
+func (m *debounceMessage) Deliver() (next tea.Cmd, changed bool) {
+	if m.debounce.pending != m {
 		return nil, false
 	}
-	m.of.last = nil
-	return m.then(), true
+	m.debounce.pending = nil
+	return m.callback(), true
 }

@@ -1,7 +1,7 @@
-// Package fetch is how screens ask for what takes a while, and keep the answer: each
-// question is asked once, stands for a while, can be withdrawn, and says how far it is.
+// Package fetch lets screens request slow data and keep the answer: each request is made once, its answer is kept for
+// a while, and the request can be cancelled and reports its progress.
 //
-// An [Answer] is part of the screen that asks. Ask makes a command that reads in a goroutine of its own and
-// brings a [Message]; the root model calls its Deliver, which puts the answer in place unless it was withdrawn
-// meanwhile. Nothing here is used by two goroutines but [Progress], whose Report is for the one that reads.
+// An [Answer] is part of the screen that requests it. FetchIfDue returns a command that reads in a goroutine of its
+// own and sends a [Message]; the root model calls its Deliver, which stores the answer unless the request was
+// cancelled meanwhile. Only [Progress] is shared by two goroutines: the reading goroutine calls its ReportProgress.
 package fetch

@@ -8,63 +8,64 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Guide is what is said on the way. `<finalize>` in a hint becomes that action's key.
+// Guide holds the hints. `<finalize>` in a hint becomes the key of that action.
 type Guide struct {
-	// Title stands before each hint.
+	// Title precedes each hint.
 	Title string
-	// Job is the name of the stuck job.
-	Job string
-	// Find and Open are for the list with another or the job's row selected, Act for its screen,
-	// Confirm for the dialog, Done for after its end.
-	Find, Open, Act, Confirm, Done string
+	// JobName is the name of the stuck job.
+	JobName string
+	// FindHint is for the list with another row selected, OpenHint for the list with the job's row selected, ActHint for
+	// the job's screen, ConfirmHint for the dialog, and DoneHint for after the job's end.
+	FindHint, OpenHint, ActHint, ConfirmHint, DoneHint string
 }
 
-// Screen is what the user looks at.
+// Screen is the screen that the user sees.
 type Screen int
 
 const (
-	// Elsewhere is where nothing is said: help, other tabs, other jobs.
-	Elsewhere Screen = iota
-	// List is the list of active jobs.
-	List
-	// Row is the list with the guide's job selected.
-	Row
-	// Job is the screen of the guide's job.
-	Job
-	// Dialog asks for a confirmation.
-	Dialog
+	// OtherScreen is a screen without hints: help, other tabs, other jobs.
+	OtherScreen Screen = iota
+	// JobList is the list of active jobs.
+	JobList
+	// JobRow is the list with the guide's job selected.
+	JobRow
+	// JobScreen is the screen of the guide's job.
+	JobScreen
+	// ConfirmDialog is the dialog that asks for confirmation.
+	ConfirmDialog
 )
 
-// steps are Find and Open, which is one step, Act, Confirm and Done.
-const steps = 4
+// stepCount is the number of steps: Find and Open, which are one step, then Act, Confirm and Done.
+const stepCount = 4
 
-// lines is the most that a hint has. Smaller terminals than width by height have no room.
+// maxHintLines is the largest number of lines of a hint. Terminals smaller than the width and height have no room for
+// it.
 const (
-	lines         = 3
-	width, height = 60, 24
+	maxHintLines        = 3
+	minWidth, minHeight = 60, 24
 )
 
-// Hint is the step and its text, empty for none; ended is true once the job has.
-func (g *Guide) Hint(on Screen, ended bool) (step int, text string) {
+// HintFor returns the step and its hint, empty for none; ended is true once the job has ended.
+func (g *Guide) HintFor(on Screen, ended bool) (step int, text string) {
 	switch {
-	case on == Elsewhere:
+	case on == OtherScreen:
 		return 0, ""
 	case ended:
-		return 4, g.Done
-	case on == Dialog:
-		return 3, g.Confirm
-	case on == Job:
-		return 2, g.Act
-	case on == Row:
-		return 1, g.Open
+		return 4, g.DoneHint
+	case on == ConfirmDialog:
+		return 3, g.ConfirmHint
+	case on == JobScreen:
+		return 2, g.ActHint
+	case on == JobRow:
+		return 1, g.OpenHint
 	}
-	return 1, g.Find
+	return 1, g.FindHint
 }
 
-// Draw is the hint as lines, with the keys of bindings in it; none without room.
-func (g *Guide) Draw(c draw.Canvas, on Screen, ended bool, bindings []keys.Binding) []string {
-	step, text := g.Hint(on, ended)
-	if text == "" || c.Width < width || c.Height < height {
+// RenderHint draws the hint as lines, with the keys of bindings in it; none if there is no room.
+func (g *Guide) RenderHint(c draw.Canvas, on Screen, ended bool, bindings []keys.Binding) []string {
+	step, text := g.HintFor(on, ended)
+	if text == "" || c.Width < minWidth || c.Height < minHeight {
 		return nil
 	}
 	var labels []string
@@ -73,9 +74,9 @@ func (g *Guide) Draw(c draw.Canvas, on Screen, ended bool, bindings []keys.Bindi
 			labels = append(labels, "<"+b.Name+">", strings.Fields(b.Label + " ?")[0])
 		}
 	}
-	title := fmt.Sprintf("%s %d/%d", g.Title, step, steps)
-	if on != Dialog {
+	title := fmt.Sprintf("%s %d/%d", g.Title, step, stepCount)
+	if on != ConfirmDialog {
 		title += " (x hides this)"
 	}
-	return c.Note(c.Theme.Accent, title+": "+strings.NewReplacer(labels...).Replace(text), 1, lines)
+	return c.RenderIndented(c.Theme.Accent, title+": "+strings.NewReplacer(labels...).Replace(text), 1, maxHintLines)
 }

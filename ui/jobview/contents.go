@@ -3,7 +3,6 @@ package jobview
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"charm.land/lipgloss/v2"
 
@@ -15,44 +14,44 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// Contents is what was read from the backup of a job. It does not change.
+// Contents are the contents of a job's backup, as far as they were read. A value is never changed.
 type Contents struct {
-	// Done of Total bytes, 0 if unknown, have come while Pending.
+	// While Pending, Done of Total bytes were read; Total is 0 if unknown.
 	Pending     bool
 	Done, Total int64
 
-	Estimate  collector.Estimate        // of what a restore restores
-	Resources []collector.ResourceCount // that a backup holds
+	Estimate  collector.Estimate        // the items that a restore restores
+	Resources []collector.ResourceCount // the items that a backup holds
 	Err       error
 }
 
-// NoArtifacts stands for the contents where none may be read.
-var NoArtifacts = &Contents{}
+// ForbiddenContents replaces the contents where veltui may not read any.
+var ForbiddenContents = &Contents{}
 
-// contentsLines show what a restore restores and where it is in that, or what a backup holds.
-func contentsLines(c draw.Canvas, s *Screen) []string {
+// renderContents draws what a restore restores and how far it is, or what a backup holds.
+func renderContents(c draw.Canvas, s *Screen) []string {
 	contents := s.contents
-	if why := whyNoContents(s.job.Job, contents); why != "" {
-		lines := append([]string{""}, c.Note(c.Theme.Dim, why, 2, 6)...)
+	if why := contentsUnavailable(s.job.Job, contents); why != "" {
+		lines := append([]string{""}, c.RenderIndented(c.Theme.Dim, why, 2, 6)...)
 		if contents != nil && contents.Pending && contents.Done > 0 {
-			lines = append(lines, "", "  "+downloadLine(c, contents.Done, contents.Total))
+			lines = append(lines, "", "  "+renderDownload(c, contents.Done, contents.Total))
 		}
 		return lines
 	}
 	if s.job.Kind == job.Backup {
-		return contentsPage(c, contents.Resources)
+		return renderBackupContents(c, contents.Resources)
 	}
-	return restoredPage(c, s.job.Job, contents.Estimate)
+	return renderRestoreSteps(c, s.job.Job, contents.Estimate)
 }
 
-// whyNoContents says why there is nothing to show, and what would help.
-func whyNoContents(j *job.Job, contents *Contents) string {
+// contentsUnavailable returns why there are no contents to show, with what would help; empty if there are.
+func contentsUnavailable(j *job.Job, contents *Contents) string {
 	switch {
-	case contents == NoArtifacts:
+	case contents == ForbiddenContents:
 		return "With --no-artifacts veltui does not read the contents of backups."
 	case contents == nil && j.Kind == job.Backup && (j.Stage == job.StageOperations || j.Stage == job.StageFinalizing):
 		return "Velero may write the contents of this backup anew until it has ended; veltui reads them then."
-	case contents == nil && j.Kind == job.Backup && !j.Terminal():
+	case contents == nil && j.Kind == job.Backup && !j.IsTerminal():
 		return "Velero stores what is in a backup when all items are done."
 	case contents == nil && j.Kind == job.Restore && j.BackupName == "":
 		return "The restore has no backup yet."
@@ -62,20 +61,20 @@ func whyNoContents(j *job.Job, contents *Contents) string {
 		return "Reading the backup's contents (downloaded only once)..."
 	case contents.Err != nil:
 		return "The backup's contents are unknown: " + contents.Err.Error()
-	case len(contents.Estimate.Refused) > 0:
-		return "Velero refuses this restore: " + strings.Join(contents.Estimate.Refused, " ")
+	case len(contents.Estimate.Refusals) > 0:
+		return view.EstimateRefusal(contents.Estimate.Refusals)
 	}
 	return ""
 }
 
-// downloadLine is how much of a backup has come, with a bar if the total is known.
-func downloadLine(c draw.Canvas, done, total int64) string {
+// renderDownload draws how much of a backup was downloaded, with a bar if the total is known.
+func renderDownload(c draw.Canvas, done, total int64) string {
 	if total <= 0 {
 		return c.Theme.Text.Render(human.Bytes(done) + " so far")
 	}
 	fraction := min(float64(done)/float64(total), 1)
-	text := fmt.Sprintf(" %4s  %s", human.Percent(fraction), human.BytesOf(min(done, total), total))
-	return c.Bar(fraction, min(max(c.Width-4-len(text), 4), 40)) + c.Theme.Text.Render(text)
+	text := fmt.Sprintf(" %4s  %s", human.Percent(fraction), human.BytesProgress(min(done, total), total))
+	return c.RenderBar(fraction, min(max(c.Width-4-len(text), 4), 40)) + c.Theme.Text.Render(text)
 }
 
 var stepColumns = []view.ScreenColumn{
@@ -87,51 +86,52 @@ var stepColumns = []view.ScreenColumn{
 	{Width: 20, Grow: 1, Limit: 40, Priority: 1},
 }
 
-// restoredPage lists the steps of a restore: done, now and to come.
-func restoredPage(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
-	at := e.Position(j.Items.Done)
+// renderRestoreSteps lists the steps of a restore: done, current and to come.
+func renderRestoreSteps(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
+	at := e.PositionAfter(j.Items.Done)
 	if j.Stage == job.StageQueued {
-		at = collector.Position{Step: -1} // all is to come
+		at = collector.Position{Step: -1} // all steps are to come
 	}
 	itemsDone := j.Stage != job.StageQueued && j.Stage != job.StageItems
-	if itemsDone && !j.Terminal() || j.Phase == velero.PhaseCompleted {
-		// Whatever the estimate says, no item is to come.
+	if itemsDone && !j.IsTerminal() || j.Phase == velero.PhaseCompleted {
+		// No item is to come, whatever the estimate says.
 		at = collector.Position{Step: len(e.Steps)}
 	}
 	columns := slices.Clone(stepColumns)
 	widths := view.FitColumns(columns, c.Width)
-	if j.Errors > 0 { // which items they are about, the counts do not tell
+	if j.Errors > 0 { // the counts do not tell which items the errors are about
 		columns[3].Title = "TRIED"
 	}
 	if columns[5].Title = "from the tarball, " + c.Glyphs.Approx; widths[5] == 0 {
 		columns[4].Title = c.Glyphs.Approx + columns[4].Title
 	}
 	var lines []string
-	if now := stepsLine(c, j, e, at); now != "" {
+	if now := renderCurrentStep(c, j, e, at); now != "" {
 		lines = append(lines, now)
 	}
-	lines = append(lines, c.Titles(columns, widths, draw.Sorting{}))
+	lines = append(lines, c.RenderTableHeader(columns, widths, draw.SortOrder{}))
 	for i := range e.Steps {
-		lines = append(lines, stepLines(c, e, i, at, j.Terminal(), widths)...)
+		lines = append(lines, renderStep(c, e, i, at, j.IsTerminal(), widths)...)
 	}
-	return append(lines, caveats(c, j, e)...)
+	return append(lines, renderCaveats(c, j, e)...)
 }
 
-// stepsLine says in words where the restore is.
-func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Position) string {
-	if j.Terminal() || j.Stage != job.StageItems || at.Resource == "" {
+// renderCurrentStep describes the current step of the restore in words.
+func renderCurrentStep(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Position) string {
+	if j.IsTerminal() || j.Stage != job.StageItems || at.Resource == "" {
 		return ""
 	}
-	text := fmt.Sprintf(" Now %s, %d of %s%d", at.Resource, at.Done, c.Glyphs.Approx, at.Of)
+	text := fmt.Sprintf(" Now %s, %d of %s%d", at.Resource, at.Done, c.Glyphs.Approx, at.Total)
 	if c.Width >= 60 {
 		text += fmt.Sprintf(", the %s of %s", human.Ordinal(at.Step+1), human.Count(len(e.Steps), "kind"))
 	}
 	return c.Theme.Strong.Render(text)
 }
 
-// stepLines are the rows of a step's own resource and of those that it brings along, so that a resource's rows
-// sum up to what `veltui estimate` says. How much of the present step is whose is unknown: each has its share.
-func stepLines(
+// renderStep draws the rows of a step: of its own resource and of the resources that it brings along, so that the
+// rows of a resource add up to the numbers of `veltui estimate`. How the progress of the current step divides among
+// its resources is unknown, so each gets its share.
+func renderStep(
 	c draw.Canvas,
 	e collector.Estimate,
 	i int,
@@ -145,21 +145,21 @@ func stepLines(
 	case i < at.Step:
 		glyph, style, done = c.Glyphs.Done, c.Theme.Good, own.Items
 	case i == at.Step && over:
-		glyph, style, done = c.Glyphs.Partly, c.Theme.Waiting, at.Done
+		glyph, style, done = c.Glyphs.PartiallyFailed, c.Theme.Waiting, at.Done
 	case i == at.Step:
-		glyph, style, done = c.Glyphs.Now, c.Theme.Running, at.Done
-		bar = c.Bar(float64(at.Done)/float64(max(at.Of, 1)), widths[5]-1)
+		glyph, style, done = c.Glyphs.Current, c.Theme.Running, at.Done
+		bar = c.RenderBar(float64(at.Done)/float64(max(at.Total, 1)), widths[5]-1)
 	}
 	name := c.Theme.Text
 	if i > at.Step {
 		name = c.Theme.Dim
 	}
 	row := func(name lipgloss.Style, resource, glyph string, done, of int, bar string) string {
-		return tableRow(c, stepColumns, widths, cell{}, cell{name, resource}, cell{style, glyph},
-			cell{c.Theme.Text, fmt.Sprint(done)}, cell{c.Theme.Dim, fmt.Sprint(of)}, cell{text: bar})
+		return renderTableRow(c, stepColumns, widths, tableCell{}, tableCell{name, resource}, tableCell{style, glyph},
+			tableCell{c.Theme.Text, fmt.Sprint(done)}, tableCell{c.Theme.Dim, fmt.Sprint(of)}, tableCell{text: bar})
 	}
 	left := done
-	for _, b := range e.Brought {
+	for _, b := range e.AdditionalItems {
 		if b.Step != i {
 			continue
 		}
@@ -170,8 +170,8 @@ func stepLines(
 	return append([]string{row(name, own.Resource, glyph, left, own.Items, bar)}, lines...)
 }
 
-// caveats are assumptions, and how the estimate compares with what Velero counted.
-func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
+// renderCaveats draws the assumptions, and how the estimate compares with Velero's counts.
+func renderCaveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	var texts []string
 	if j.Errors > 0 {
 		texts = append(
@@ -182,7 +182,7 @@ func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 			)+": it tried to restore these items, and not all of them are restored.",
 		)
 	}
-	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
+	if j.IsTerminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
 		texts = append(
 			texts,
 			fmt.Sprintf(
@@ -191,7 +191,7 @@ func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 				human.Number(e.Total),
 			),
 		)
-	} else if !j.Terminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {
+	} else if !j.IsTerminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {
 		texts = append(
 			texts,
 			fmt.Sprintf("Velero already counts %s; the estimate is %d.", human.Count(j.Items.Total, "item"), e.Total),
@@ -203,7 +203,7 @@ func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	}
 	lines := []string{""}
 	for _, text := range texts {
-		lines = append(lines, note(c, c.Theme.Dim, text, 3)...)
+		lines = append(lines, wrapNote(c, c.Theme.Dim, text, 3)...)
 	}
 	return lines
 }
@@ -215,8 +215,8 @@ var contentColumns = []view.ScreenColumn{
 	{Title: "NAMESPACES", Width: 24, Grow: 2, Priority: 1},
 }
 
-// contentsPage lists a backup's items by kind, and the namespaces with most of them.
-func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
+// renderBackupContents lists a backup's items by kind, with the namespaces that have the most.
+func renderBackupContents(c draw.Canvas, contents []collector.ResourceCount) []string {
 	widths := view.FitColumns(contentColumns, c.Width)
 	total := 0
 	for _, r := range contents {
@@ -224,11 +224,11 @@ func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
 	}
 	lines := []string{
 		c.Theme.Strong.Render(fmt.Sprintf(" %s of %s", human.Count(total, "item"), human.Count(len(contents), "kind"))),
-		c.Titles(contentColumns, widths, draw.Sorting{}),
+		c.RenderTableHeader(contentColumns, widths, draw.SortOrder{}),
 	}
 	for _, r := range contents {
-		lines = append(lines, tableRow(c, contentColumns, widths, cell{}, cell{c.Theme.Text, r.Resource},
-			cell{c.Theme.Text, fmt.Sprint(r.Items)}, cell{c.Theme.Dim, human.Largest(r.Namespaces, -1)}))
+		lines = append(lines, renderTableRow(c, contentColumns, widths, tableCell{}, tableCell{c.Theme.Text, r.Resource},
+			tableCell{c.Theme.Text, fmt.Sprint(r.Items)}, tableCell{c.Theme.Dim, human.TopCounts(r.Namespaces, -1)}))
 	}
 	return lines
 }

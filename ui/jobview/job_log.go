@@ -18,70 +18,71 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// jobLog is a log on its way.
+// jobLog is a log that is being read, or was read.
 type jobLog struct {
 	store *logs.Store
 	view  *logs.View
-	// live is true if the job had not ended when it was asked for.
-	live    bool
-	reading fetch.Answer[struct{}]
-	// grown redraws the page while lines come, and origin is where they come from, never nil. The reader sets both.
-	grown  *fetch.Progress[struct{}]
-	origin atomic.Pointer[logs.Origin]
-	// placed is true once the window was put where reading begins.
-	placed bool
-	drawn  map[int]logs.Line
-	// began is when the first line was written, zero while that is not known.
-	began time.Time
+	// wasRunning is true if the job had not ended when the log was requested.
+	wasRunning bool
+	readAnswer fetch.Answer[struct{}]
+	// growthProgress redraws the page while lines arrive, and origin is the source of the lines, never nil. The reader
+	// sets both.
+	growthProgress *fetch.Progress[struct{}]
+	origin         atomic.Pointer[logs.Origin]
+	// isPositioned is true once the window was put at the place where reading begins.
+	isPositioned bool
+	lineCache    map[int]logs.Line
+	// firstLineAt is when the first line was written, zero while unknown.
+	firstLineAt time.Time
 }
 
-func (l *jobLog) add(e logs.Entry) error {
-	defer l.grown.Report(struct{}{})
-	return l.store.Add(e)
+func (l *jobLog) addEntry(e logs.Entry) error {
+	defer l.growthProgress.ReportProgress(struct{}{})
+	return l.store.AddEntry(e)
 }
 
-// stop ends the reading; what came stays.
-func (l *jobLog) stop() {
-	l.reading.Close()
-	l.grown.Close()
+// stopReading ends the reading; the lines read so far stay.
+func (l *jobLog) stopReading() {
+	l.readAnswer.Close()
+	l.growthProgress.Close()
 }
 
-// handleRead takes that all lines came, or no more do.
-func (l *jobLog) handleRead() {
-	l.grown.Close()
+// handleReadingEnd handles the end of the reading: all lines have arrived, or no more will.
+func (l *jobLog) handleReadingEnd() {
+	l.growthProgress.Close()
 	if l.view != nil {
 		l.view.Update()
 	}
 }
 
-// close gives up what came too.
-func (l *jobLog) close() {
+// closeStore ends the reading and drops the lines.
+func (l *jobLog) closeStore() {
 	if l != nil && l.store != nil {
-		l.stop()
+		l.stopReading()
 		_ = l.store.Close()
 	}
 }
 
-// text is a line to copy, empty for what is not the log's.
-func (l *jobLog) text(row int) string {
-	line := l.view.Index(row)
+// copyableLine returns the text of a line to copy, empty for a row that is not a line of the log.
+func (l *jobLog) copyableLine(row int) string {
+	line := l.view.LineIndex(row)
 	if line < 0 {
 		return ""
 	}
-	return l.store.Text(line, mostCopied)
+	return l.store.TextAt(line, maxCopiedRunes)
 }
 
-// mostCopied is how many runes of one line are copied: of four bytes at most.
-const mostCopied = MaxCopied/4 - 1
+// maxCopiedRunes is the largest number of runes to copy of one line; a rune has at most four bytes.
+const maxCopiedRunes = MaxCopyBytes/4 - 1
 
-// sourceWords say where the lines come from.
-func sourceWords(l *jobLog, from *logs.Origin) string {
+// logSourceText returns where the lines come from.
+func logSourceText(l *jobLog, from *logs.Origin) string {
 	pods := human.Count(len(from.Pods), "pod")
 	switch {
 	case from.Stored && len(from.Pods) > 0:
 		return "stored log, and of " + pods
-	case from.Stored && from.Size > 0 && l.reading.Pending() && from.Done != nil:
-		return "stored log, " + human.BytesOf(min(from.Done(), from.Size), from.Size) + " read"
+	case from.Stored && from.Size > 0 && l.readAnswer.IsPending() && from.BytesRead != nil:
+		return "stored log, " + human.BytesProgress(min(from.BytesRead(), from.Size), from.Size) + " read"
 	case from.Stored:
 		return "stored log"
 	case len(from.Pods) == 0:
@@ -89,53 +90,61 @@ func sourceWords(l *jobLog, from *logs.Origin) string {
 	case len(from.Pods) <= 2:
 		pods = strings.Join(from.Pods, ", ")
 	}
-	if l.live && l.reading.Pending() {
+	if l.wasRunning && l.readAnswer.IsPending() {
 		pods += ", live"
 	}
 	return "log of " + pods
 }
 
-// oldest is when the log began, zero while that is not known.
-func (l *jobLog) oldest() time.Time {
-	if l.began.IsZero() {
-		l.began = l.store.Oldest()
+// findFirstLineAt returns when the log began, zero while unknown.
+func (l *jobLog) findFirstLineAt() time.Time {
+	if l.firstLineAt.IsZero() {
+		l.firstLineAt = l.store.OldestTime()
 	}
-	return l.began
+	return l.firstLineAt
 }
 
-// quietAfter is how long nothing must have come for that to be said.
-const quietAfter = time.Minute
+// silenceAfter is how long nothing must have been logged before the page says so.
+const silenceAfter = time.Minute
 
-// silence says since when a job that goes on has logged nothing, empty if it just did.
-func (l *jobLog) silence(c draw.Canvas) string {
-	newest := l.store.Newest()
-	if !l.live || !l.reading.Pending() || l.store.Dropped() > 0 || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
+// renderSilence says since when a running job has logged nothing, empty if it has logged something recently.
+func (l *jobLog) renderSilence(c draw.Canvas) string {
+	newest := l.store.NewestTime()
+	if !l.wasRunning || !l.readAnswer.IsPending() || l.store.CountDropped() > 0 || newest.IsZero() ||
+		c.Now.Sub(newest) < silenceAfter {
 		return ""
 	}
-	return " " + c.Sized(c.Width-1, 0).
-		Heading(fmt.Sprintf("nothing about this job since %s (%s)", stamp(c, newest, l.oldest()), human.Age(newest, c.Now)))
+	since := formatTimestamp(c, newest, l.findFirstLineAt())
+	return " " + c.WithSize(c.Width-1, 0).
+		RenderHeading(fmt.Sprintf("nothing about this job since %s (%s)", since, human.Age(newest, c.Now)))
 }
 
-// logLines are the lines of a log as a pager shows them.
-type logLines struct {
+// logSource provides the lines of a log to a pager.
+type logSource struct {
 	log  *jobLog
 	view *logs.View
-	// own is the field that names the job itself, and is left out.
-	own string
-	// oldest is when the log began; a log that did not begin today shows days.
-	oldest time.Time
-	// at is the line that the user has jumped to, -1 for none.
-	at int
-	// silence is the last line, which says since when nothing came; empty for none.
-	silence string
+	// jobFieldValue is the value of the field that names the job itself; the field is not shown.
+	jobFieldValue string
+	// firstLineAt is when the log began; a log that did not begin today shows dates.
+	firstLineAt time.Time
+	// jumpedLine is the line to which the user has jumped, -1 for none.
+	jumpedLine int
+	// silenceLine is an additional last line that says since when nothing was logged; empty for none.
+	silenceLine string
 }
 
-func (p *logsPage) source(s *Screen, l *jobLog) *logLines {
-	return &logLines{log: l, view: l.view, own: s.job.Namespace + "/" + s.job.Name, oldest: l.oldest(), at: p.at}
+func (p *logsPage) newLogSource(s *Screen, l *jobLog) *logSource {
+	return &logSource{
+		log:           l,
+		view:          l.view,
+		jobFieldValue: s.job.Namespace + "/" + s.job.Name,
+		firstLineAt:   l.findFirstLineAt(),
+		jumpedLine:    p.jumpedLine,
+	}
 }
 
-// stamp formats a time, with its day where it or the log's beginning is not today, or where there is room.
-func stamp(c draw.Canvas, at, oldest time.Time) string {
+// formatTimestamp formats a time, with its date if the time or the log's beginning is not today, or if there is room.
+func formatTimestamp(c draw.Canvas, at, oldest time.Time) string {
 	at = at.In(c.Now.Location())
 	today := func(t time.Time) bool { return t.Format(time.DateOnly) == c.Now.Format(time.DateOnly) }
 	switch {
@@ -147,31 +156,31 @@ func stamp(c draw.Canvas, at, oldest time.Time) string {
 	return at.Format(time.TimeOnly)
 }
 
-func (s *logLines) Len() int {
-	if s.silence != "" {
+func (s *logSource) Len() int {
+	if s.silenceLine != "" {
 		return s.view.Len() + 1
 	}
 	return s.view.Len()
 }
 
-func (s *logLines) Line(c draw.Canvas, i int) pager.Line {
-	line := s.view.Index(i)
+func (s *logSource) LineAt(c draw.Canvas, i int) pager.Line {
+	line := s.view.LineIndex(i)
 	if line < 0 {
-		return pager.Line{Text: s.silence}
+		return pager.Line{Text: s.silenceLine}
 	}
-	l, known := s.log.drawn[line]
+	l, known := s.log.lineCache[line]
 	if !known {
-		if len(s.log.drawn) > 1000 {
-			clear(s.log.drawn)
+		if len(s.log.lineCache) > 1000 {
+			clear(s.log.lineCache)
 		}
-		l = s.log.store.Line(line)
-		s.log.drawn[line] = l
+		l = s.log.store.LineAt(line)
+		s.log.lineCache[line] = l
 	}
-	return pager.Line{Text: s.draw(c, l, line == s.at), Key: strconv.Itoa(line)}
+	return pager.Line{Text: s.renderLine(c, l, line == s.jumpedLine), Key: strconv.Itoa(line)}
 }
 
-// zoneWords names the zone of the page's times, empty for UTC, which Velero writes.
-func zoneWords(now time.Time) string {
+// zoneText returns the time zone of the page's times, empty for UTC, which Velero writes.
+func zoneText(now time.Time) string {
 	zone, offset := now.Zone()
 	if offset == 0 {
 		return ""
@@ -179,18 +188,18 @@ func zoneWords(now time.Time) string {
 	return "times in " + zone
 }
 
-func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
+func (s *logSource) renderLine(c draw.Canvas, l logs.Line, here bool) string {
 	sign := " "
 	if here {
-		sign = c.Theme.Accent.Render(c.Glyphs.Now)
+		sign = c.Theme.Accent.Render(c.Glyphs.Current)
 	}
-	margin := stamp(c, cmp.Or(l.At, s.oldest, c.Now), s.oldest) + " "
-	if l.At.IsZero() { // as wide as that of the lines around it
+	margin := formatTimestamp(c, cmp.Or(l.At, s.firstLineAt, c.Now), s.firstLineAt) + " "
+	if l.At.IsZero() { // as wide as the stamps of the lines around it
 		margin = strings.Repeat(" ", len(margin))
 	}
 	level, text := c.Theme.Dim, c.Theme.Text
 	switch l.Level {
-	case logs.Mark:
+	case logs.Notice:
 		return " " + c.Theme.Accent.Render(c.Glyphs.Stage+c.Glyphs.Stage+" "+l.Text)
 	case logs.Error:
 		level, text = c.Theme.Bad, c.Theme.Bad
@@ -209,7 +218,7 @@ func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
 	}
 	var more []string
 	for _, f := range l.Fields {
-		if f.Name != "logSource" && f.Value != s.own && f.Value != "" {
+		if f.Name != "logSource" && f.Value != s.jobFieldValue && f.Value != "" {
 			more = append(more, f.Name+"="+f.Value)
 		}
 	}
@@ -219,22 +228,22 @@ func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
 	return out
 }
 
-// Find searches the text that is shown, without hidden fields, from another goroutine.
-func (s *logLines) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
-	plain := draw.Canvas{Width: 200, Theme: &draw.Theme{}, Glyphs: &draw.ASCII}
+// FindLine searches the shown text, without hidden fields, from another goroutine.
+func (s *logSource) FindLine(ctx context.Context, text string, from int, forward bool) (int, error) {
+	plain := draw.Canvas{Width: 200, Theme: &draw.Theme{}, Glyphs: &draw.ASCIIGlyphs}
 	shown := func(line int) bool {
-		return strings.Contains(strings.ToLower(ansi.Strip(s.draw(plain, s.log.store.Line(line), false))), text)
+		return strings.Contains(strings.ToLower(ansi.Strip(s.renderLine(plain, s.log.store.LineAt(line), false))), text)
 	}
 	start := []int{from, 0}
 	if !forward {
 		start = []int{from + 1, s.view.Len()}
 	}
 	for _, row := range start {
-		if at, err := s.view.Next(ctx, text, row, forward, shown); at >= 0 || err != nil {
+		if at, err := s.view.FindNext(ctx, text, row, forward, shown); at >= 0 || err != nil {
 			return at, err
 		}
 	}
 	return -1, nil
 }
 
-var _ pager.Finder = (*logLines)(nil)
+var _ pager.SearchableSource = (*logSource)(nil)

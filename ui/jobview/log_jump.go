@@ -12,18 +12,18 @@ import (
 	"github.com/veltui/veltui/internal/stored/results"
 )
 
-// logTarget is a message of which the Logs page looks for the line.
+// logTarget is a message whose line the Logs page looks for.
 type logTarget struct {
-	message  results.Message
-	resource string // its name, empty for the first that the message names
-	from     int    // the lines before were searched
+	message      results.Message
+	resource     string // the resource's name, empty for the first one that the message names
+	searchedUpTo int    // the number of lines searched so far
 }
 
-// target is the selected message, nil if none is.
-func (p *resultsPage) target(s *Screen) *logTarget {
+// selectedMessage returns the selected message, nil if there is none.
+func (p *resultsPage) selectedMessage(s *Screen) *logTarget {
 	var section, message, resource int
-	sections := p.sections(s)
-	depth, _ := fmt.Sscanf(s.Selected(), "%d/%d/%d", &section, &message, &resource)
+	sections := p.shownSections(s)
+	depth, _ := fmt.Sscanf(s.SelectedKey(), "%d/%d/%d", &section, &message, &resource)
 	if depth < 2 || section >= len(sections) || message >= len(sections[section].Messages) {
 		return nil
 	}
@@ -34,51 +34,58 @@ func (p *resultsPage) target(s *Screen) *logTarget {
 	return t
 }
 
-// openLogs opens the Logs page, on the Results page at the line of the selected message.
+// openLogs opens the Logs page, from the Results page at the line of the selected message.
 func (s *Screen) openLogs() tea.Cmd {
-	if results, ok := s.open().(*resultsPage); ok {
-		if t := results.target(s); t != nil {
-			page := s.pages[s.indexOf(Logs)].(*logsPage)
-			page.found.Close()
+	if results, ok := s.currentPage().(*resultsPage); ok {
+		if t := results.selectedMessage(s); t != nil {
+			page := s.pages[s.tabIndex(Logs)].(*logsPage)
+			page.targetLine.Close()
 			page.target = t
-			page.useLevel(logs.NoLevel) // the lines around matter
+			page.setMinLevel(logs.NoLevel) // the lines around the message matter
 		}
 	}
-	return s.turn(s.indexOf(Logs))
+	return s.openTab(s.tabIndex(Logs))
 }
 
-// seek looks for the line of a message: once in a log that has ended, else in what has come since.
-func (p *logsPage) seek(s *Screen) tea.Cmd {
-	l, t := p.log, p.target
-	if t == nil || l == nil || l.store == nil || l.reading.Pending() && !(l.live && l.view.Seen() > t.from) {
+// findTargetLine looks for the line of the message: once in a complete log, or else in the lines that have arrived
+// since.
+func (p *logsPage) findTargetLine(s *Screen) tea.Cmd {
+	l, t := p.currentLog, p.target
+	if t == nil || l == nil || l.store == nil ||
+		l.readAnswer.IsPending() && !(l.wasRunning && l.view.CountCheckedLines() > t.searchedUpTo) {
 		return nil
 	}
-	view, upTo := l.view, l.view.Seen()
-	p.found.Outdate()
-	return p.found.Ask(s.askerFor(func() { p.handleFound(s, upTo) }), 0, func(ctx context.Context) (int, error) {
-		return t.find(ctx, view), nil
-	})
+	view, upTo := l.view, l.view.CountCheckedLines()
+	p.targetLine.Invalidate()
+	return p.targetLine.FetchIfDue(
+		s.newRequesterFor(func() { p.handleTargetFound(s, upTo) }),
+		0,
+		func(ctx context.Context) (int, error) {
+			return t.findLine(ctx, view), nil
+		},
+	)
 }
 
-// handleFound goes to the line of the message; if there is none up to a line, it may be one of those to come.
-func (p *logsPage) handleFound(s *Screen, upTo int) {
-	switch l, line := p.log, p.found.Value; {
+// handleTargetFound goes to the line of the message. If there was none among the first upTo lines, the message may be
+// in a later line.
+func (p *logsPage) handleTargetFound(s *Screen, upTo int) {
+	switch l, line := p.currentLog, p.targetLine.Value; {
 	case line >= 0:
 		p.target = nil
-		p.at, l.placed, s.Follow = line, true, false
-		s.Show(p.source(s, l))
-		row, _ := l.view.Row(line)
-		s.GoTo(row)
-	case !l.reading.Pending():
-		p.target, p.saved, p.savedBad = nil, "No line of this log has the message.", true
+		p.jumpedLine, l.isPositioned, s.FollowEnd = line, true, false
+		s.SetSource(p.newLogSource(s, l))
+		row, _ := l.view.RowOf(line)
+		s.GoToLine(row)
+	case !l.readAnswer.IsPending():
+		p.target, p.noticeText, p.noticeIsError = nil, "No line of this log has the message.", true
 	default:
-		p.target.from = upTo
+		p.target.searchedUpTo = upTo
 	}
 }
 
-// find returns the first line with the message, as whole as possible, that names its resource; -1 for none.
-// A message has what went wrong behind what was being done, which is often another field of the line.
-func (t *logTarget) find(ctx context.Context, view *logs.View) int {
+// findLine returns the first line with the message, as complete as possible, that names its resource; -1 for none. In
+// a message the error follows the operation; in the line it is often in another field.
+func (t *logTarget) findLine(ctx context.Context, view *logs.View) int {
 	name := t.resource
 	if name == "" && len(t.message.Resources) > 0 {
 		name = t.message.Resources[0].Name
@@ -86,9 +93,9 @@ func (t *logTarget) find(ctx context.Context, view *logs.View) int {
 	text := strings.ReplaceAll(t.message.Text, "*", cmp.Or(name, "*"))
 	needles := []string{t.message.Example}
 	if t.resource != "" {
-		needles = nil // the example may be about another one
+		needles = nil // the example may be about another resource
 	}
-	for rest, found := text, true; found && len(rest) >= leastNeedle; _, rest, found = strings.Cut(rest, ": ") {
+	for rest, found := text, true; found && len(rest) >= minNeedleLength; _, rest, found = strings.Cut(rest, ": ") {
 		needles = append(needles, rest)
 	}
 	if head, _, cut := strings.Cut(text, ": "); cut {
@@ -96,17 +103,17 @@ func (t *logTarget) find(ctx context.Context, view *logs.View) int {
 	}
 	for _, named := range []bool{true, false} {
 		for _, needle := range needles {
-			row, err := view.Next(ctx, strings.TrimSpace(needle), t.from, true, func(line int) bool {
-				l := view.Store.Line(line)
-				return l.Level >= logs.Warning && l.Level != logs.Mark && (!named || l.Names(name))
+			row, err := view.FindNext(ctx, strings.TrimSpace(needle), t.searchedUpTo, true, func(line int) bool {
+				l := view.Store.LineAt(line)
+				return l.Level >= logs.Warning && l.Level != logs.Notice && (!named || l.Mentions(name))
 			})
 			if err == nil && row >= 0 {
-				return view.Index(row)
+				return view.LineIndex(row)
 			}
 		}
 	}
 	return -1
 }
 
-// leastNeedle is how long a part of a message must be to be its own.
-const leastNeedle = 12
+// minNeedleLength is the shortest part of a message that identifies it.
+const minNeedleLength = 12

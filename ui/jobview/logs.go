@@ -20,199 +20,212 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// logsPage shows what Velero logged of the job.
+// logsPage shows what Velero logged about the job.
 type logsPage struct {
-	still
-	// log is the current one, nil for none; before is the last one until log has lines.
-	log, before *jobLog
-	least       logs.Level
-	volumes     bool
-	// at is the line of the Store that the user has jumped to, -1 for none.
-	at int
-	// target is the message whose line is looked for, nil for none, and found that line, -1 for none.
-	target *logTarget
-	found  fetch.Answer[int]
-	// saving is how saving went, in a sentence, and saved what is said of it or of another key, empty for nothing.
-	saving   fetch.Answer[string]
-	saved    string
-	savedBad bool
+	noopPage
+	// currentLog is the current log, nil for none; previousLog is the one before, until currentLog has lines.
+	currentLog, previousLog *jobLog
+	minLevel                logs.Level
+	showsVolumeLogs         bool
+	// jumpedLine is the line of the Store to which the user has jumped, -1 for none.
+	jumpedLine int
+	// target is the message whose line is looked for, nil for none. targetLine is that line, -1 for none.
+	target     *logTarget
+	targetLine fetch.Answer[int]
+	// saveAnswer is the result of saving, as a sentence. noticeText is the sentence shown about saving or another key,
+	// empty for none.
+	saveAnswer    fetch.Answer[string]
+	noticeText    string
+	noticeIsError bool
 }
 
-// redrawn is how often a log that grows is drawn anew at most.
-const redrawn = 100 * time.Millisecond
+// redrawInterval is the shortest time between two redraws of a growing log.
+const redrawInterval = 100 * time.Millisecond
 
-func (p *logsPage) load(s *Screen) tea.Cmd {
-	switch l := p.log; {
-	case s.sources.Unavailable(cluster.Logs) != "":
-	case l == nil, l.live && s.job.Terminal(), l.reading.Due(s.sources.Clock(), 0):
-		return p.begin(s)
+func (p *logsPage) fetchMissing(s *Screen) tea.Cmd {
+	switch l := p.currentLog; {
+	case s.dependencies.UnavailableReason(cluster.CapabilityLogs) != "":
+	case l == nil, l.wasRunning && s.job.IsTerminal(), l.readAnswer.IsDue(s.dependencies.Clock(), 0):
+		return p.startReading(s)
 	}
-	return p.seek(s)
+	return p.findTargetLine(s)
 }
 
-func (p *logsPage) begin(s *Screen) tea.Cmd {
-	p.found.Close()
-	if p.log != nil {
-		p.log.stop()
-		if p.before.close(); p.log.store != nil {
-			p.before = p.log
+func (p *logsPage) startReading(s *Screen) tea.Cmd {
+	p.targetLine.Close()
+	if p.currentLog != nil {
+		p.currentLog.stopReading()
+		if p.previousLog.closeStore(); p.currentLog.store != nil {
+			p.previousLog = p.currentLog
 		}
 	}
-	l := &jobLog{live: !s.job.Terminal(), grown: fetch.NewProgress[struct{}](), drawn: map[int]logs.Line{}}
+	l := &jobLog{
+		wasRunning:     !s.job.IsTerminal(),
+		growthProgress: fetch.NewProgress[struct{}](),
+		lineCache:      map[int]logs.Line{},
+	}
 	l.origin.Store(&logs.Origin{})
-	p.log, p.at = l, -1
+	p.currentLog, p.jumpedLine = l, -1
 	store, err := logs.NewStore("", 0)
 	if err == nil {
-		l.store, l.view = store, logs.NewView(store, p.least)
+		l.store, l.view = store, logs.NewView(store, p.minLevel)
 	}
-	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.volumes}
-	read := l.reading.Ask(s.askerFor(l.handleRead), 0, func(ctx context.Context) (struct{}, error) {
+	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.showsVolumeLogs}
+	read := l.readAnswer.FetchIfDue(s.newRequesterFor(l.handleReadingEnd), 0, func(ctx context.Context) (struct{}, error) {
 		if err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, s.sources.ReadLog(
+		return struct{}{}, s.dependencies.ReadLog(
 			ctx,
 			q,
-			logs.Output{Line: l.add, Origin: func(from logs.Origin) { l.origin.Store(&from) }},
+			logs.Output{OnLine: l.addEntry, OnOrigin: func(from logs.Origin) { l.origin.Store(&from) }},
 		)
 	})
-	return tea.Batch(read, l.grown.Follow(s.asker(), redrawn, func(struct{}) bool {
+	return tea.Batch(read, l.growthProgress.FollowReports(s.newRequester(), redrawInterval, func(struct{}) bool {
 		l.view.Update()
-		s.answers++
+		s.revision++
 		return true
 	}))
 }
 
-// leave ends what only an open page may ask for.
-func (p *logsPage) leave() {
-	p.found.Close()
-	p.before.close()
-	if p.before = nil; p.log != nil && p.log.live {
-		p.log.close()
-		p.log = nil
+// onLeave ends what only an open page may do.
+func (p *logsPage) onLeave() {
+	p.targetLine.Close()
+	p.previousLog.closeStore()
+	if p.previousLog = nil; p.currentLog != nil && p.currentLog.wasRunning {
+		p.currentLog.closeStore()
+		p.currentLog = nil
 	}
-	p.saved, p.target = "", nil
+	p.noticeText, p.target = "", nil
 }
 
-func (p *logsPage) answers() []answer { return []answer{p} }
+func (p *logsPage) pageAnswers() []answerHandle { return []answerHandle{p} }
 
-// Close withdraws and drops the logs, and Forget those that could not be read.
+// Close cancels the requests and drops the logs.
 func (p *logsPage) Close() {
-	p.found.Close()
-	p.saving.Close()
-	p.before.close()
-	p.log.close()
-	p.log, p.before = nil, nil
+	p.targetLine.Close()
+	p.saveAnswer.Close()
+	p.previousLog.closeStore()
+	p.currentLog.closeStore()
+	p.currentLog, p.previousLog = nil, nil
 }
 
-func (p *logsPage) Forget() {
-	if p.log != nil && (p.log.reading.Err != nil || p.log.origin.Load().NotStored != nil) {
+func (p *logsPage) ClearError() {
+	if p.currentLog != nil && (p.currentLog.readAnswer.Err != nil || p.currentLog.origin.Load().NotStored != nil) {
 		p.Close()
 	}
 }
 
-// shown is the log that is drawn: the one before until the new one has lines or has ended.
-func (p *logsPage) shown() *jobLog {
-	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.view.Seen() == 0) &&
-		(p.log.reading.Pending() || p.log.reading.Err != nil) {
-		return p.before
+// drawnLog returns the log to draw: the previous one until the current one has lines or has ended.
+func (p *logsPage) drawnLog() *jobLog {
+	if p.currentLog != nil && p.previousLog != nil &&
+		(p.currentLog.store == nil || p.currentLog.view.CountCheckedLines() == 0) &&
+		(p.currentLog.readAnswer.IsPending() || p.currentLog.readAnswer.Err != nil) {
+		return p.previousLog
 	}
-	return p.log
+	return p.currentLog
 }
 
-func (p *logsPage) keys(s *Screen) []keys.Binding {
-	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.view.Seen() > 0 }
-	copied := copyKeys(
+func (p *logsPage) newBindings(s *Screen) []keys.Binding {
+	there := func() bool { l := p.drawnLog(); return l != nil && l.store != nil && l.view.CountCheckedLines() > 0 }
+	copied := newCopyBindings(
 		s,
 		there,
-		func() (string, string) { return p.line(s) },
-		func() (string, string) { return p.part(s) },
+		func() (string, string) { return p.selectedLine(s) },
+		func() (string, string) { return p.copyableText(s) },
 	)
-	whole := func() bool { return there() && s.Selected() != "" }
-	copied[0].Short = true
+	whole := func() bool { return there() && s.SelectedKey() != "" }
+	copied[0].InFooter = true
 	return append(copied, []keys.Binding{
 		{
-			Name:  "open",
-			Keys:  []string{"enter", "right"},
-			Label: "enter",
-			What:  "whole line",
-			Group: keys.Look,
-			Short: true,
-			On:    whole,
-			Do:    keys.Run(s.ToggleWhole),
+			Name:        "open",
+			Keys:        []string{"enter", "right"},
+			Label:       "enter",
+			Description: "whole line",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      whole,
+			Do:          keys.DoFunc(s.ToggleLineWrap),
 		},
-		s.Wrapping(true),
+		s.WrapBinding(true),
 		{
-			Name:  "level",
-			Keys:  []string{"L"},
-			Label: "L",
-			What:  "level",
-			Group: keys.Look,
-			Short: true,
-			On:    there,
-			Do:    keys.Run(func() { p.nextLevel(s) }),
+			Name:        "level",
+			Keys:        []string{"L"},
+			Label:       "L",
+			Description: "level",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      there,
+			Do:          keys.DoFunc(func() { p.showNextLevel(s) }),
 		},
 		{
-			Name:  "follow",
-			Keys:  []string{"F"},
-			Label: "F",
-			What:  "follow the end of a log that grows",
-			Group: keys.Look,
-			On:    func() bool { return s.Grows },
-			Do: keys.Run(func() {
-				if s.Follow = !s.Follow; s.Follow {
-					s.Move(keys.Bottom)
+			Name:        "follow",
+			Keys:        []string{"F"},
+			Label:       "F",
+			Description: "follow the end of a log that grows",
+			Group:       keys.GroupLook,
+			Active:      func() bool { return s.CanFollow },
+			Do: keys.DoFunc(func() {
+				if s.FollowEnd = !s.FollowEnd; s.FollowEnd {
+					s.ApplyMotion(keys.Bottom)
 				}
 			}),
 		},
 		{
-			Name:  "next-error",
-			Keys:  []string{"E"},
-			Label: "E",
-			What:  "next error",
-			Group: keys.Look,
-			Short: true,
-			On:    there,
-			Do:    keys.Run(func() { p.nextError(s) }),
+			Name:        "next-error",
+			Keys:        []string{"E"},
+			Label:       "E",
+			Description: "next error",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      there,
+			Do:          keys.DoFunc(func() { p.goToNextError(s) }),
 		},
-		{Name: "volume-logs", Keys: []string{"o"}, Label: "o", What: "logs of volumes too, or not", Group: keys.Look,
-			On: func() bool {
-				return s.sources.Unavailable(cluster.Logs) == "" && s.job.Job != nil && len(s.job.Volumes) > 0
-			},
-			Do: func(string) tea.Cmd { p.volumes = !p.volumes; return p.begin(s) }},
 		{
-			Name:  "save",
-			Keys:  []string{"s"},
-			Label: "s",
-			What:  "save",
-			Group: keys.Look,
-			Short: true,
-			On:    there,
-			Do:    func(string) tea.Cmd { return p.save(s) },
+			Name:        "volume-logs",
+			Keys:        []string{"o"},
+			Label:       "o",
+			Description: "logs of volumes too, or not",
+			Group:       keys.GroupLook,
+			Active: func() bool {
+				return s.dependencies.UnavailableReason(cluster.CapabilityLogs) == "" && s.job.Job != nil && len(s.job.Volumes) > 0
+			},
+			Do: func(string) tea.Cmd { p.showsVolumeLogs = !p.showsVolumeLogs; return p.startReading(s) },
+		},
+		{
+			Name:        "save",
+			Keys:        []string{"s"},
+			Label:       "s",
+			Description: "save",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      there,
+			Do:          func(string) tea.Cmd { return p.saveLog(s) },
 		},
 	}...)
 }
 
-// line is the selected line.
-func (p *logsPage) line(s *Screen) (what, text string) {
+// selectedLine returns the selected line.
+func (p *logsPage) selectedLine(s *Screen) (what, text string) {
 	var at int
-	if _, err := fmt.Sscan(s.Selected(), &at); err != nil {
+	if _, err := fmt.Sscan(s.SelectedKey(), &at); err != nil {
 		return "", ""
 	}
-	return "one line", p.shown().store.Text(at, mostCopied)
+	return "one line", p.drawnLog().store.TextAt(at, maxCopiedRunes)
 }
 
-// part is as much as can be copied from the first visible line on, and before it if there is room.
-func (p *logsPage) part(s *Screen) (what, text string) {
-	l := p.shown()
-	l.view.Update() // the heading counts what has come since, too
+// copyableText returns as many lines as can be copied, from the first visible line on, and the lines before it if
+// there is room.
+func (p *logsPage) copyableText(s *Screen) (what, text string) {
+	l := p.drawnLog()
+	l.view.Update() // so that the heading counts the newest lines too
 	n := l.view.Len()
-	from, _ := s.Visible()
+	from, _ := s.VisibleRange()
 	from = max(min(from, n-1), 0)
-	to, room := from, MaxCopied
+	to, room := from, MaxCopyBytes
 	var before, after []string
 	fits := func(row int, into *[]string) bool {
-		text := l.text(row)
+		text := l.copyableLine(row)
 		if room -= len(text) + 1; room < 0 {
 			return false
 		}
@@ -233,43 +246,43 @@ func (p *logsPage) part(s *Screen) (what, text string) {
 	return what, strings.Join(append(before, after...), "\n")
 }
 
-// nextLevel shows lines from the next level on, and keeps the place.
-func (p *logsPage) nextLevel(s *Screen) {
+// showNextLevel changes the lowest level shown to the next one, and keeps the place in the log.
+func (p *logsPage) showNextLevel(s *Screen) {
 	next := map[logs.Level]logs.Level{
 		logs.NoLevel: logs.Info,
 		logs.Info:    logs.Warning,
 		logs.Warning: logs.Error,
 		logs.Error:   logs.NoLevel,
 	}
-	l := p.shown()
-	from, _ := s.Visible()
-	line := max(0, l.view.Index(from))
-	follows := s.Follow
-	p.useLevel(next[p.least])
-	s.Unselect()
-	s.Show(p.source(s, l))
-	row, _ := l.view.Row(line)
-	s.Move(keys.Top)
-	s.GoTo(min(row, l.view.Len()-1))
-	s.Follow = follows
+	l := p.drawnLog()
+	from, _ := s.VisibleRange()
+	line := max(0, l.view.LineIndex(from))
+	follows := s.FollowEnd
+	p.setMinLevel(next[p.minLevel])
+	s.ClearSelection()
+	s.SetSource(p.newLogSource(s, l))
+	row, _ := l.view.RowOf(line)
+	s.ApplyMotion(keys.Top)
+	s.GoToLine(min(row, l.view.Len()-1))
+	s.FollowEnd = follows
 }
 
-// useLevel leaves out the lines below a level.
-func (p *logsPage) useLevel(least logs.Level) {
-	p.least, p.saved = least, ""
-	for _, l := range []*jobLog{p.log, p.before} {
+// setMinLevel hides the lines below a level.
+func (p *logsPage) setMinLevel(least logs.Level) {
+	p.minLevel, p.noticeText = least, ""
+	for _, l := range []*jobLog{p.currentLog, p.previousLog} {
 		if l != nil && l.store != nil {
-			l.view = logs.NewView(l.store, p.least)
+			l.view = logs.NewView(l.store, p.minLevel)
 			l.view.Update()
 		}
 	}
 }
 
-// nextError goes to the first error after the last one or the top of the window, and round the end.
-func (p *logsPage) nextError(s *Screen) {
-	l := p.shown()
-	from, to := s.Visible()
-	if row, exact := l.view.Row(p.at); p.at >= 0 && exact && row >= from && row < to {
+// goToNextError goes to the first error after the last one or after the top of the window, wrapping around.
+func (p *logsPage) goToNextError(s *Screen) {
+	l := p.drawnLog()
+	from, to := s.VisibleRange()
+	if row, exact := l.view.RowOf(p.jumpedLine); p.jumpedLine >= 0 && exact && row >= from && row < to {
 		from = row + 1
 	}
 	row := l.view.FirstError(from)
@@ -277,22 +290,22 @@ func (p *logsPage) nextError(s *Screen) {
 		row = l.view.FirstError(0)
 	}
 	if row < 0 {
-		p.saved, p.savedBad = "There is no error in this log.", false
+		p.noticeText, p.noticeIsError = "There is no error in this log.", false
 		return
 	}
-	p.at, p.saved = l.view.Index(row), ""
-	s.GoTo(row)
+	p.jumpedLine, p.noticeText = l.view.LineIndex(row), ""
+	s.GoToLine(row)
 }
 
-// save writes all of the log to a new file, once its path is confirmed.
-func (p *logsPage) save(s *Screen) tea.Cmd {
-	l := p.shown()
-	return saveAs(s.newFile("veltui", ".log"), func(path string) tea.Cmd {
-		p.saving.Outdate()
-		return p.saving.Ask(s.askerFor(p.handleSaved), 0, func(context.Context) (string, error) {
+// saveLog writes the whole log to a new file, once its path is confirmed.
+func (p *logsPage) saveLog(s *Screen) tea.Cmd {
+	l := p.drawnLog()
+	return promptSavePath(s.newFileName("veltui", ".log"), func(path string) tea.Cmd {
+		p.saveAnswer.Invalidate()
+		return p.saveAnswer.FetchIfDue(s.newRequesterFor(p.handleSaved), 0, func(context.Context) (string, error) {
 			path, err := filepath.Abs(path)
 			if err == nil {
-				err = l.store.Save(path)
+				err = l.store.SaveTo(path)
 			}
 			return "Saved to " + path + " (" + human.Bytes(l.store.Size()) + ").", err
 		})
@@ -300,19 +313,19 @@ func (p *logsPage) save(s *Screen) tea.Cmd {
 }
 
 func (p *logsPage) handleSaved() {
-	p.saved, p.savedBad = p.saving.Value, p.saving.Err != nil
-	if p.savedBad {
-		p.saved = "Not saved: " + p.saving.Err.Error()
+	p.noticeText, p.noticeIsError = p.saveAnswer.Value, p.saveAnswer.Err != nil
+	if p.noticeIsError {
+		p.noticeText = "Not saved: " + p.saveAnswer.Err.Error()
 	}
 }
 
-// saveAs asks for the path of a file before do writes it.
-func saveAs(name string, do func(path string) tea.Cmd) tea.Cmd {
-	return func() tea.Msg { return keys.SaveAs{Name: name, Do: do} }
+// promptSavePath asks for the path of a file before do writes the file.
+func promptSavePath(name string, do func(path string) tea.Cmd) tea.Cmd {
+	return func() tea.Msg { return keys.SaveAsMsg{ProposedPath: name, WriteFile: do} }
 }
 
-// newFile names a file about the job, without what file systems do not take.
-func (s *Screen) newFile(prefix, ext string) string {
+// newFileName returns the name of a file about the job, without characters that file systems reject.
+func (s *Screen) newFileName(prefix, ext string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
@@ -320,108 +333,108 @@ func (s *Screen) newFile(prefix, ext string) string {
 		return '_'
 	}, s.job.Name)
 	return strings.Join(
-		[]string{prefix, s.job.Kind.Word(), name, s.sources.Clock().Format("20060102-150405")},
+		[]string{prefix, s.job.Kind.Noun(), name, s.dependencies.Clock().Format("20060102-150405")},
 		"-",
 	) + ext
 }
 
-func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
-	l := p.shown()
+func (p *logsPage) renderHead(c draw.Canvas, s *Screen) []string {
+	l := p.drawnLog()
 	if l == nil || l.store == nil {
 		return nil
 	}
-	p.place(s, l)
+	p.updateFollow(s, l)
 	from := l.origin.Load()
-	parts := []string{c.Theme.Strong.Render(sourceWords(l, from))}
-	if l.view.Seen() > 0 {
-		words := human.Count(l.store.Lines(), "line")
-		if n := l.store.Count(logs.Error); n > 0 {
+	parts := []string{c.Theme.Strong.Render(logSourceText(l, from))}
+	if l.view.CountCheckedLines() > 0 {
+		words := human.Count(l.store.CountLines(), "line")
+		if n := l.store.CountLevel(logs.Error); n > 0 {
 			words += ", " + c.Theme.Bad.Render(human.Count(n, "error"))
 		}
-		if n := l.store.Count(logs.Warning); n > 0 {
+		if n := l.store.CountLevel(logs.Warning); n > 0 {
 			words += ", " + c.Theme.Waiting.Render(human.Count(n, "warning"))
 		}
 		parts = append(parts, words)
 	}
-	if p.least != logs.NoLevel {
-		parts = append(parts, c.Theme.Accent.Render("level "+p.least.String()+" and above"))
+	if p.minLevel != logs.NoLevel {
+		parts = append(parts, c.Theme.Accent.Render("level "+p.minLevel.String()+" and above"))
 	}
-	if zone := zoneWords(c.Now); zone != "" {
+	if zone := zoneText(c.Now); zone != "" {
 		parts = append(parts, c.Theme.Dim.Render(zone))
 	}
 	switch {
-	case s.Grows && s.Follow:
+	case s.CanFollow && s.FollowEnd:
 		parts = append(parts, c.Theme.Running.Render("following"))
-	case s.Grows:
+	case s.CanFollow:
 		parts = append(parts, c.Theme.Dim.Render("F follows"))
 	}
-	lines := []string{" " + c.Cut(strings.Join(parts, c.Theme.Dim.Render("  ")), c.Width-1)}
-	say := func(style lipgloss.Style, text string) { lines = append(lines, note(c, style, text, 2)...) }
-	if from.NotStored != nil && l.view.Seen() > 0 {
+	lines := []string{" " + c.Truncate(strings.Join(parts, c.Theme.Dim.Render("  ")), c.Width-1)}
+	say := func(style lipgloss.Style, text string) { lines = append(lines, wrapNote(c, style, text, 2)...) }
+	if from.NotStored != nil && l.view.CountCheckedLines() > 0 {
 		say(
 			c.Theme.Waiting,
 			"These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error(),
 		)
 	}
-	if p.log != nil && p.log.reading.Err != nil && l.view.Seen() > 0 {
-		say(c.Theme.Bad, "The log ends here: "+p.log.reading.Err.Error())
+	if p.currentLog != nil && p.currentLog.readAnswer.Err != nil && l.view.CountCheckedLines() > 0 {
+		say(c.Theme.Bad, "The log ends here: "+p.currentLog.readAnswer.Err.Error())
 	}
-	say(c.Theme.Waiting, l.store.Kept())
-	if style := c.Theme.Good; p.saved != "" {
-		if p.savedBad {
+	say(c.Theme.Waiting, l.store.DroppedText())
+	if style := c.Theme.Good; p.noticeText != "" {
+		if p.noticeIsError {
 			style = c.Theme.Bad
 		}
-		say(style, p.saved)
+		say(style, p.noticeText)
 	}
 	return lines
 }
 
-func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
-	l := p.shown()
-	if why := p.empty(s, l); why != "" {
-		s.Grows, s.Follow = false, false
-		return pager.Plain(append([]string{""}, c.Note(c.Theme.Dim, why, 2, 8)...))
+func (p *logsPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
+	l := p.drawnLog()
+	if why := p.emptyReason(s, l); why != "" {
+		s.CanFollow, s.FollowEnd = false, false
+		return pager.PlainLines(append([]string{""}, c.RenderIndented(c.Theme.Dim, why, 2, 8)...))
 	}
-	p.place(s, l)
-	source := p.source(s, l)
-	if l == p.log {
-		source.silence = l.silence(c)
+	p.updateFollow(s, l)
+	source := p.newLogSource(s, l)
+	if l == p.currentLog {
+		source.silenceLine = l.renderSilence(c)
 	}
 	return source
 }
 
-// place has the window follow a log that grows, from its first lines on.
-func (p *logsPage) place(s *Screen, l *jobLog) {
-	s.Grows = l == p.log && l.live && l.reading.Pending() && l.view.Seen() > 0
-	if !l.placed && l.view.Seen() > 0 {
-		l.placed = true
-		s.Follow = s.Grows
+// updateFollow lets the window follow a growing log, from its first lines on.
+func (p *logsPage) updateFollow(s *Screen, l *jobLog) {
+	s.CanFollow = l == p.currentLog && l.wasRunning && l.readAnswer.IsPending() && l.view.CountCheckedLines() > 0
+	if !l.isPositioned && l.view.CountCheckedLines() > 0 {
+		l.isPositioned = true
+		s.FollowEnd = s.CanFollow
 	}
-	s.Follow = s.Follow && s.Grows
+	s.FollowEnd = s.FollowEnd && s.CanFollow
 }
 
-// empty says why there is nothing to show, and what would help.
-func (p *logsPage) empty(s *Screen, l *jobLog) string {
-	word := s.job.Kind.Word()
+// emptyReason returns why there is nothing to show, with what would help; empty if there is something.
+func (p *logsPage) emptyReason(s *Screen, l *jobLog) string {
+	word := s.job.Kind.Noun()
 	switch {
-	case s.sources.Unavailable(cluster.Logs) != "":
+	case s.dependencies.UnavailableReason(cluster.CapabilityLogs) != "":
 		return "Logs are not read here."
 	case l == nil:
-	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:
+	case l.store != nil && l.view.CountCheckedLines() > 0 && l.view.Len() == 0:
 		return fmt.Sprintf(
 			"None of %s is of level %s or above. Press %s to see others.",
-			human.Count(l.store.Lines(), "line"),
-			p.least,
-			s.sources.Keys.Key("level"),
+			human.Count(l.store.CountLines(), "line"),
+			p.minLevel,
+			s.dependencies.Keys.FirstKey("level"),
 		)
-	case l.store != nil && l.view.Seen() > 0:
+	case l.store != nil && l.view.CountCheckedLines() > 0:
 		return ""
-	case l.reading.Err != nil:
-		return "The log cannot be read: " + l.reading.Err.Error() + ". veltui tries again in a minute; press " +
-			s.sources.Keys.Key("reconnect") + " to try now."
-	case !l.reading.Pending():
+	case l.readAnswer.Err != nil:
+		return "The log cannot be read: " + l.readAnswer.Err.Error() + ". veltui tries again in a minute; press " +
+			s.dependencies.Keys.FirstKey("reconnect") + " to try now."
+	case !l.readAnswer.IsPending():
 		return "Nothing was logged about this " + word + "."
-	case l.live && len(l.origin.Load().Pods) > 0:
+	case l.wasRunning && len(l.origin.Load().Pods) > 0:
 		return "The server has logged nothing about this " + word + " so far. New lines appear here."
 	}
 	return "Reading the log..."

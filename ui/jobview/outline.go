@@ -11,40 +11,41 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// outline lists what a page has: rows, some of which open to show others below them.
+// outline lists the rows of a page. Some rows open to show others below them.
 type outline struct {
 	canvas draw.Canvas
-	folds  folds
-	rows   []row
+	folds  foldState
+	rows   []outlineRow
 }
 
-// row is one line, drawn when visible, and from another goroutine that searches: draw must read no mutable state.
-type row struct {
-	key  string // empty if the row cannot be selected
-	draw func(draw.Canvas) string
+// outlineRow is one row. It is drawn when visible, and by another goroutine that searches: render must not read
+// mutable state.
+type outlineRow struct {
+	key    string // empty if the row cannot be selected
+	render func(draw.Canvas) string
 }
 
 func (o *outline) Len() int { return len(o.rows) }
 
-func (o *outline) Line(c draw.Canvas, i int) pager.Line {
-	return pager.Line{Text: o.rows[i].draw(c), Key: o.rows[i].key}
+func (o *outline) LineAt(c draw.Canvas, i int) pager.Line {
+	return pager.Line{Text: o.rows[i].render(c), Key: o.rows[i].key}
 }
 
-func (o *outline) add(key string, drawn func(draw.Canvas) string) {
-	o.rows = append(o.rows, row{key, drawn})
+func (o *outline) addRow(key string, drawn func(draw.Canvas) string) {
+	o.rows = append(o.rows, outlineRow{key, drawn})
 }
 
-// say adds finished lines, which cannot be selected.
-func (o *outline) say(lines ...string) {
+// addLines adds drawn lines, which cannot be selected.
+func (o *outline) addLines(lines ...string) {
 	for _, line := range lines {
-		o.add("", func(draw.Canvas) string { return line })
+		o.addRow("", func(draw.Canvas) string { return line })
 	}
 }
 
-// group adds a row that opens and closes, and reports whether it is open.
-func (o *outline) group(key string, byDefault bool, drawn func(c draw.Canvas, sign string) string) bool {
+// addGroup adds a row that opens and closes, and returns whether it is open.
+func (o *outline) addGroup(key string, byDefault bool, drawn func(c draw.Canvas, sign string) string) bool {
 	open := o.folds.isOpen(key, byDefault)
-	o.add(key, func(c draw.Canvas) string {
+	o.addRow(key, func(c draw.Canvas) string {
 		sign := c.Glyphs.Cursor
 		if open {
 			sign = c.Glyphs.Descending
@@ -66,70 +67,72 @@ func plainText(lines []string) string {
 func sourceText(c draw.Canvas, source pager.Source) string {
 	lines := make([]string, source.Len())
 	for i := range lines {
-		lines[i] = source.Line(c, i).Text
+		lines[i] = source.LineAt(c, i).Text
 	}
 	return plainText(lines)
 }
 
-// folds are the open groups of a page. A key is its parent's with its own behind a slash.
-type folds struct {
-	// turned are those that the user has opened or closed, against the default.
-	turned map[string]bool
-	// around are those that stay open around what was found.
-	around map[string]bool
-	// all is true during a search, which covers everything.
-	all bool
+// foldState records which groups of a page are open. The key of a nested group is its parent's key, a slash and its
+// own key.
+type foldState struct {
+	// toggled are the groups that the user has opened or closed, against their default.
+	toggled map[string]bool
+	// openAroundHit are the groups that stay open around a search hit.
+	openAroundHit map[string]bool
+	// allOpen is true during a search, which covers all groups.
+	allOpen bool
 }
 
-func (f folds) isOpen(key string, byDefault bool) bool {
-	return f.all || f.around[key] || f.turned[key] != byDefault
+func (f foldState) isOpen(key string, byDefault bool) bool {
+	return f.allOpen || f.openAroundHit[key] || f.toggled[key] != byDefault
 }
 
-// binding opens and closes the group that the selected row belongs to by its key.
-func (f *folds) binding(s *Screen, what string, on func() bool, group func(key string) string) keys.Binding {
+// newBinding returns the key that opens and closes the group of the selected row. group returns the group of a row's
+// key.
+func (f *foldState) newBinding(s *Screen, what string, on func() bool, group func(key string) string) keys.Binding {
 	return keys.Binding{
-		Name:  "open",
-		Keys:  []string{"enter"},
-		Label: "enter",
-		What:  what,
-		Group: keys.Look,
-		Short: true,
-		On:    on,
+		Name:        "open",
+		Keys:        []string{"enter"},
+		Label:       "enter",
+		Description: what,
+		Group:       keys.GroupLook,
+		InFooter:    true,
+		Active:      on,
 		Do: func(string) tea.Cmd {
-			switch key := group(s.Selected()); {
+			switch key := group(s.SelectedKey()); {
 			case key == "":
 				return nil
-			case f.around[key]:
-				delete(f.around, key)
-			case f.turned == nil:
-				f.turned = map[string]bool{key: true}
+			case f.openAroundHit[key]:
+				delete(f.openAroundHit, key)
+			case f.toggled == nil:
+				f.toggled = map[string]bool{key: true}
 			default:
-				f.turned[key] = !f.turned[key]
+				f.toggled[key] = !f.toggled[key]
 			}
-			return s.Ask()
+			return s.FetchMissing()
 		},
 	}
 }
 
-// upTo returns the group that rows belong to, where groups are in each other to a depth.
-func upTo(depth int) func(key string) string {
+// groupAtDepth returns a function from the key of a row to the key of its group at a depth of nesting.
+func groupAtDepth(depth int) func(key string) string {
 	return func(key string) string {
 		parts := strings.Split(key, "/")
 		return strings.Join(parts[:min(len(parts), depth)], "/")
 	}
 }
 
-// settle opens all groups during a search, and afterwards leaves the selected row's open.
-func (f *folds) settle(s *Screen) {
-	searching := s.Searching() || s.Typing()
-	if f.all && !searching {
-		f.around = map[string]bool{}
-		key := s.Selected()
+// followSearch opens all groups during a search, and afterwards leaves the groups of the selected row open.
+func (f *foldState) followSearch(s *Screen) {
+	searching := s.IsSearching() || s.IsTyping()
+	if f.allOpen && !searching {
+		f.openAroundHit = map[string]bool{}
+		key := s.SelectedKey()
 		for at, r := range key {
 			if r == '/' {
-				f.around[key[:at]] = true
+				f.openAroundHit[key[:at]] = true
 			}
 		}
 	}
-	f.all = searching
+	f.allOpen = searching
 }

@@ -1,7 +1,6 @@
 package jobview
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,138 +23,177 @@ import (
 
 // Widths of the Overview, in cells.
 const (
-	// sideBySide is from when on the verdict stands beside the fields.
-	sideBySide = 118
-	// widest is how wide text gets: longer lines are hard to read.
-	widest = 110
+	// sideBySideWidth is the smallest width at which the verdict is beside the fields.
+	sideBySideWidth = 118
+	// maxTextWidth is the largest width of text: longer lines are hard to read.
+	maxTextWidth = 110
 )
 
-// overview is the page of what is drawn from the job, with the first errors of one that has not gone well.
-type overview struct{ still }
+// overviewPage is the page with what is known of the job, and with the first errors of a job that has errors.
+type overviewPage struct{ noopPage }
 
-// load reads what the Results page shows, where something went wrong.
-func (overview) load(s *Screen) tea.Cmd {
-	if !s.job.Terminal() || s.job.Errors == 0 {
+// fetchMissing reads the results that the Results page shows, if the job has errors.
+func (overviewPage) fetchMissing(s *Screen) tea.Cmd {
+	if !s.job.IsTerminal() || s.job.Errors == 0 {
 		return nil
 	}
-	return s.results().loadResults(s)
+	return s.findResultsPage().fetchResults(s)
 }
 
-func (overview) lines(c draw.Canvas, s *Screen) pager.Source { return pager.Plain(overviewPage(c, s)) }
+func (overviewPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
+	return pager.PlainLines(renderOverview(c, s))
+}
 
-// overviewPage shows the verdict and all about the job: side by side on wide screens.
-func overviewPage(c draw.Canvas, s *Screen) []string {
-	sections, named := describe.Job(s.job, s.assessed, c.Now), s.sources.Keys
-	if c.Width < sideBySide {
-		text := c.Sized(c.Width-2, 0)
-		lines := append(s.verdictLines(text, named), "")
-		return draw.Indented(append(lines, sectionLines(text, sections, named)...), 1)
+// renderOverview draws the verdict and everything about the job: side by side on wide screens.
+func renderOverview(c draw.Canvas, s *Screen) []string {
+	sections, named := describe.Job(s.job, s.assessment, c.Now), s.dependencies.Keys
+	if c.Width < sideBySideWidth {
+		text := c.WithSize(c.Width-2, 0)
+		lines := append(s.renderVerdict(text, named), "")
+		return draw.IndentLines(append(lines, renderSections(text, sections, named)...), 1)
 	}
 	width := min(c.Width*9/20, 84)
-	left, right := c.Sized(width, 0), c.Sized(min(c.Width-width-4, widest), 0)
+	left, right := c.WithSize(width, 0), c.WithSize(min(c.Width-width-4, maxTextWidth), 0)
 	long := func(s describe.Section) bool { return s.Title == "hooks" || s.Title == "metadata" }
-	besides := s.verdictLines(right, named)
+	besides := s.renderVerdict(right, named)
 	for _, section := range sections {
 		if long(section) {
-			besides = append(append(besides, ""), sectionLines(right, []describe.Section{section}, named)...)
+			besides = append(append(besides, ""), renderSections(right, []describe.Section{section}, named)...)
 		}
 	}
-	return draw.Indented(left.Beside(sectionLines(left, slices.DeleteFunc(sections, long), named), "  ", besides), 1)
+	return draw.IndentLines(
+		left.JoinColumns(renderSections(left, slices.DeleteFunc(sections, long), named), "  ", besides),
+		1,
+	)
 }
 
-// verdictLines are the verdict with its cause, what would help, and the facts.
-func (s *Screen) verdictLines(c draw.Canvas, named keys.Map) []string {
-	lines := c.Para(c.Theme.Strong, s.job.Verdict.Summary(), 12)
-	if cause := s.errorLines(c); len(cause) > 0 {
-		lines = append(append(lines, cause...), "")
+// maxVerdictLines limits the lines of each text of the verdict.
+const maxVerdictLines = 12
+
+// renderVerdict draws the verdict with its proof, and its parts in their order.
+func (s *Screen) renderVerdict(c draw.Canvas, named keys.Overrides) []string {
+	v := s.newVerdict(c, named)
+	lines := c.RenderParagraph(c.Theme.Strong, v.Summary, maxVerdictLines)
+	if v.Proof != nil {
+		lines = append(lines, c.RenderFact(v.Proof.Fact)...)
 	}
-	if advice := Advice(s.job, named); advice != "" {
-		lines = append(lines, c.Para(c.Theme.Accent, advice, 12)...)
+	wasTitled := false
+	for _, section := range slices.Concat(v.Sections(), s.verifiedSections(), []view.PageSection{v.LimitsSection()}) {
+		if section.IsEmpty() {
+			continue
+		}
+		// The style of steps and the signs of facts say what they are.
+		isTitled := len(section.Steps)+len(section.Facts) == 0
+		if isTitled || wasTitled {
+			lines = append(lines, "")
+		}
+		if isTitled {
+			lines = append(lines, c.RenderHeading(section.Title))
+		}
+		most := maxVerdictLines
+		if len(section.Items) > 0 {
+			most = maxMessageLines
+		}
+		lines = append(lines, detail.RenderSection(c, section, most)...)
+		wasTitled = isTitled
 	}
-	for _, f := range s.job.Verdict.Facts {
-		lines = append(lines, c.Observed(f)...)
-	}
-	return append(lines, s.verifiedLines(c)...)
+	return lines
 }
 
-// verifiedLines say what came of verifying a restore.
-func (s *Screen) verifiedLines(c draw.Canvas) []string {
-	text := s.verify.verdict(s)
+// newVerdict returns the verdict on the job, with advice that names keys.
+func (s *Screen) newVerdict(c draw.Canvas, named keys.Overrides) view.Verdict {
+	var limits []velero.Limit
+	if s.assessment != nil {
+		limits = s.assessment.ListLimits(s.job.Job)
+	}
+	v := view.NewVerdict(s.job.Verdict, limits)
+	v.Cause, v.Next = s.causeSection(c), nil
+	if advice := FormatAdvice(s.job, named); advice != "" {
+		v.Next = []view.Step{{Title: view.NextTitle, Text: advice}}
+	}
+	return v
+}
+
+// verifiedSections returns the result of verifying a restore, if it was verified.
+func (s *Screen) verifiedSections() []view.PageSection {
+	text := s.verifyPage.verificationText(s)
 	if text == "" {
 		return nil
 	}
-	return append([]string{"", c.Heading("verified")}, c.Para(c.Theme.Text, text, 6)...)
+	return []view.PageSection{{Title: "verified", Lines: view.PlainTexts([]string{text})}}
 }
 
-// firstErrors is how many errors the Overview shows.
-const firstErrors = 5
+// maxFirstErrors is how many errors the Overview shows.
+const maxFirstErrors = 5
 
-// errorLines say why the job has errors: the first of them, or why they are not known.
-func (s *Screen) errorLines(c draw.Canvas) []string {
-	if !s.job.Terminal() || s.job.Errors == 0 {
-		return nil
+// causeSection returns why the job has errors: the first errors, or why they are unknown.
+func (s *Screen) causeSection(c draw.Canvas) view.PageSection {
+	cause := view.PageSection{Title: "why"}
+	if !s.job.IsTerminal() || s.job.Errors == 0 {
+		return cause
 	}
-	p := s.results()
-	lines := []string{"", c.Heading("why")}
-	switch m, known, err := p.messages(s); {
+	say := func(tone view.Tone, text string) { cause.Lines = append(cause.Lines, view.Toned(tone, text)) }
+	p := s.findResultsPage()
+	switch m, known, err := p.knownMessages(s); {
 	case err != nil:
-		return append(lines, c.Para(c.Theme.Bad, "The errors cannot be read: "+err.Error(), 4)...)
+		cause.Lines = append(cause.Lines, view.ResultsUnread(err))
+		return cause
 	case !known:
-		return append(lines, c.Theme.Dim.Render("Reading the errors"+c.Glyphs.Ellipsis))
+		say(view.Dim, "Reading the errors"+c.Glyphs.Ellipsis)
+		return cause
 	case len(m.Sections) == 0:
-		return append(lines, c.Para(c.Theme.Dim, m.Note, 4)...)
+		say(view.Dim, m.Note)
+		return cause
 	}
-	shown := 0
-	for _, section := range p.sections(s) {
+	count := 0
+	for _, section := range p.shownSections(s) {
+		if section.Severity != results.Error {
+			continue
+		}
 		for i := range section.Messages {
-			m := &section.Messages[i]
-			if section.Severity != results.Error {
-				continue
+			if count++; count <= maxFirstErrors {
+				cause.Items = append(cause.Items, view.Toned(view.Bad, messageSentence(&section.Messages[i])))
 			}
-			if shown++; shown > firstErrors {
-				continue
-			}
-			text := m.Words()
-			if names, left := m.Names(1); left > 0 {
-				text += fmt.Sprintf(" (%s and %d more)", names, left)
-			} else {
-				text += human.Parens(names)
-			}
-			lines = append(lines, c.Item(" "+c.Theme.Bad.Render(c.Glyphs.Failed)+" ", text, manyLines)...)
 		}
 	}
-	hint := "press " + s.sources.Keys.Key("errors") + " for all"
-	if more := shown - firstErrors; more > 0 {
+	hint := "press " + s.dependencies.Keys.FirstKey("errors") + " for all"
+	if more := count - maxFirstErrors; more > 0 {
 		hint = human.Count(more, "more error") + ": " + hint
 	}
-	return append(lines, " "+c.Theme.Dim.Render(hint))
+	say(view.Dim, hint)
+	return cause
 }
 
-// sectionLines draw sections one below the other.
-func sectionLines(c draw.Canvas, sections []describe.Section, named keys.Map) []string {
+// messageSentence returns a message with the first of its resources.
+func messageSentence(m *results.Message) string {
+	return m.DisplayText() + human.InParens(view.MessageResources(m, 1))
+}
+
+// renderSections draws sections one below the other.
+func renderSections(c draw.Canvas, sections []describe.Section, named keys.Overrides) []string {
 	var lines []string
 	for i, s := range sections {
 		if i > 0 {
 			lines = append(lines, "")
 		}
 		if s.Title != "" {
-			lines = append(lines, c.Heading(s.Title))
+			lines = append(lines, c.RenderHeading(s.Title))
 		}
 		width := 0
 		for _, f := range s.Fields {
 			width = max(width, lipgloss.Width(f.Title)+2)
 		}
 		for _, f := range s.Fields {
-			lines = append(lines, fieldLines(c, f, width, named)...)
+			lines = append(lines, renderField(c, f, width, named)...)
 		}
 	}
 	return lines
 }
 
-// fieldLines draw a whole field and the key that leads to more of it.
-func fieldLines(c draw.Canvas, f describe.Field, width int, named keys.Map) []string {
-	lines := detail.FieldLines(c, f.Labelled(), width, unlimited)
-	if hint := hintFor(f.More, named); hint != "" && len(lines) > 0 {
+// renderField draws a whole field, with the key that leads to more of it.
+func renderField(c draw.Canvas, f describe.Field, width int, named keys.Overrides) []string {
+	lines := detail.RenderField(c, f.PageField(), width, unlimitedLines)
+	if hint := keyHint(f.DetailPage, named); hint != "" && len(lines) > 0 {
 		last := &lines[len(lines)-1]
 		if lipgloss.Width(*last)+len(hint)+2 <= c.Width {
 			*last += c.Theme.Dim.Render("  " + hint)
@@ -164,21 +202,21 @@ func fieldLines(c draw.Canvas, f describe.Field, width int, named keys.Map) []st
 	return lines
 }
 
-// labelWidth is that of the labels on pages of a few words.
+// labelWidth is the width of the labels on pages with short labels.
 const labelWidth = 15
 
-// unlimited is more lines than any value has.
-const unlimited = 10_000
+// unlimitedLines is more lines than any value has.
+const unlimitedLines = 10_000
 
-// hintFor tells the key that opens the page of a place, empty for none.
-func hintFor(p describe.Place, named keys.Map) string {
-	return human.Clause("press ", keyOf(Page(p), named))
+// keyHint names the key that opens a page, empty for none.
+func keyHint(p PageName, named keys.Overrides) string {
+	return human.Prefixed("press ", pageKey(p, named))
 }
 
-// Advice is what would help a job, with the keys that lead to it.
-func Advice(j assess.Judged, named keys.Map) string {
+// FormatAdvice returns the advice for a job, with the keys that it needs.
+func FormatAdvice(j assess.JudgedJob, named keys.Overrides) string {
 	advice := j.Verdict.Advice
-	finalize, option := " Press "+named.Key("finalize"), ", then "+named.Key("next-option")+","
+	finalize, option := " Press "+named.FirstKey("finalize"), ", then "+named.FirstKey("next-option")+","
 	switch j.Verdict.Action {
 	case diagnosis.Finalize:
 		advice += finalize + " to check the evidence and finalize it."
@@ -189,106 +227,94 @@ func Advice(j assess.Judged, named keys.Map) string {
 	case diagnosis.FixField, diagnosis.RestartNodeAgent:
 		advice += finalize + option + " for the command."
 	default:
-		if j.Troubled() {
+		if j.IsTroubled() {
 			advice += finalize + " to see what can be done."
 		}
 	}
 	return strings.TrimSpace(advice)
 }
 
-func (s *Screen) title(c draw.Canvas) string {
+func (s *Screen) renderTitle(c draw.Canvas) string {
 	j := s.job.Job
 	named := func(width int) string {
 		return " " + c.Theme.Dim.Render(
 			view.KindLetter(j.Kind),
 		) + " " + c.Theme.Strong.Render(
-			c.CutMiddle(j.Name, width-4),
+			c.TruncateMiddle(j.Name, width-4),
 		)
 	}
 	right := ""
-	if kind, name := view.Origin(j); name != "" {
+	if kind, name := view.JobOrigin(j); name != "" {
 		right = c.Theme.Dim.Render("from " + kind + " " + name)
 	}
 	switch {
-	case s.deleted && s.aged:
+	case s.isDeleted && s.mayBeAgedOut:
 		right = c.Theme.Waiting.Render("not read any more")
-	case s.deleted:
+	case s.isDeleted:
 		right = c.Theme.Bad.Render("deleted from the cluster")
-	case !s.job.DeletionAt.IsZero():
-		right = c.Theme.Waiting.Render("being deleted for " + human.Age(s.job.DeletionAt, c.Now))
+	case !s.job.DeletionRequestedAt.IsZero():
+		right = c.Theme.Waiting.Render("being deleted for " + human.Age(s.job.DeletionRequestedAt, c.Now))
 	case lipgloss.Width(named(c.Width))+lipgloss.Width(right)+2 > c.Width:
 		right = ""
 	}
-	return c.Split(named(c.Width-lipgloss.Width(right)-1), right+" ")
+	return c.AlignEnds(named(c.Width-lipgloss.Width(right)-1), right+" ")
 }
 
-// stageLine shows the stages in order. The names of passed stages give way on narrow screens.
-func stageLine(c draw.Canvas, j *job.Job) string {
+// renderStageLine draws the stages in order. On narrow screens it drops the names of passed stages first.
+func renderStageLine(c draw.Canvas, j *job.Job) string {
 	line := ""
 	for brief := range 3 {
-		if line = stageLineBrief(c, j, brief); lipgloss.Width(line) <= c.Width {
+		if line = renderStages(c, j, brief); lipgloss.Width(line) <= c.Width {
 			break
 		}
 	}
-	return c.Cut(line, c.Width)
+	return c.Truncate(line, c.Width)
 }
 
-func stageLineBrief(c draw.Canvas, j *job.Job, brief int) string {
+func renderStages(c draw.Canvas, j *job.Job, brief int) string {
 	var parts []string
-	for _, record := range j.Stages {
-		name := string(record.Stage)
-		if record.Stage == job.StageQueued && j.Kind == job.Restore {
-			name = velero.PhaseNew
+	for _, step := range view.StageSteps(j, c.Now) {
+		glyph := c.Glyphs.Ahead
+		switch step.Position {
+		case view.StageSkipped:
+			glyph = c.Glyphs.Skipped
+		case view.StagePresent:
+			glyph = c.Glyphs.Current
+		case view.StagePassed:
+			glyph = c.Glyphs.Done
+		case view.StageEnded:
+			glyph, _ = c.EndPhaseGlyph(j.Phase)
 		}
-		here := record.Stage == j.Stage
+		text := step.Text.Text + " " + glyph
 		switch {
-		case here && !j.Terminal():
-			text := name + " " + c.Glyphs.Now
-			if !record.Began.IsZero() {
-				text += " " + human.Age(record.Began, c.Now)
-			}
-			parts = append(parts, c.Theme.Running.Render(text))
-		case here:
-			glyph, style := c.Ending(j.Phase)
-			parts = append(parts, style.Render(j.Phase+" "+glyph))
-		case record.Skipped && record.Ended.IsZero() && record.Began.IsZero():
-			if brief < 1 {
-				parts = append(parts, c.Theme.Dim.Render(name+" "+c.Glyphs.Skipped))
-			}
-		case !record.Ended.IsZero():
-			text := name + " " + c.Glyphs.Done
-			if brief < 2 && !record.Began.IsZero() {
-				text += " " + human.Duration(record.Ended.Sub(record.Began))
-			}
-			parts = append(parts, c.Theme.Good.Render(text))
-		case !j.Terminal():
-			parts = append(parts, c.Theme.Dim.Render(name+" "+c.Glyphs.Ahead))
-		case j.Phase == velero.PhaseCompleted || j.Phase == velero.PhasePartiallyFailed: // it went through all of them
-			parts = append(parts, c.Theme.Good.Render(name+" "+c.Glyphs.Done))
+		case step.Position == view.StageSkipped && brief >= 1:
+			continue
+		case step.Position == view.StagePresent || brief < 2:
+			text += human.Prefixed(" ", step.Took)
 		}
+		parts = append(parts, c.Theme.ToneStyle(step.Tone).Render(text))
 	}
 	return " " + strings.Join(parts, c.Theme.Dim.Render(" "+c.Glyphs.Stage+" "))
 }
 
-func progressLine(c draw.Canvas, j assess.Judged) string {
+func renderProgressLine(c draw.Canvas, j assess.JudgedJob) string {
 	var words []string
-	drawn := j.FractionKnown || j.Terminal()
+	drawn := j.FractionKnown || j.IsTerminal()
 	if drawn {
-		words = append(words, c.Theme.Strong.Render(c.Estimated(j.Job, job.UnitItems)+human.Percent(j.Fraction)))
+		words = append(words, c.Theme.Strong.Render(c.WithEstimateMark(view.JobPercent(j))))
 	}
-	words = append(words, c.ProgressWords(j)...)
-	switch j.State {
-	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
-		words = append(words, c.Theme.Tone(view.StateTone(j.State)).Render(string(j.State)))
+	words = append(words, c.ProgressTexts(j)...)
+	if state := view.JobState(j); state.Text != "" && j.State != diagnosis.Waiting {
+		words = append(words, c.Theme.ToneStyle(state.Tone).Render(state.Text))
 	}
 	text := strings.Join(words, "  ")
 	width := c.Width - lipgloss.Width(text) - 4
 	if width < 8 {
-		return " " + c.Cut(text, c.Width-1)
+		return " " + c.Truncate(text, c.Width-1)
 	}
-	bar := c.NoBar(width)
+	bar := c.RenderEmptyBar(width)
 	if drawn {
-		bar = c.Bar(j.Fraction, width)
+		bar = c.RenderBar(j.Fraction, width)
 	}
 	return " " + bar + "  " + text
 }

@@ -7,18 +7,21 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// A sentence names a page with the key that opens it: the user's own key, or the page's present number.
-func TestPagesAreNamedWithTheirKeys(t *testing.T) {
-	for i, tab := range tabs() {
-		key := keyOf(tab.Page, keys.Map{})
+// TestPageKeys holds that a page opens with its own key, else with its present number, and that sentences have neither.
+func TestPageKeys(t *testing.T) {
+	for i, tab := range pageTabs() {
+		key := pageKey(tab.Page, keys.Overrides{})
 		if tab.Key == "" && key != strconv.Itoa(i+1) || tab.Key != "" && key != tab.Key {
 			t.Errorf("page %s: key %q", tab.Page, key)
 		}
 	}
-	if name := nameWithKey(Volumes, keys.Map{"volumes": {"V"}}); name != "the Volumes page (V)" {
-		t.Error(name)
+	if key := pageKey(Volumes, keys.Overrides{"volumes": {"V"}}); key != "V" {
+		t.Error(key)
 	}
-	if name := nameWithKey("Nowhere", keys.Map{}); name != "the Nowhere page" {
+	if key := pageKey("Nowhere", keys.Overrides{}); key != "" {
+		t.Error(key)
+	}
+	if name := pageTitle(Volumes); name != "the Volumes page" {
 		t.Error(name)
 	}
 }

@@ -12,87 +12,89 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// report is a document about the job. unsaved is why it is in no file.
-type report struct {
+// jobReport is a report about the job. saveErr is why it was not saved.
+type jobReport struct {
 	text, path string
-	unsaved    error
+	saveErr    error
 }
 
-// reportKeys make the document and save it, and copy it.
-func (s *Screen) reportKeys() []keys.Binding {
-	r := &s.report
+// newReportBindings returns the keys that save the report, and copy it.
+func (s *Screen) newReportBindings() []keys.Binding {
+	r := &s.reportAnswer
 	return []keys.Binding{
 		{
-			Name:    "report",
-			Keys:    []string{"p"},
-			Label:   "p",
-			What:    "save a report",
-			Group:   keys.Look,
-			On:      func() bool { return s.sources.Unavailable(cluster.Reports) == "" && s.job.Job != nil && !s.deleted },
-			WhatNow: keys.Either(r.Pending, "cancel the report", "save a report"),
+			Name:        "report",
+			Keys:        []string{"p"},
+			Label:       "p",
+			Description: "save a report",
+			Group:       keys.GroupLook,
+			Active: func() bool {
+				return s.dependencies.UnavailableReason(cluster.CapabilityReports) == "" && s.job.Job != nil && !s.isDeleted
+			},
+			DynamicDescription: keys.ChooseText(r.IsPending, "cancel the report", "save a report"),
 			Do: func(string) tea.Cmd {
-				if r.Pending() {
+				if r.IsPending() {
 					r.Close()
-					return noticed("veltui no longer makes the report.")
+					return sendNotice("veltui no longer makes the report.")
 				}
-				return saveAs(s.newFile("veltui-report", ".md"), s.makeReport)
+				return promptSavePath(s.newFileName("veltui-report", ".md"), s.saveReport)
 			},
 		},
-		{Name: "copy-report", Keys: []string{"P"}, Label: "P", What: "copy the report", Group: keys.Look,
-			On: func() bool { return r.Value.text != "" },
+		{Name: "copy-report", Keys: []string{"P"}, Label: "P", Description: "copy the report", Group: keys.GroupLook,
+			Active: func() bool { return r.Value.text != "" },
 			Do: func(string) tea.Cmd {
-				return s.sources.CopyText(
+				return s.dependencies.CopyText(
 					"the report",
 					r.Value.text,
-					"It is in the file that "+s.sources.Keys.Key("report")+" saves.",
+					"It is in the file that "+s.dependencies.Keys.FirstKey("report")+" saves.",
 				)
 			}},
 	}
 }
 
-// makeReport makes the document on the job as it is now, and saves it to a new file.
-func (s *Screen) makeReport(path string) tea.Cmd {
-	assessed, judged := s.assessed, s.job
-	s.report.Outdate()
-	by := fetch.Asker{Start: s.sources.Start, Clock: s.sources.Clock, Answered: s.handleReport}
-	cmd := s.report.Ask(by, 0, func(ctx context.Context) (made report, err error) {
-		if judged.Job, err = s.sources.withVolumes(ctx, judged.Job); err != nil {
+// saveReport makes a report about the job in its present state, and saves it to a new file.
+func (s *Screen) saveReport(path string) tea.Cmd {
+	assessed, judged := s.assessment, s.job
+	s.reportAnswer.Invalidate()
+	by := fetch.Requester{Start: s.dependencies.Start, Clock: s.dependencies.Clock, OnAnswer: s.handleReport}
+	cmd := s.reportAnswer.FetchIfDue(by, 0, func(ctx context.Context) (made jobReport, err error) {
+		if judged.Job, err = s.dependencies.withVolumes(ctx, judged.Job); err != nil {
 			return made, err
 		}
-		if made.text, err = s.sources.Report(ctx, assessed, judged); err == nil && ctx.Err() == nil {
-			made.path, made.unsaved = s.sources.Save(path, []byte(made.text))
+		if made.text, err = s.dependencies.BuildReport(ctx, assessed, judged); err == nil && ctx.Err() == nil {
+			made.path, made.saveErr = s.dependencies.SaveFile(path, []byte(made.text))
 		}
 		return made, err
 	})
 	return tea.Batch(
 		cmd,
-		noticed(
+		sendNotice(
 			fmt.Sprintf(
 				"Making the report on %s %s. It can take more than a minute; %s cancels it.",
-				judged.Kind.Word(),
+				judged.Kind.Noun(),
 				judged.Name,
-				s.sources.Keys.Key("report"),
+				s.dependencies.Keys.FirstKey("report"),
 			),
 		),
 	)
 }
 
-// handleReport says where the document is.
+// handleReport shows where the report is.
 func (s *Screen) handleReport() tea.Cmd {
-	if s.report.Err != nil {
-		return noticed("There is no report: " + s.report.Err.Error())
+	if s.reportAnswer.Err != nil {
+		return sendNotice("There is no report: " + s.reportAnswer.Err.Error())
 	}
-	made := s.report.Value
+	made := s.reportAnswer.Value
 	said := fmt.Sprintf("The report is in %s (%s).", made.path, human.Bytes(int64(len(made.text))))
-	if made.unsaved != nil {
-		said = "The report is not saved: " + made.unsaved.Error() + "."
+	if made.saveErr != nil {
+		said = "The report is not saved: " + made.saveErr.Error() + "."
 	}
 	switch {
-	case s.sources.WhyNoClipboard != "":
-	case len(made.text) > MaxCopied:
+	case s.dependencies.ClipboardUnavailable != "":
+	case len(made.text) > MaxCopyBytes:
 		said += " It is too large for a terminal's clipboard."
 	default:
-		said += fmt.Sprintf(" %s copies it.", s.sources.Keys.Key("copy-report"))
+		said += fmt.Sprintf(" %s copies it.", s.dependencies.Keys.FirstKey("copy-report"))
 	}
-	return noticed(said)
+	return sendNotice(said)
 }

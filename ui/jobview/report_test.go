@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -23,14 +23,14 @@ type fakeReporter struct {
 	saved        string
 }
 
-func (f *fakeReporter) Report(_ context.Context, a *assess.Assessment, j assess.Judged) (string, error) {
+func (f *fakeReporter) BuildReport(_ context.Context, a *assess.Assessment, j assess.JudgedJob) (string, error) {
 	if a == nil || j.Name != "x" {
 		return "", errors.New("it was asked for another job")
 	}
 	return f.text, f.err
 }
 
-func (f *fakeReporter) Save(name string, data []byte) (string, error) {
+func (f *fakeReporter) SaveFile(name string, data []byte) (string, error) {
 	f.saved = name + ": " + string(data)
 	return name, f.unsaved
 }
@@ -45,9 +45,9 @@ func (s *Screen) follow(cmd tea.Cmd) (notice, copied string) {
 		switch m := cmds[0]().(type) {
 		case tea.BatchMsg:
 			cmds = append(cmds, m...)
-		case keys.SaveAs:
-			cmds = append(cmds, m.Do("/home/jane/"+m.Name))
-		case Noticed:
+		case keys.SaveAsMsg:
+			cmds = append(cmds, m.WriteFile("/home/jane/"+m.ProposedPath))
+		case NoticeMsg:
 			notice = m.Text
 		case fetch.Message:
 			again, _ := m.Deliver()
@@ -63,15 +63,15 @@ func reportScreen(t *testing.T, r *fakeReporter) *Screen {
 	t.Helper()
 	s, _ := shown(
 		t,
-		job.Input{
-			Restore: &velerov1.Restore{
+		job.Observation{
+			Restore: &veleroapi.Restore{
 				ObjectMeta: meta(),
-				Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress},
+				Status:     veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress},
 			},
 		},
 	)
-	s.sources.Inspector, s.sources.Keys = r, keys.Map{}
-	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+	s.dependencies.Backend, s.dependencies.Keys = r, keys.Overrides{}
+	s.dependencies.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(t.Context())
 		return func() tea.Msg { return read(ctx) }, cancel
 	}
@@ -80,8 +80,8 @@ func reportScreen(t *testing.T, r *fakeReporter) *Screen {
 
 // confirmed is what follows once the proposed path is confirmed.
 func confirmed(asked tea.Cmd) tea.Cmd {
-	msg := asked().(keys.SaveAs)
-	return msg.Do("/home/jane/" + msg.Name)
+	msg := asked().(keys.SaveAsMsg)
+	return msg.WriteFile("/home/jane/" + msg.ProposedPath)
 }
 
 func TestReportIsSavedThenCopied(t *testing.T) {
@@ -89,12 +89,12 @@ func TestReportIsSavedThenCopied(t *testing.T) {
 	name := "veltui-report-restore-x-" + noon.Format("20060102-150405") + ".md"
 	r := &fakeReporter{text: "# Report on restore x"}
 	s := reportScreen(t, r)
-	for _, k := range s.Keys() {
-		if k.Name == "copy-report" && k.On() {
+	for _, k := range s.Bindings() {
+		if k.Name == "copy-report" && k.Active() {
 			t.Error("there is a report to copy before there is one")
 		}
 	}
-	if asked, ok := s.pressed(t, "report")().(keys.SaveAs); !ok || asked.Name != name || r.saved != "" {
+	if asked, ok := s.pressed(t, "report")().(keys.SaveAsMsg); !ok || asked.ProposedPath != name || r.saved != "" {
 		t.Errorf("without a question for the path %q is saved", r.saved)
 	}
 	if notice, _ := s.follow(
@@ -109,7 +109,7 @@ func TestReportIsSavedThenCopied(t *testing.T) {
 		!strings.Contains(notice, "the report, 21 bytes") {
 		t.Errorf("%q is copied, and veltui says %q", copied, notice)
 	}
-	s.sources.WhyNoClipboard = "this terminal has none."
+	s.dependencies.ClipboardUnavailable = "this terminal has none."
 	if notice, copied := s.follow(
 		s.pressed(t, "copy-report"),
 	); copied != "" ||
@@ -125,7 +125,7 @@ func TestReportSaysWhyNot(t *testing.T) {
 	}{
 		{fakeReporter{err: errors.New("the kubeconfig is gone")}, "There is no report: the kubeconfig is gone"},
 		{fakeReporter{text: "#", unsaved: errors.New("x.md exists")}, "The report is not saved: x.md exists. P copies it."},
-		{fakeReporter{text: strings.Repeat("x", MaxCopied+1)}, "It is too large for a terminal's clipboard."},
+		{fakeReporter{text: strings.Repeat("x", MaxCopyBytes+1)}, "It is too large for a terminal's clipboard."},
 	} {
 		s := reportScreen(t, &c.reporter)
 		if notice, _ := s.follow(s.pressed(t, "report")); !strings.HasSuffix(notice, c.says) {
@@ -148,7 +148,7 @@ func TestReportIsCancelled(t *testing.T) {
 		cancel(s)
 		if notice, _ := s.follow(
 			made,
-		); r.saved != "" || s.report.Value.text != "" ||
+		); r.saved != "" || s.reportAnswer.Value.text != "" ||
 			!strings.HasPrefix(notice, "Making the report on restore x. It can take") {
 			t.Errorf("%s: saved is %q, and veltui says %q", name, r.saved, notice)
 		}

@@ -22,133 +22,139 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// resourcesPage shows what became of each item of a job whose items are done; before that, and where that is
-// unknown, what a restore restores and where it is in that, or what a backup holds.
+// resourcesPage shows the result for each item of a job whose items are done. Before that, or if the results are
+// unknown, it shows what a restore restores and how far it is, or what a backup holds.
 type resourcesPage struct {
-	still
-	items fetch.StoredAnswer[results.Items]
-	folds folds
-	// by namespace and name in the cluster, and resource or reason; nil until needed
-	lost map[[3]string][]restorespec.Item
+	noopPage
+	itemsAnswer fetch.StoredAnswer[results.Items]
+	folds       foldState
+	// by namespace and name in the cluster, and by resource or reason; nil until needed
+	failedByName map[[3]string][]restorespec.Item
 }
 
-// listed reports whether the job's list of items is shown: of an ended job, or a backup whose items are done.
+// showsItems reports whether the job's list of items is shown: of an ended job, or a backup whose items are done.
 // Velero stores a backup's list before the phase says so (persistBackup in pkg/controller/backup_controller.go),
 // and signs downloads in any phase (download_request_controller.go, both 1.18.3).
-func (p *resourcesPage) listed(s *Screen) bool {
-	stored := s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation ||
+func (p *resourcesPage) showsItems(s *Screen) bool {
+	stored := s.job.IsTerminal() && s.job.Phase != velero.PhaseFailedValidation ||
 		s.job.Kind == job.Backup && (s.job.Stage == job.StageOperations || s.job.Stage == job.StageFinalizing)
-	return stored && s.sources.Unavailable(cluster.Items) == ""
+	return stored && s.dependencies.UnavailableReason(cluster.CapabilityItems) == ""
 }
 
-func (s *Screen) resources() *resourcesPage { return s.pages[s.indexOf(Resources)].(*resourcesPage) }
+func (s *Screen) findResourcesPage() *resourcesPage {
+	return s.pages[s.tabIndex(Resources)].(*resourcesPage)
+}
 
-func (p *resourcesPage) load(s *Screen) tea.Cmd { return p.ask(s, s.asker()) }
+func (p *resourcesPage) fetchMissing(s *Screen) tea.Cmd { return p.fetchItems(s, s.newRequester()) }
 
-func (p *resourcesPage) ask(s *Screen, by fetch.Asker) tea.Cmd {
-	if !p.listed(s) || s.assessed == nil {
+func (p *resourcesPage) fetchItems(s *Screen, by fetch.Requester) tea.Cmd {
+	if !p.showsItems(s) || s.assessment == nil {
 		return nil
 	}
-	j, server := s.job.Job, s.assessed.Snapshot.Server
-	return p.items.Ask(
+	j, server := s.job.Job, s.assessment.Snapshot.Server
+	return p.itemsAnswer.FetchIfDue(
 		by,
-		s.job.Terminal(),
+		s.job.IsTerminal(),
 		0,
-		func(ctx context.Context) (results.Items, error) { return s.sources.Items(ctx, j, server) },
+		func(ctx context.Context) (results.Items, error) { return s.dependencies.FetchItems(ctx, j, server) },
 	)
 }
 
-func (p *resourcesPage) ages() bool        { return !p.items.Known }
-func (p *resourcesPage) answers() []answer { return []answer{&p.items} }
+func (p *resourcesPage) showsAges() bool             { return !p.itemsAnswer.HasValue }
+func (p *resourcesPage) pageAnswers() []answerHandle { return []answerHandle{&p.itemsAnswer} }
 
-func (p *resourcesPage) keys(s *Screen) []keys.Binding {
-	listed := func() bool { return p.listed(s) && p.items.Known }
+func (p *resourcesPage) newBindings(s *Screen) []keys.Binding {
+	listed := func() bool { return p.showsItems(s) && p.itemsAnswer.HasValue }
 	return append(
-		s.markKeys(
+		s.newMarkBindings(
 			listed,
-			p.item,
+			p.itemsAt,
 			"Nothing is selected here that can be restored alone.",
-			func() []restorespec.Item { return cluster.FailedItems(p.items.Value) },
+			func() []restorespec.Item { return cluster.FailedItems(p.itemsAnswer.Value) },
 		),
-		p.folds.binding(s, "open or close", listed, upTo(1)),
+		p.folds.newBinding(s, "open or close", listed, groupAtDepth(1)),
 	)
 }
 
-// item is what a row stands for, as the backup names it.
-func (p *resourcesPage) item(key string) []restorespec.Item {
+// itemsAt returns the items of a row, by their names in the backup.
+func (p *resourcesPage) itemsAt(key string) []restorespec.Item {
 	var k, i int
 	if n, _ := fmt.Sscanf(
 		key,
 		"%d/%d",
 		&k,
 		&i,
-	); n < 2 || k >= len(p.items.Value.Kinds) ||
-		i >= len(p.items.Value.Kinds[k].Items) {
+	); n < 2 || k >= len(p.itemsAnswer.Value.Kinds) ||
+		i >= len(p.itemsAnswer.Value.Kinds[k].Items) {
 		return nil
 	}
-	kind := &p.items.Value.Kinds[k]
-	return cluster.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From)
+	kind := &p.itemsAnswer.Value.Kinds[k]
+	return cluster.SourceItems(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].BackupNamespace)
 }
 
-func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.Err != nil }
+func (p *resourcesPage) wantsContents(s *Screen) bool {
+	return !p.showsItems(s) || p.itemsAnswer.Err != nil
+}
 
-func (p *resourcesPage) head(c draw.Canvas, s *Screen) []string {
-	if !p.listed(s) || !p.items.Known {
+func (p *resourcesPage) renderHead(c draw.Canvas, s *Screen) []string {
+	if !p.showsItems(s) || !p.itemsAnswer.HasValue {
 		return nil
 	}
 	columns := itemColumns(s.job.Kind)
 	return []string{
-		itemsLine(c, s.job.Job, p.items.Value),
-		c.Titles(columns, view.FitColumns(columns, c.Width), draw.Sorting{}),
+		renderItemCounts(c, s.job.Job, p.itemsAnswer.Value),
+		c.RenderTableHeader(columns, view.FitColumns(columns, c.Width), draw.SortOrder{}),
 	}
 }
 
-func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
-	p.folds.settle(s)
+func (p *resourcesPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
+	p.folds.followSearch(s)
 	switch {
-	case !p.listed(s):
-		return pager.Plain(contentsLines(c, s))
-	case p.items.Known:
-		return p.outline(c, s)
-	case p.items.Err != nil:
-		lines := note(c, c.Theme.Bad, "The list of the items cannot be read: "+p.items.Err.Error(), 6)
-		if s.contents != NoArtifacts {
-			lines = append(append(lines, ""), contentsLines(c, s)...)
+	case !p.showsItems(s):
+		return pager.PlainLines(renderContents(c, s))
+	case p.itemsAnswer.HasValue:
+		return p.buildOutline(c, s)
+	case p.itemsAnswer.Err != nil:
+		lines := wrapNote(c, c.Theme.Bad, "The list of the items cannot be read: "+p.itemsAnswer.Err.Error(), 6)
+		if s.contents != ForbiddenContents {
+			lines = append(append(lines, ""), renderContents(c, s)...)
 		}
-		return pager.Plain(lines)
+		return pager.PlainLines(lines)
 	}
-	return pager.Plain(
+	return pager.PlainLines(
 		append(
 			[]string{""},
-			note(c, c.Theme.Dim, waiting(c, s, "Reading the list of the items", p.items.Since()), 6)...),
+			wrapNote(c, c.Theme.Dim, waitingText(c, s, "Reading the list of the items", p.itemsAnswer.RequestedAt()), 6)...),
 	)
 }
 
-// outline lists the kinds, with the items of those that are open.
-func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
-	o, items, of := &outline{canvas: c, folds: p.folds}, p.items.Value, s.job.Kind
+// buildOutline lists the kinds, with the items of the open kinds.
+func (p *resourcesPage) buildOutline(c draw.Canvas, s *Screen) *outline {
+	o, items, of := &outline{canvas: c, folds: p.folds}, p.itemsAnswer.Value, s.job.Kind
 	for k := range items.Kinds {
 		kind, key := &items.Kinds[k], strconv.Itoa(k)
-		if !o.group(key, false, func(c draw.Canvas, sign string) string { return kindRow(c, of, kind, sign) }) {
+		if !o.addGroup(key, false, func(c draw.Canvas, sign string) string { return renderKindRow(c, of, kind, sign) }) {
 			continue
 		}
 		for i := range kind.Items {
 			own := key + "/" + strconv.Itoa(i)
-			marked := s.areMarked(p.item(own))
-			o.add(own, func(c draw.Canvas) string { return markRow(c, marked, itemRow(c, &kind.Items[i])) })
+			marked := s.areMarked(p.itemsAt(own))
+			o.addRow(own, func(c draw.Canvas) string { return overlayMark(c, marked, renderItemRow(c, &kind.Items[i])) })
 		}
 	}
-	below := func(style lipgloss.Style, text string) { o.say(append([]string{""}, note(c, style, text, 6)...)...) }
-	if items.NotCompared != "" {
-		below(c.Theme.Waiting, "What of the backup did not come back is not known: "+items.NotCompared)
+	below := func(style lipgloss.Style, text string) {
+		o.addLines(append([]string{""}, wrapNote(c, style, text, 6)...)...)
 	}
-	if items.NoReasons != "" {
-		below(c.Theme.Waiting, "Why items failed is not known: "+items.NoReasons)
+	if items.CompareUnavailable != "" {
+		below(c.Theme.Waiting, "What of the backup did not come back is not known: "+items.CompareUnavailable)
 	}
-	if items.Unnamed > 0 {
-		below(c.Theme.Dim, human.Count(items.Unnamed, "item")+" more are counted, but not named here.")
+	if items.ReasonsUnavailable != "" {
+		below(c.Theme.Waiting, "Why items failed is not known: "+items.ReasonsUnavailable)
 	}
-	if !s.job.Terminal() {
+	if items.UnnamedCount > 0 {
+		below(c.Theme.Dim, human.Count(items.UnnamedCount, "item")+" more are counted, but not named here.")
+	}
+	if !s.job.IsTerminal() {
 		below(c.Theme.Dim, "Velero may write some items anew until the backup has ended.")
 	}
 	return o
@@ -167,8 +173,8 @@ var restoredColumns = []view.ScreenColumn{
 	{Width: 1},
 }
 
-// dids are what the columns of a restore count, in their order.
-var dids = []results.Did{
+// itemStatuses are the statuses that the columns of a restore count, in their order.
+var itemStatuses = []results.ItemStatus{
 	results.Created,
 	results.Updated,
 	results.Skipped,
@@ -177,7 +183,7 @@ var dids = []results.Did{
 	results.LeftOut,
 }
 
-var heldColumns = []view.ScreenColumn{
+var backupColumns = []view.ScreenColumn{
 	{Width: 1},
 	{Width: 1},
 	{Title: "IN THE BACKUP", Width: 22, Grow: 1, Limit: 60},
@@ -189,31 +195,39 @@ func itemColumns(of job.Kind) []view.ScreenColumn {
 	if of == job.Restore {
 		return restoredColumns
 	}
-	return heldColumns
+	return backupColumns
 }
 
-// kindRow draws a kind with the counts of what became of its items.
-func kindRow(c draw.Canvas, of job.Kind, kind *results.Kind, sign string) string {
+// renderKindRow draws a kind with the number of its items in each status.
+func renderKindRow(c draw.Canvas, of job.Kind, kind *results.Kind, sign string) string {
 	name := c.Theme.Text
-	if kind.Lost() > 0 {
+	if kind.CountLost() > 0 {
 		name = c.Theme.Bad
-	} else if of == job.Restore && kind.Count[results.LeftOut] == kind.Total() {
+	} else if of == job.Restore && kind.CountByStatus[results.LeftOut] == kind.CountItems() {
 		name = c.Theme.Dim
 	}
 	if of == job.Backup {
-		return countRow(c, heldColumns, sign, name, kind.Name, []int{kind.Total()}, []lipgloss.Style{c.Theme.Text})
+		return renderCountRow(
+			c,
+			backupColumns,
+			sign,
+			name,
+			kind.Name,
+			[]int{kind.CountItems()},
+			[]lipgloss.Style{c.Theme.Text},
+		)
 	}
 	var counts []int
 	var styles []lipgloss.Style
-	for _, did := range dids {
-		_, style := didSign(c, did)
-		counts, styles = append(counts, kind.Count[did]), append(styles, style)
+	for _, did := range itemStatuses {
+		_, style := itemStatusSign(c, did)
+		counts, styles = append(counts, kind.CountByStatus[did]), append(styles, style)
 	}
-	return countRow(c, restoredColumns, sign, name, kind.Name, counts, styles)
+	return renderCountRow(c, restoredColumns, sign, name, kind.Name, counts, styles)
 }
 
-// didSign is the sign and style of what became of an item.
-func didSign(c draw.Canvas, did results.Did) (string, lipgloss.Style) {
+// itemStatusSign returns the sign and the style of an item's status.
+func itemStatusSign(c draw.Canvas, did results.ItemStatus) (string, lipgloss.Style) {
 	switch did {
 	case results.Failed, results.Missing:
 		return c.Glyphs.Failed, c.Theme.Bad
@@ -225,42 +239,42 @@ func didSign(c draw.Canvas, did results.Did) (string, lipgloss.Style) {
 	return c.Glyphs.Done, c.Theme.Good
 }
 
-// itemRow draws an item with what became of it.
-func itemRow(c draw.Canvas, i *results.Item) string {
-	sign, style := didSign(c, i.Did)
+// renderItemRow draws an item with its status.
+func renderItemRow(c draw.Canvas, i *results.Item) string {
+	sign, style := itemStatusSign(c, i.Status)
 	head := "     " + style.Render(sign) + " "
-	if i.Did != results.InBackup {
-		head += style.Render(c.Fit(string(i.Did), 8)) + " "
+	if i.Status != results.InBackup {
+		head += style.Render(c.FitLeft(string(i.Status), 8)) + " "
 	}
 	return head + c.Theme.Text.Render(
 		human.Namespaced(i.Namespace, i.Name),
 	) + c.Theme.Dim.Render(
-		fromWhy(i.From, i.Why),
+		originAndReason(i.BackupNamespace, i.Why),
 	)
 }
 
-// fromWhy is what stands behind an item: its namespace in the backup, and the reason for what became of it.
-func fromWhy(from, why string) string {
-	return human.Clause(" from ", from) + human.Clause(": ", why)
+// originAndReason returns the text after an item's name: its namespace in the backup, and the reason for its status.
+func originAndReason(from, why string) string {
+	return human.Prefixed(" from ", from) + human.Prefixed(": ", why)
 }
 
-// itemsLine is what became of all items, in one line.
-func itemsLine(c draw.Canvas, j *job.Job, items results.Items) string {
+// renderItemCounts counts all items by status, in one line.
+func renderItemCounts(c draw.Canvas, j *job.Job, items results.Items) string {
 	if j.Kind == job.Backup {
 		return c.Theme.Strong.Render(
-			fmt.Sprintf(" %s of %s", human.Count(items.Total(), "item"), human.Count(len(items.Kinds), "kind")),
+			fmt.Sprintf(" %s of %s", human.Count(items.CountItems(), "item"), human.Count(len(items.Kinds), "kind")),
 		)
 	}
-	count := map[results.Did]int{}
+	count := map[results.ItemStatus]int{}
 	for _, k := range items.Kinds {
-		for did, n := range k.Count {
+		for did, n := range k.CountByStatus {
 			count[did] += n
 		}
 	}
 	var parts []string
-	for _, did := range dids {
+	for _, did := range itemStatuses {
 		if n := count[did]; n > 0 {
-			_, style := didSign(c, did)
+			_, style := itemStatusSign(c, did)
 			parts = append(parts, style.Render(fmt.Sprintf("%d %s", n, did)))
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/collector"
@@ -20,6 +19,7 @@ import (
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/watch"
@@ -28,38 +28,38 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // shown is the screen of a job, and what to draw it on.
-func shown(t *testing.T, input job.Input) (*Screen, draw.Canvas) {
+func shown(t *testing.T, input job.Observation) (*Screen, draw.Canvas) {
 	t.Helper()
 	theme, err := draw.LoadTheme("mono")
 	if err != nil {
 		t.Fatal(err)
 	}
-	input.At = noon
-	j := job.Next(nil, input)
+	input.ObservedAt = noon
+	j := job.Fold(nil, input)
 	snap := &watch.Snapshot{At: noon, Jobs: []*job.Job{j}}
-	if !j.Terminal() {
+	if !j.IsTerminal() {
 		snap.Active = snap.Jobs
 	}
 	return New(
 			j.UID,
 			Overview,
-			new(assess.Estimates).Assess(snap, noon),
-			Sources{Inspector: unread{}, Clock: func() time.Time { return noon }},
+			new(assess.Estimates).AssessSnapshot(snap, noon),
+			Dependencies{Backend: unread{}, Clock: func() time.Time { return noon }},
 			nil,
 		), draw.Canvas{
 			Width:  80,
 			Height: 22,
-			Glyphs: &draw.Unicode,
+			Glyphs: &draw.UnicodeGlyphs,
 			Theme:  theme,
 			Now:    noon,
 		}
 }
 
 // unread is a cluster of which nothing that is stored can be read.
-type unread struct{ cluster.Inspector }
+type unread struct{ Backend }
 
-func (unread) Unavailable(p cluster.Part) string {
-	if p == cluster.Reports || p == cluster.Verification {
+func (unread) UnavailableReason(p cluster.Capability) string {
+	if p == cluster.CapabilityReports || p == cluster.CapabilityVerification {
 		return ""
 	}
 	return "nothing is read here"
@@ -84,34 +84,34 @@ func meta() metav1.ObjectMeta {
 }
 
 func TestResourcesPageSaysWhyNot(t *testing.T) {
-	running := job.Input{
-		Backup: &velerov1.Backup{
+	running := job.Observation{
+		Backup: &veleroapi.Backup{
 			ObjectMeta: meta(),
-			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+			Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress},
 		},
 	}
-	waiting := job.Input{
-		Backup: &velerov1.Backup{
+	waiting := job.Observation{
+		Backup: &veleroapi.Backup{
 			ObjectMeta: meta(),
-			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseWaitingForPluginOperations},
+			Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseWaitingForPluginOperations},
 		},
 	}
-	unnamed := job.Input{Restore: &velerov1.Restore{ObjectMeta: meta()}}
+	unnamed := job.Observation{Restore: &veleroapi.Restore{ObjectMeta: meta()}}
 	for _, c := range []struct {
-		of       job.Input
+		of       job.Observation
 		contents *Contents
 		want     string
 	}{
-		{running, NoArtifacts, "--no-artifacts"},
+		{running, ForbiddenContents, "--no-artifacts"},
 		{running, nil, "when all items are done"},
 		{waiting, nil, "anew until it has ended"},
 		{unnamed, nil, "has no backup yet"},
 		{unnamed, &Contents{Pending: true}, "Reading the backup's contents"},
-		{unnamed, &Contents{Estimate: collector.Estimate{Refused: []string{"Both included and excluded: namespaces ops."}}}, "refuses this restore: Both"},
+		{unnamed, &Contents{Estimate: collector.Estimate{Refusals: []string{"Both included and excluded: namespaces ops."}}}, "refuses this restore: Both"},
 	} {
 		s, canvas := shown(t, c.of)
-		s.Read(c.contents)
-		if got := strings.Join(contentsLines(canvas, s), "\n"); !strings.Contains(got, c.want) {
+		s.SetContents(c.contents)
+		if got := strings.Join(renderContents(canvas, s), "\n"); !strings.Contains(got, c.want) {
 			t.Errorf("no %q: %s", c.want, got)
 		}
 	}
@@ -121,20 +121,20 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 func TestEndedJobsHaveNothingAhead(t *testing.T) {
 	s, c := shown(
 		t,
-		job.Input{
-			Backup: &velerov1.Backup{
+		job.Observation{
+			Backup: &veleroapi.Backup{
 				ObjectMeta: meta(),
-				Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation},
+				Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseFailedValidation},
 			},
 		},
 	)
-	text := stageLine(c, s.Job())
-	for _, name := range []Page{Volumes, Operations} {
-		p := s.pages[s.indexOf(name)]
-		source := p.lines(c, s)
-		text += strings.Join(p.head(c, s), "\n")
+	text := renderStageLine(c, s.Job())
+	for _, name := range []PageName{Volumes, Operations} {
+		p := s.pages[s.tabIndex(name)]
+		source := p.renderLines(c, s)
+		text += strings.Join(p.renderHead(c, s), "\n")
 		for i := range source.Len() {
-			text += "\n" + source.Line(c, i).Text
+			text += "\n" + source.LineAt(c, i).Text
 		}
 	}
 	if strings.Contains(text, "so far") || strings.Contains(text, c.Glyphs.Ahead) {
@@ -145,11 +145,11 @@ func TestEndedJobsHaveNothingAhead(t *testing.T) {
 // A job that is gone is shown as it was, but nothing is judged of it any more.
 func TestADeletedJobIsNotStuck(t *testing.T) {
 	started := metav1.NewTime(noon.Add(-time.Hour))
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: meta(),
-		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started},
+		Status:     veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &started},
 	}
-	j := job.Next(nil, job.Input{Restore: r, At: noon})
+	j := job.Fold(nil, job.Observation{Restore: r, ObservedAt: noon})
 	snap := &watch.Snapshot{
 		At:     noon,
 		Jobs:   []*job.Job{j},
@@ -165,14 +165,14 @@ func TestADeletedJobIsNotStuck(t *testing.T) {
 			},
 		},
 	}
-	s, c := shown(t, job.Input{Restore: r})
-	s.Load(new(assess.Estimates).Assess(snap, noon))
+	s, c := shown(t, job.Observation{Restore: r})
+	s.SetAssessment(new(assess.Estimates).AssessSnapshot(snap, noon))
 	if !strings.Contains(s.View(c), "orphaned") {
 		t.Fatalf("not orphaned before:\n%s", s.View(c))
 	}
-	s.Load(new(assess.Estimates).Assess(&watch.Snapshot{At: noon}, noon))
+	s.SetAssessment(new(assess.Estimates).AssessSnapshot(&watch.Snapshot{At: noon}, noon))
 	frame := s.View(c)
-	if !s.Deleted() || strings.Contains(frame, "orphaned") || !strings.Contains(frame, "deleted from the cluster") ||
+	if !s.IsDeleted() || strings.Contains(frame, "orphaned") || !strings.Contains(frame, "deleted from the cluster") ||
 		!strings.Contains(frame, "x") {
 		t.Errorf("the screen of a deleted job:\n%s", frame)
 	}
@@ -181,18 +181,18 @@ func TestADeletedJobIsNotStuck(t *testing.T) {
 // Which items failed the counts do not tell, so a restore with errors does not
 // claim that all of them are restored.
 func TestErrorsAreNotCalledRestored(t *testing.T) {
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: meta(),
-		Spec:       velerov1.RestoreSpec{BackupName: "b"},
-		Status: velerov1.RestoreStatus{
-			Phase:    velerov1.RestorePhasePartiallyFailed,
+		Spec:       veleroapi.RestoreSpec{BackupName: "b"},
+		Status: veleroapi.RestoreStatus{
+			Phase:    veleroapi.RestorePhasePartiallyFailed,
 			Errors:   3,
-			Progress: &velerov1.RestoreProgress{TotalItems: 7, ItemsRestored: 7},
+			Progress: &veleroapi.RestoreProgress{TotalItems: 7, ItemsRestored: 7},
 		},
 	}
-	s, c := shown(t, job.Input{Restore: r})
-	s.Read(&Contents{Estimate: collector.Estimate{Total: 7, Steps: []collector.Step{{Resource: "pods", Items: 7}}}})
-	text := strings.Join(contentsLines(c, s), "\n")
+	s, c := shown(t, job.Observation{Restore: r})
+	s.SetContents(&Contents{Estimate: collector.Estimate{Total: 7, Steps: []collector.Step{{Resource: "pods", Items: 7}}}})
+	text := strings.Join(renderContents(c, s), "\n")
 	if strings.Contains(text, "RESTORED") || !strings.Contains(text, "3 errors") {
 		t.Error(text)
 	}
@@ -203,25 +203,25 @@ func TestErrorsAreNotCalledRestored(t *testing.T) {
 func TestResourcesAddUpToTheEstimate(t *testing.T) {
 	s, c := shown(
 		t,
-		job.Input{
-			Restore: &velerov1.Restore{
+		job.Observation{
+			Restore: &veleroapi.Restore{
 				ObjectMeta: meta(),
-				Spec:       velerov1.RestoreSpec{BackupName: "b"},
-				Status: velerov1.RestoreStatus{
-					Phase:    velerov1.RestorePhaseInProgress,
-					Progress: &velerov1.RestoreProgress{TotalItems: 9, ItemsRestored: 6},
+				Spec:       veleroapi.RestoreSpec{BackupName: "b"},
+				Status: veleroapi.RestoreStatus{
+					Phase:    veleroapi.RestorePhaseInProgress,
+					Progress: &veleroapi.RestoreProgress{TotalItems: 9, ItemsRestored: 6},
 				},
 			},
 		},
 	)
-	s.Read(&Contents{Estimate: collector.Estimate{
+	s.SetContents(&Contents{Estimate: collector.Estimate{
 		Total: 9,
 		Steps: []collector.Step{
 			{Resource: "persistentvolumeclaims", Items: 2},
 			{Resource: "pods", Items: 6},
 			{Resource: "services", Items: 1},
 		},
-		Brought: []collector.Brought{
+		AdditionalItems: []collector.AdditionalItems{
 			{Step: 0, Resource: "namespaces", Items: 1},
 			{Step: 1, Resource: "persistentvolumeclaims", Items: 2},
 		},
@@ -232,7 +232,7 @@ func TestResourcesAddUpToTheEstimate(t *testing.T) {
 			{Resource: "services", Items: 1},
 		},
 	}})
-	text := ansi.Strip(strings.Join(contentsLines(c, s), "\n"))
+	text := ansi.Strip(strings.Join(renderContents(c, s), "\n"))
 	restored, of := map[string]int{}, map[string]int{}
 	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +(\d+) +(\d+)`).FindAllStringSubmatch(text, -1) {
 		done, _ := strconv.Atoi(row[2])
@@ -255,14 +255,14 @@ func TestResourcesAddUpToTheEstimate(t *testing.T) {
 // read, on any width; on wide screens what veltui concludes stands beside.
 func TestOverviewIsReadable(t *testing.T) {
 	reason := strings.Repeat("the server was restarted while it ran and ", 8) + "END"
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: meta(),
-		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: reason, Errors: 3},
+		Status:     veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseFailed, FailureReason: reason, Errors: 3},
 	}
 	r.Spec.BackupName, r.Spec.NamespaceMapping = "nightly", map[string]string{"shop": "shop-dr"}
-	s, c := shown(t, job.Input{Restore: r})
+	s, c := shown(t, job.Observation{Restore: r})
 	for _, width := range []int{40, 60, 80, 118, 120, 160, 200, 300} {
-		lines := overviewPage(c.Sized(width, 50), s)
+		lines := renderOverview(c.WithSize(width, 50), s)
 		text := ansi.Strip(strings.Join(lines, "\n"))
 		for _, want := range []string{"END", "shop -> shop-dr", "nightly", s.job.Verdict.Summary()[:20]} {
 			if !strings.Contains(text, want) {
@@ -270,7 +270,7 @@ func TestOverviewIsReadable(t *testing.T) {
 			}
 		}
 		first := s.job.Verdict.Summary()[:20] // the verdict, or what stands beside it
-		if width >= sideBySide {
+		if width >= sideBySideWidth {
 			first = "Phase"
 		}
 		if !strings.Contains(ansi.Strip(lines[0]), first) || strings.Contains(text, c.Glyphs.Ellipsis) {
@@ -295,11 +295,11 @@ func TestOverviewIsReadable(t *testing.T) {
 func TestLongNamesAreCutInTheMiddle(t *testing.T) {
 	m := meta()
 	m.Name = "nightly-" + strings.Repeat("very-", 20) + "20261120"
-	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: m}})
+	s, c := shown(t, job.Observation{Restore: &veleroapi.Restore{ObjectMeta: m}})
 	for _, deleted := range []bool{false, true} {
-		s.deleted = deleted
+		s.isDeleted = deleted
 		if title := ansi.Strip(
-			s.title(c.Sized(60, 20)),
+			s.renderTitle(c.WithSize(60, 20)),
 		); !strings.Contains(title, "nightly-") || !strings.Contains(title, "20261120 ") ||
 			lipgloss.Width(title) > 60 {
 			t.Errorf("%q", title)
@@ -311,10 +311,10 @@ func TestLongNamesAreCutInTheMiddle(t *testing.T) {
 // saves have Velero's, which is UTC: where they differ, the page says so.
 func TestZoneWords(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	if got := zoneWords(now); got != "" {
+	if got := zoneText(now); got != "" {
 		t.Errorf("in UTC: %q", got)
 	}
-	if got := zoneWords(now.In(time.FixedZone("EST", -5*3600))); got != "times in EST" {
+	if got := zoneText(now.In(time.FixedZone("EST", -5*3600))); got != "times in EST" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -323,22 +323,22 @@ func TestZoneWords(t *testing.T) {
 func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
 	s, c := shown(
 		t,
-		job.Input{
-			Backup: &velerov1.Backup{
+		job.Observation{
+			Backup: &veleroapi.Backup{
 				ObjectMeta: meta(),
-				Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+				Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseInProgress},
 			},
 		},
 	)
-	s.turn(s.indexOf(Volumes))
+	s.openTab(s.tabIndex(Volumes))
 	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "No volume data is moved for this job so far") {
 		t.Errorf("without any:\n%s", frame)
 	}
-	reading := *s.assessed.Source
+	reading := *s.assessment.Source
 	reading.Health = watch.Health{State: watch.Connecting}
-	reading.Sources = []watch.Source{{Resource: watch.DataUploads, State: watch.SourceSyncing, Read: 7}}
+	reading.Sources = []watch.Source{{Resource: watch.DataUploads, State: watch.SourceSyncing, ObjectsRead: 7}}
 	reading.Seq++
-	s.Load(new(assess.Estimates).Assess(&reading, noon))
+	s.SetAssessment(new(assess.Estimates).AssessSnapshot(&reading, noon))
 	if frame := ansi.Strip(
 		s.View(c),
 	); !strings.Contains(frame, "not all been looked at yet: ") ||
@@ -359,18 +359,18 @@ func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
 		Total:  9,
 		Done:   9,
 	}
-	s, c := shown(t, job.Input{
-		Completed: (*job.Completed)(nil).With(&volume),
-		Backup: &velerov1.Backup{
+	s, c := shown(t, job.Observation{
+		Completed: (*job.CompletedVolumes)(nil).AddVolume(&volume),
+		Backup: &veleroapi.Backup{
 			ObjectMeta: meta(),
-			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+			Status:     veleroapi.BackupStatus{Phase: veleroapi.BackupPhaseCompleted},
 		},
 	})
-	s.sources.Inspector = leftOut{volume: volume}
-	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+	s.dependencies.Backend = leftOut{volume: volume}
+	s.dependencies.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		return func() tea.Msg { return read(t.Context()) }, func() {}
 	}
-	cmd := s.turn(s.indexOf(Volumes))
+	cmd := s.openTab(s.tabIndex(Volumes))
 	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "Reading 1 volume that completed") {
 		t.Errorf("before they are read:\n%s", frame)
 	}
@@ -382,6 +382,6 @@ func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
 			strings.Contains(frame, "Reading 1 volume") {
 			t.Errorf("after they are read:\n%s", frame)
 		}
-		s.Load(s.assessed)
+		s.SetAssessment(s.assessment)
 	}
 }

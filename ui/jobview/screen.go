@@ -21,223 +21,223 @@ import (
 // Screen is the screen of one job.
 type Screen struct {
 	uid types.UID
-	// job is the last known state; it stays on the screen, marked, when the resource is deleted.
-	job     assess.Judged
-	deleted bool
-	// aged is true if it may have ended too long ago, and not be deleted.
-	aged bool
-	seq  uint64 // of the snapshot
-	// assessed is what the job was last known from.
-	assessed *assess.Assessment
+	// job is the last known state; once the resource is deleted, it stays on the screen, marked as such.
+	job       assess.JudgedJob
+	isDeleted bool
+	// mayBeAgedOut is true if the job may not be deleted, but only have ended too long ago.
+	mayBeAgedOut bool
+	snapshotSeq  uint64 // of the last snapshot
+	// assessment is the assessment that job was last taken from.
+	assessment *assess.Assessment
 
-	contents *Contents
-	sources  Sources
-	// moved are the volumes of a job that leaves some out.
-	moved  fetch.Answer[[]job.Volume]
-	report fetch.Answer[report]
-	tabs   []Tab
-	pages  []page // of the tabs
-	at     int    // of the open tab
-	// verify stands in the place of the Resources page while verifying is true.
-	verify    verifyPage
-	verifying bool
-	ended     bool // true if the job ended while the screen was open
+	contents     *Contents
+	dependencies Dependencies
+	// movedVolumesAnswer are all volumes of a job that only sums some of them up.
+	movedVolumesAnswer fetch.Answer[[]job.Volume]
+	reportAnswer       fetch.Answer[jobReport]
+	tabs               []PageTab
+	pages              []jobPage // of the tabs
+	openTabIndex       int       // index of the open tab
+	// verifyPage replaces the Resources page while verifying is true.
+	verifyPage     verifyPage
+	showsVerify    bool
+	endedWhileOpen bool // true if the job ended while the screen was open
 	*pager.Pager
-	canvas draw.Canvas // of the lines that were drawn last
-	// labels are the tabs as drawn last, in the line labelsAt; what scrolls begins at linesAt.
-	labels            []draw.Span
-	labelsAt, linesAt int
-	// answers counts what pages have read or changed.
-	answers int
-	// filled is what the pager was filled for.
-	filled filled
-	keys   []keys.Binding
-	marked map[restorespec.Item]bool // to be restored alone
+	lastCanvas draw.Canvas // the canvas of the last drawing
+	// tabSpans are the tabs in the last drawing, in the line tabsRow; the scrolling lines begin at firstLineRow.
+	tabSpans              []draw.Span
+	tabsRow, firstLineRow int
+	// revision counts the answers to pages and the changes by keys.
+	revision int
+	// lastFillState is the state for which the pager was filled.
+	lastFillState fillState
+	keyBindings   []keys.Binding
+	markedItems   map[restorespec.Item]bool // to be restored alone
 }
 
-// filled is what a filled pager depends on: it is filled again when that changed.
-type filled struct {
-	page     page
+// fillState is the state that the pager's lines depend on: the pager is filled again when it changes.
+type fillState struct {
+	page     jobPage
 	job      *job.Job
 	contents *Contents
 	width    int
 	seconds  int64
 	seq      uint64
-	answers  int
-	// searching is whether something is searched for: pages that fold open then.
+	revision int
+	// searching is true during a search, for which pages open their groups.
 	searching bool
 }
 
-// New returns the screen of the job with a uid, open at a page. back leaves it.
-func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back func() tea.Cmd) *Screen {
+// New returns the screen of the job with a uid, open at a page. back leaves the screen.
+func New(uid types.UID, at PageName, a *assess.Assessment, sources Dependencies, back func() tea.Cmd) *Screen {
 	s := &Screen{
-		uid:     uid,
-		sources: sources,
-		tabs:    tabs(),
-		Pager:   pager.New(&fetch.Asker{Start: sources.Start, Clock: sources.Clock}),
+		uid:          uid,
+		dependencies: sources,
+		tabs:         pageTabs(),
+		Pager:        pager.New(&fetch.Requester{Start: sources.Start, Clock: sources.Clock}),
 	}
 	for _, t := range s.tabs {
-		s.pages = append(s.pages, t.make())
+		s.pages = append(s.pages, t.newPage())
 	}
-	if s.at = s.indexOf(at); at == Verify {
-		s.at, s.verifying = s.indexOf(Resources), true
+	if s.openTabIndex = s.tabIndex(at); at == Verify {
+		s.openTabIndex, s.showsVerify = s.tabIndex(Resources), true
 	}
 	last := len(s.tabs) - 1
 	turn := func(to func() int) func(string) tea.Cmd {
-		return func(string) tea.Cmd { return s.turn(to()) }
+		return func(string) tea.Cmd { return s.openTab(to()) }
 	}
-	s.keys = []keys.Binding{
+	s.keyBindings = []keys.Binding{
 		{
-			Name:    "back",
-			Keys:    []string{"esc", "left", "h", "backspace"},
-			Label:   "esc",
-			What:    "back",
-			WhatNow: keys.Either(func() bool { return s.verify.comparing(s) }, "stop comparing", "back"),
-			Group:   keys.Look,
-			Short:   true,
-			Do:      s.verify.back(s, s.Leave(back)),
+			Name:               "back",
+			Keys:               []string{"esc", "left", "h", "backspace"},
+			Label:              "esc",
+			Description:        "back",
+			DynamicDescription: keys.ChooseText(func() bool { return s.verifyPage.isComparing(s) }, "stop comparing", "back"),
+			Group:              keys.GroupLook,
+			InFooter:           true,
+			Do:                 s.verifyPage.backOrCancelAction(s, s.BackAction(back)),
 		},
 		{
-			Keys:  []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
-			Label: fmt.Sprintf("1..%d", last+1),
-			What:  "go to a page",
-			Group: keys.Move,
-			Do:    func(key string) tea.Cmd { return s.turn(int(key[0] - '1')) },
+			Keys:        []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
+			Label:       fmt.Sprintf("1..%d", last+1),
+			Description: "go to a page",
+			Group:       keys.GroupMove,
+			Do:          func(key string) tea.Cmd { return s.openTab(int(key[0] - '1')) },
 		},
 		{
-			Keys:  []string{"0"},
-			Label: "0",
-			What:  "go to the last page",
-			Group: keys.Move,
-			Do:    turn(func() int { return last }),
+			Keys:        []string{"0"},
+			Label:       "0",
+			Description: "go to the last page",
+			Group:       keys.GroupMove,
+			Do:          turn(func() int { return last }),
 		},
 		{
-			Name:  "next-tab",
-			Keys:  []string{"tab"},
-			Label: "tab",
-			What:  "next page",
-			Group: keys.Move,
-			Do:    turn(func() int { return (s.at + 1) % len(s.tabs) }),
+			Name:        "next-tab",
+			Keys:        []string{"tab"},
+			Label:       "tab",
+			Description: "next page",
+			Group:       keys.GroupMove,
+			Do:          turn(func() int { return (s.openTabIndex + 1) % len(s.tabs) }),
 		},
 		{
-			Name:  "previous-tab",
-			Keys:  []string{"shift+tab"},
-			Label: "shift+tab",
-			What:  "previous page",
-			Group: keys.Move,
-			Do:    turn(func() int { return (s.at + last) % len(s.tabs) }),
+			Name:        "previous-tab",
+			Keys:        []string{"shift+tab"},
+			Label:       "shift+tab",
+			Description: "previous page",
+			Group:       keys.GroupMove,
+			Do:          turn(func() int { return (s.openTabIndex + last) % len(s.tabs) }),
 		},
 	}
-	for _, t := range Openers() {
+	for _, t := range TabsWithKeys() {
 		open := func(string) tea.Cmd {
 			if t.Page == Logs {
 				return s.openLogs()
 			}
-			return s.turn(s.indexOf(t.Page))
+			return s.openTab(s.tabIndex(t.Page))
 		}
 		what := func() string {
-			if results, ok := s.open().(*resultsPage); ok && t.Page == Logs && results.target(s) != nil {
+			if results, ok := s.currentPage().(*resultsPage); ok && t.Page == Logs && results.selectedMessage(s) != nil {
 				return "log line"
 			}
-			return t.What
+			return t.Description
 		}
-		elsewhere := func() bool { return s.tabs[s.at].Page != t.Page }
-		s.keys = append(
-			s.keys,
+		elsewhere := func() bool { return s.tabs[s.openTabIndex].Page != t.Page }
+		s.keyBindings = append(
+			s.keyBindings,
 			keys.Binding{
-				Name:    t.What,
-				Keys:    []string{t.Key},
-				Label:   t.Key,
-				What:    t.What,
-				WhatNow: what,
-				Group:   keys.Look,
-				Short:   t.Footer,
-				Fits:    elsewhere,
-				Do:      open,
+				Name:               t.Description,
+				Keys:               []string{t.Key},
+				Label:              t.Key,
+				Description:        t.Description,
+				DynamicDescription: what,
+				Group:              keys.GroupLook,
+				InFooter:           t.InFooter,
+				ShowInFooter:       elsewhere,
+				Do:                 open,
 			},
 		)
 	}
-	s.keys = append(append(s.keys, s.verifyKey()), s.reportKeys()...)
+	s.keyBindings = append(append(s.keyBindings, s.newVerifyBinding()), s.newReportBindings()...)
 	for _, p := range s.allPages() {
-		s.keys = append(s.keys, whileOpen(s, p, p.keys(s))...)
+		s.keyBindings = append(s.keyBindings, restrictToPage(s, p, p.newBindings(s))...)
 	}
-	s.keys = append(s.keys, s.Pager.Keys()...)
-	s.Load(a)
+	s.keyBindings = append(s.keyBindings, s.Pager.Bindings()...)
+	s.SetAssessment(a)
 	return s
 }
 
-// open returns the page that is shown.
-func (s *Screen) open() page {
-	if s.verifying && s.tabs[s.at].Page == Resources {
-		return &s.verify
+// currentPage returns the open page.
+func (s *Screen) currentPage() jobPage {
+	if s.showsVerify && s.tabs[s.openTabIndex].Page == Resources {
+		return &s.verifyPage
 	}
-	return s.pages[s.at]
+	return s.pages[s.openTabIndex]
 }
 
-func (s *Screen) allPages() []page { return append(slices.Clone(s.pages), &s.verify) }
+func (s *Screen) allPages() []jobPage { return append(slices.Clone(s.pages), &s.verifyPage) }
 
-// whileOpen restricts a page's keys to the open page, and redraws it after each.
-func whileOpen(s *Screen, p page, bindings []keys.Binding) []keys.Binding {
+// restrictToPage restricts a page's keys to the open page, and redraws it after each.
+func restrictToPage(s *Screen, p jobPage, bindings []keys.Binding) []keys.Binding {
 	for i := range bindings {
-		on, do := bindings[i].On, bindings[i].Do
-		bindings[i].On = func() bool { return s.open() == p && (on == nil || on()) }
+		on, do := bindings[i].Active, bindings[i].Do
+		bindings[i].Active = func() bool { return s.currentPage() == p && (on == nil || on()) }
 		bindings[i].Do = func(key string) tea.Cmd {
-			s.answers++
+			s.revision++
 			return do(key)
 		}
 	}
 	return bindings
 }
 
-// Load takes the job's newest state.
-func (s *Screen) Load(a *assess.Assessment) {
+// SetAssessment sets the job's newest state.
+func (s *Screen) SetAssessment(a *assess.Assessment) {
 	if a == nil {
 		return
 	}
-	s.seq = a.Snapshot.Seq
-	if j := a.Find(s.uid); j != nil {
-		s.ended = s.ended || s.job.Job != nil && !s.job.Terminal() && j.Terminal()
-		s.job, s.deleted, s.assessed = a.Of(j), false, a
-		s.complete()
+	s.snapshotSeq = a.Snapshot.Seq
+	if j := a.FindJob(s.uid); j != nil {
+		s.endedWhileOpen = s.endedWhileOpen || s.job.Job != nil && !s.job.IsTerminal() && j.IsTerminal()
+		s.job, s.isDeleted, s.assessment = a.AssessJob(j), false, a
+		s.addMovedVolumes()
 	} else if s.job.Job != nil {
-		// It stays as it was, but nothing is judged of it any more.
-		s.deleted = true
+		// The job keeps its last state, but has no verdict any more.
+		s.isDeleted = true
 		what := "It was deleted from the cluster"
-		if s.aged = s.job.Terminal() && a.Snapshot.LeftBackups+a.Snapshot.LeftRestores > 0; s.aged {
+		if s.mayBeAgedOut = s.job.IsTerminal() && a.Snapshot.AgedOutBackups+a.Snapshot.AgedOutRestores > 0; s.mayBeAgedOut {
 			what = "It ended too long ago to be read any more (--ended-within), or was deleted"
 		}
-		s.job = assess.Judged{
+		s.job = assess.JudgedJob{
 			Job:     s.job.Job,
 			Verdict: diagnosis.Verdict{Text: what + "; this is how it was last seen."},
 		}
 	}
 }
 
-// complete puts in the volumes that the job leaves out, once they were read.
-func (s *Screen) complete() {
-	if s.moved.Known {
-		s.job.Job = s.job.WithVolumes(s.moved.Value)
+// addMovedVolumes adds the volumes that the job only sums up, once they were read.
+func (s *Screen) addMovedVolumes() {
+	if s.movedVolumesAnswer.HasValue {
+		s.job.Job = s.job.WithVolumes(s.movedVolumesAnswer.Value)
 	}
 }
 
-// asker asks for the pages.
-func (s *Screen) asker() fetch.Asker { return s.askerFor(func() {}) }
+// newRequester returns the requester of a page.
+func (s *Screen) newRequester() fetch.Requester { return s.newRequesterFor(func() {}) }
 
-// askerFor asks for a page that handles the answer.
-func (s *Screen) askerFor(handle func()) fetch.Asker {
-	return fetch.Asker{Start: s.sources.Start, Clock: s.sources.Clock, Answered: func() tea.Cmd {
+// newRequesterFor returns the requester of a page that handles the answer.
+func (s *Screen) newRequesterFor(handle func()) fetch.Requester {
+	return fetch.Requester{Start: s.dependencies.Start, Clock: s.dependencies.Clock, OnAnswer: func() tea.Cmd {
 		handle()
-		s.complete()
-		s.answers++
-		return s.Ask()
+		s.addMovedVolumes()
+		s.revision++
+		return s.FetchMissing()
 	}}
 }
 
-// SelectedVolume is the one of the selected row of the Volumes page, nil if no resource moves it.
+// SelectedVolume returns the volume of the selected row on the Volumes page, nil if no resource moves it.
 func (s *Screen) SelectedVolume() *job.Volume {
-	if p, ok := s.open().(*volumesPage); ok {
-		if r := p.records[s.Selected()]; r != nil && r.Moved != nil {
-			return r.Moved.Volume
+	if p, ok := s.currentPage().(*volumesPage); ok {
+		if r := p.recordByRow[s.SelectedKey()]; r != nil && r.Volume != nil {
+			return r.Volume.Volume
 		}
 	}
 	return nil
@@ -245,129 +245,129 @@ func (s *Screen) SelectedVolume() *job.Volume {
 
 func (s *Screen) UID() types.UID { return s.uid }
 
-// Job is the job as it was known last, nil if it never was.
+// Job returns the last known state of the job, nil if there is none.
 func (s *Screen) Job() *job.Job { return s.job.Job }
 
-// Deleted is true once the resource is gone from the cluster.
-func (s *Screen) Deleted() bool { return s.deleted }
+// IsDeleted reports whether the resource is no longer in the cluster.
+func (s *Screen) IsDeleted() bool { return s.isDeleted }
 
-// WantsContents reports whether the open page shows what is in the backup.
+// WantsContents reports whether the open page shows the contents of the backup.
 func (s *Screen) WantsContents() bool {
-	return s.job.Job != nil && !s.deleted && s.open().wantsContents(s)
+	return s.job.Job != nil && !s.isDeleted && s.currentPage().wantsContents(s)
 }
 
-// Read takes what was read from the backup, nil if nothing was asked for.
-func (s *Screen) Read(contents *Contents) { s.contents = contents }
+// SetContents sets the contents of the backup, nil if they were not requested.
+func (s *Screen) SetContents(contents *Contents) { s.contents = contents }
 
-// Ask makes the command that reads what the open page lacks, nil for nothing.
-func (s *Screen) Ask() tea.Cmd {
-	if s.job.Job == nil || s.deleted {
+// FetchMissing returns the command that reads what the open page lacks, nil for none.
+func (s *Screen) FetchMissing() tea.Cmd {
+	if s.job.Job == nil || s.isDeleted {
 		return nil
 	}
 	var moved tea.Cmd
-	if j := s.job.Job; j.LeftOut() > 0 {
-		moved = s.moved.Ask(
-			s.asker(),
+	if j := s.job.Job; j.SummedVolumeCount() > 0 {
+		moved = s.movedVolumesAnswer.FetchIfDue(
+			s.newRequester(),
 			0,
-			func(ctx context.Context) ([]job.Volume, error) { return s.sources.ReadVolumes(ctx, j) },
+			func(ctx context.Context) ([]job.Volume, error) { return s.dependencies.ReadVolumes(ctx, j) },
 		)
 	}
-	return tea.Batch(moved, s.open().load(s), s.verify.ended(s))
+	return tea.Batch(moved, s.currentPage().fetchMissing(s), s.verifyPage.verifyEndedRestore(s))
 }
 
-// answered are all that the screen has asked for.
-func (s *Screen) answered() []answer {
-	all := []answer{&s.moved, &s.report}
+// allAnswers returns all requests of the screen.
+func (s *Screen) allAnswers() []answerHandle {
+	all := []answerHandle{&s.movedVolumesAnswer, &s.reportAnswer}
 	for _, p := range s.allPages() {
-		all = append(all, p.answers()...)
+		all = append(all, p.pageAnswers()...)
 	}
 	return all
 }
 
-// AskAgain makes what could not be read be asked for anew.
-func (s *Screen) AskAgain() {
-	for _, a := range s.answered() {
-		a.Forget()
+// ClearErrors lets failed requests be repeated at once.
+func (s *Screen) ClearErrors() {
+	for _, a := range s.allAnswers() {
+		a.ClearError()
 	}
 }
 
-// Close withdraws what was asked for.
+// Close cancels all requests.
 func (s *Screen) Close() {
 	s.EndSearch()
-	for _, a := range s.answered() {
+	for _, a := range s.allAnswers() {
 		a.Close()
 	}
 }
 
-// Update takes what is typed; handled is false if a message is for others.
+// Update handles typed input; handled is false if the message is for another screen.
 func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) { return s.Pager.Update(msg) }
 
-func (s *Screen) Keys() []keys.Binding { return s.keys }
+func (s *Screen) Bindings() []keys.Binding { return s.keyBindings }
 
-func (s *Screen) turn(to int) tea.Cmd {
-	if to >= len(s.tabs) || to == s.at {
+func (s *Screen) openTab(to int) tea.Cmd {
+	if to >= len(s.tabs) || to == s.openTabIndex {
 		return nil
 	}
-	s.open().leave()
-	s.at = to
-	return s.opened()
+	s.currentPage().onLeave()
+	s.openTabIndex = to
+	return s.showFromTop()
 }
 
-// opened shows the page that is open now from its top.
-func (s *Screen) opened() tea.Cmd {
+// showFromTop shows the open page from its top.
+func (s *Screen) showFromTop() tea.Cmd {
 	s.Reset()
-	s.filled = filled{}
-	return s.Ask()
+	s.lastFillState = fillState{}
+	return s.FetchMissing()
 }
 
-// Click opens the tab there, or selects the line; again is true for the selected line.
-func (s *Screen) Click(x, y int) (again bool, cmd tea.Cmd) {
-	if tab := draw.SpanAt(s.labels, x); y == s.labelsAt && tab >= 0 {
-		return false, s.turn(tab)
+// HandleClick opens the clicked tab, or selects the clicked line; again is true if the line was already selected.
+func (s *Screen) HandleClick(x, y int) (again bool, cmd tea.Cmd) {
+	if tab := draw.SpanAt(s.tabSpans, x); y == s.tabsRow && tab >= 0 {
+		return false, s.openTab(tab)
 	}
-	return s.Pager.Click(y - s.linesAt), nil
+	return s.Pager.SelectRow(y - s.firstLineRow), nil
 }
 
 // View draws the screen between the header and the footer.
 func (s *Screen) View(c draw.Canvas) string {
 	if s.job.Job == nil {
-		return c.Page([]string{"", "  This job no longer exists."})
+		return c.RenderPage([]string{"", "  This job no longer exists."})
 	}
 	var lines []string
 	if c.Height >= 8 {
-		lines = append(lines, s.title(c), stageLine(c, s.job.Job))
+		lines = append(lines, s.renderTitle(c), renderStageLine(c, s.job.Job))
 	}
-	lines = append(lines, progressLine(c, s.job), s.tabsLine(c))
-	s.labelsAt = len(lines) - 1
-	head := s.open().head(c, s)
+	lines = append(lines, renderProgressLine(c, s.job), s.renderTabsLine(c))
+	s.tabsRow = len(lines) - 1
+	head := s.currentPage().renderHead(c, s)
 	lines = append(lines, head[:min(len(head), max(c.Height-len(lines)-1, 0))]...)
-	s.linesAt = len(lines)
-	below := c.Sized(c.Width, max(c.Height-len(lines), 0))
-	s.fill(below)
-	return c.Page(append(lines, s.Page(below)...))
+	s.firstLineRow = len(lines)
+	below := c.WithSize(c.Width, max(c.Height-len(lines), 0))
+	s.fillPager(below)
+	return c.RenderPage(append(lines, s.RenderPage(below)...))
 }
 
-// fill gives the pager the page's lines if anything that they show changed.
-func (s *Screen) fill(c draw.Canvas) {
-	p := s.open()
-	s.canvas = c
-	want := filled{
+// fillPager gives the pager the page's lines if anything that they depend on has changed.
+func (s *Screen) fillPager(c draw.Canvas) {
+	p := s.currentPage()
+	s.lastCanvas = c
+	want := fillState{
 		page:      p,
 		job:       s.job.Job,
 		contents:  s.contents,
 		width:     c.Width,
-		answers:   s.answers,
-		searching: s.Typing() || s.Searching(),
+		revision:  s.revision,
+		searching: s.IsTyping() || s.IsSearching(),
 	}
-	if p.ages() {
-		want.seconds, want.seq = c.Now.Unix(), s.seq
+	if p.showsAges() {
+		want.seconds, want.seq = c.Now.Unix(), s.snapshotSeq
 	}
-	if want == s.filled {
+	if want == s.lastFillState {
 		return
 	}
-	s.filled = want
-	s.Show(p.lines(c, s))
+	s.lastFillState = want
+	s.SetSource(p.renderLines(c, s))
 }
 
-// wide is a canvas for text that is copied.
-func (s *Screen) wide() draw.Canvas { return s.canvas.Sized(widest, 0) }
+// copyCanvas returns a canvas for text to copy.
+func (s *Screen) copyCanvas() draw.Canvas { return s.lastCanvas.WithSize(maxTextWidth, 0) }

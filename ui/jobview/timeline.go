@@ -15,39 +15,39 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// timelinePage lists events, newest first; item operations only if the Operations page has read them.
+// timelinePage lists events, the newest first, with item operations only if the Operations page has read them.
 type timelinePage struct {
-	still
-	// shown are the lines of the last drawing.
-	shown pager.Lines
+	noopPage
+	// drawnLines are the lines of the last drawing.
+	drawnLines pager.Lines
 }
 
-func (p *timelinePage) keys(s *Screen) []keys.Binding {
-	return copyKeys(s, func() bool { return len(p.shown) > 0 },
+func (p *timelinePage) newBindings(s *Screen) []keys.Binding {
+	return newCopyBindings(s, func() bool { return len(p.drawnLines) > 0 },
 		func() (string, string) {
-			key := s.Selected()
-			at := slices.IndexFunc(p.shown, func(l pager.Line) bool { return key != "" && l.Key == key })
+			key := s.SelectedKey()
+			at := slices.IndexFunc(p.drawnLines, func(l pager.Line) bool { return key != "" && l.Key == key })
 			if at < 0 {
 				return "", ""
 			}
-			return "one event", strings.TrimSpace(plainText([]string{p.shown[at].Text}))
+			return "one event", strings.TrimSpace(plainText([]string{p.drawnLines[at].Text}))
 		},
-		func() (string, string) { return "the timeline", sourceText(s.wide(), p.shown) })
+		func() (string, string) { return "the timeline", sourceText(s.copyCanvas(), p.drawnLines) })
 }
 
-func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
+func (p *timelinePage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 	var operations []artifact.Operation
-	if p, ok := s.pages[s.indexOf(Operations)].(*operationsPage); ok && p.list.Known {
-		operations = p.list.Value
+	if p, ok := s.pages[s.tabIndex(Operations)].(*operationsPage); ok && p.listAnswer.HasValue {
+		operations = p.listAnswer.Value
 	}
-	told := s.assessed.Timeline(s.job.Job, operations)
+	told := s.assessment.BuildTimeline(s.job.Job, operations)
 	if n := s.job.Operations.Attempted; n > 0 && operations == nil {
 		told.Notes = append(
 			told.Notes,
 			fmt.Sprintf(
 				"The job has %s; their times are here once %s has read them.",
 				human.Count(n, "operation"),
-				nameWithKey(Operations, s.sources.Keys),
+				pageTitle(Operations),
 			),
 		)
 	}
@@ -57,15 +57,15 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 			lines = append(lines, pager.Line{Text: strings.TrimRight(" "+text, " "), Key: key})
 		}
 	}
-	p.shown = nil
+	p.drawnLines = nil
 	for _, note := range told.Notes {
-		say("", c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, note, 2)...)
+		say("", c.WithSize(c.Width-2, 0).RenderParagraph(c.Theme.Waiting, note, 2)...)
 	}
 	if len(told.Events) == 0 {
 		say("", "", "Nothing is known yet.")
 		return lines
 	}
-	styles := map[assess.EventMood]lipgloss.Style{
+	styles := map[assess.EventTone]lipgloss.Style{
 		assess.Neutral: c.Theme.Text,
 		assess.Good:    c.Theme.Good,
 		assess.Bad:     c.Theme.Bad,
@@ -79,21 +79,21 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 			}
 			day = d
 		}
-		// FromAgent is the longest source.
+		// FromAgent is the longest name of a source.
 		say(
 			fmt.Sprint(e.At.UnixNano(), e.Source, e.Text),
 			fmt.Sprintf(
 				"%s %s  %s %s",
 				at.Format("15:04:05"),
 				c.FitRight(c.Theme.Dim.Render(human.Age(e.At, c.Now)), 6),
-				c.Fit(c.Theme.Dim.Render(string(e.Source)), len(assess.FromAgent)),
-				styles[e.Mood].Render(e.Text),
+				c.FitLeft(c.Theme.Dim.Render(string(e.Source)), len(assess.FromAgent)),
+				styles[e.Tone].Render(e.Text),
 			),
 		)
 	}
-	p.shown = lines
+	p.drawnLines = lines
 	say("", "")
-	say("", c.Sized(c.Width-2, 0).Para(c.Theme.Dim, timelineLegend, 4)...)
+	say("", c.WithSize(c.Width-2, 0).RenderParagraph(c.Theme.Dim, timelineLegend, 4)...)
 	return lines
 }
 

@@ -1,7 +1,6 @@
 package jobview
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,117 +25,138 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// verifyPage compares an ended restore with the cluster. It replaces the Resources page, and asks once when opened.
+// verifyPage compares an ended restore with the cluster. It replaces the Resources page, and reads the cluster once
+// when opened.
 type verifyPage struct {
-	still
-	result fetch.Answer[verify.Result]
-	// compared is the same with the contents, which are compared when somebody asks.
-	compared fetch.Answer[verify.Result]
-	// progress and far are those of a reading; the command that reads writes them.
-	progress atomic.Pointer[live.Progress]
-	far      atomic.Pointer[string]
-	folds    folds
-	opened   bool // true if somebody has seen it: it is verified before that where the restore ends
+	noopPage
+	resultAnswer fetch.Answer[verification]
+	// comparisonAnswer is the same result with contents, which are compared only on request.
+	comparisonAnswer fetch.Answer[verification]
+	// progress and comparisonText are the progress of a reading; the command that reads sets them.
+	progress       atomic.Pointer[live.Progress]
+	comparisonText atomic.Pointer[string]
+	folds          foldState
+	wasOpened      bool // true if the page was opened: a restore is also verified before, when it ends
 }
 
-// compareKey compares contents; esc stops that.
-func (p *verifyPage) compareKey(s *Screen) keys.Binding {
+// verification is the result of verifying a restore, worded once: a restore can have many thousands of items.
+type verification struct {
+	verify.Result
+	worded view.Verification
+}
+
+func newVerification(r verify.Result) verification { return verification{r, view.NewVerification(&r)} }
+
+// newCompareBinding returns the key that compares contents; esc cancels the comparison.
+func (p *verifyPage) newCompareBinding(s *Screen) keys.Binding {
 	return keys.Binding{
-		Name:   "compare",
-		Keys:   []string{"c"},
-		Label:  "c",
-		What:   "compare contents",
-		Brief:  "compare",
-		Group:  keys.Look,
-		Short:  true,
-		On:     func() bool { return p.result.Known && !p.compared.Pending() },
-		WhyNot: func() string { return s.sources.Unavailable(cluster.Comparison) },
+		Name:        "compare",
+		Keys:        []string{"c"},
+		Label:       "c",
+		Description: "compare contents",
+		FooterText:  "compare",
+		Group:       keys.GroupLook,
+		InFooter:    true,
+		Active:      func() bool { return p.resultAnswer.HasValue && !p.comparisonAnswer.IsPending() },
+		Unavailable: func() string { return s.dependencies.UnavailableReason(cluster.CapabilityComparison) },
 		Do: func(string) tea.Cmd {
-			p.compared.Outdate()
+			p.comparisonAnswer.Invalidate()
 			p.progress.Store(nil)
-			p.far.Store(nil)
-			return p.ask(s, &p.compared, func(text string) { p.far.Store(&text) })
+			p.comparisonText.Store(nil)
+			return p.fetchVerification(s, &p.comparisonAnswer, func(text string) { p.comparisonText.Store(&text) })
 		},
 	}
 }
 
-// comparing reports whether the page is open and compares.
-func (p *verifyPage) comparing(s *Screen) bool { return s.open() == page(p) && p.compared.Pending() }
+// isComparing reports whether the page is open and a comparison runs.
+func (p *verifyPage) isComparing(s *Screen) bool {
+	return s.currentPage() == jobPage(p) && p.comparisonAnswer.IsPending()
+}
 
-// back leaves the screen, or stops a comparison.
-func (p *verifyPage) back(s *Screen, leave func(string) tea.Cmd) func(string) tea.Cmd {
+// backOrCancelAction returns the action that leaves the screen, or cancels a running comparison on esc.
+func (p *verifyPage) backOrCancelAction(s *Screen, leave func(string) tea.Cmd) func(string) tea.Cmd {
 	return func(key string) tea.Cmd {
-		if key != "esc" || !p.comparing(s) {
+		if key != "esc" || !p.isComparing(s) {
 			return leave(key)
 		}
-		p.compared.Close()
-		s.answers++
-		return noticed("The comparison is cancelled.")
+		p.comparisonAnswer.Close()
+		s.revision++
+		return sendNotice("The comparison is cancelled.")
 	}
 }
 
-// shown is the newest answer.
-func (p *verifyPage) shown() *fetch.Answer[verify.Result] {
-	if p.compared.Known {
-		return &p.compared
+// newestAnswer returns the comparison if there is one, or else the result without contents.
+func (p *verifyPage) newestAnswer() *fetch.Answer[verification] {
+	if p.comparisonAnswer.HasValue {
+		return &p.comparisonAnswer
 	}
-	return &p.result
+	return &p.resultAnswer
 }
 
-// verifyKey opens the page from whichever page, and goes back to Resources.
-func (s *Screen) verifyKey() keys.Binding {
-	p := &s.verify
-	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: "verify", Group: keys.Look, Short: true,
-		WhyNot: func() string { return VerifyUnavailable(&s.sources, s.job.Job) },
+// newVerifyBinding returns the key that opens the page from any page, or goes back to Resources.
+func (s *Screen) newVerifyBinding() keys.Binding {
+	p := &s.verifyPage
+	return keys.Binding{
+		Name:        "verify",
+		Keys:        []string{"V"},
+		Label:       "V",
+		Description: "verify",
+		Group:       keys.GroupLook,
+		InFooter:    true,
+		Unavailable: func() string { return VerifyUnavailable(&s.dependencies, s.job.Job) },
 		Do: func(string) tea.Cmd {
-			was := s.open()
-			s.verifying = was != page(p)
-			if s.verifying && !p.result.Pending() && (p.opened || !p.result.Known) {
-				p.result.Outdate()
-				p.compared.Close()
-				p.compared = fetch.Answer[verify.Result]{}
+			was := s.currentPage()
+			s.showsVerify = was != jobPage(p)
+			if s.showsVerify && !p.resultAnswer.IsPending() && (p.wasOpened || !p.resultAnswer.HasValue) {
+				p.resultAnswer.Invalidate()
+				p.comparisonAnswer.Close()
+				p.comparisonAnswer = fetch.Answer[verification]{}
 				p.progress.Store(nil)
 			}
-			p.opened = p.opened || s.verifying
-			s.at = s.indexOf(Resources)
-			if s.open() != was {
-				was.leave()
+			p.wasOpened = p.wasOpened || s.showsVerify
+			s.openTabIndex = s.tabIndex(Resources)
+			if s.currentPage() != was {
+				was.onLeave()
 			}
-			s.answers++
-			return s.opened()
-		}}
+			s.revision++
+			return s.showFromTop()
+		},
+	}
 }
 
-// VerifyUnavailable says why a job cannot be verified, empty if it can.
-func VerifyUnavailable(sources *Sources, j *job.Job) string {
+// VerifyUnavailable returns why a job cannot be verified, empty if it can.
+func VerifyUnavailable(sources *Dependencies, j *job.Job) string {
 	switch {
 	case j == nil || j.Kind != job.Restore:
 		return "only a restore can be verified"
-	case sources.Unavailable(cluster.Verification) != "":
-		return sources.Unavailable(cluster.Verification)
+	case sources.UnavailableReason(cluster.CapabilityVerification) != "":
+		return sources.UnavailableReason(cluster.CapabilityVerification)
 	case j.Phase == velero.PhaseFailedValidation:
 		return j.Name + " failed validation and restored nothing"
-	case !j.Terminal():
+	case !j.IsTerminal():
 		return j.Name + " has not ended; verify it then"
 	}
 	return ""
 }
 
-func (p *verifyPage) answers() []answer { return []answer{&p.result, &p.compared} }
+func (p *verifyPage) pageAnswers() []answerHandle {
+	return []answerHandle{&p.resultAnswer, &p.comparisonAnswer}
+}
 
-func (p *verifyPage) keys(s *Screen) []keys.Binding {
-	known := func() bool { return p.result.Known }
+func (p *verifyPage) newBindings(s *Screen) []keys.Binding {
+	known := func() bool { return p.resultAnswer.HasValue }
 	return append(
-		s.markKeys(known, p.item, "Nothing is selected here that did not come back or differs.", p.lost),
-		p.folds.binding(s, "open or close", known, verifyGroup),
-		p.compareKey(s),
+		s.newMarkBindings(known, p.itemsAt, "Nothing is selected here that did not come back or differs.", p.lostItems),
+		p.folds.newBinding(s, "open or close", known, verifiedRowGroup),
+		p.newCompareBinding(s),
 	)
 }
 
-// item is what a row stands for, as the backup names it, if it did not come back or its contents differ.
-func (p *verifyPage) item(key string) []restorespec.Item {
+// itemsAt returns the items of a row by their names in the backup, if the item did not come back or its contents
+// differ.
+func (p *verifyPage) itemsAt(key string) []restorespec.Item {
 	var k, i int
-	kinds := p.shown().Value.Kinds
+	kinds := p.newestAnswer().Value.Kinds
 	if n, _ := fmt.Sscanf(
 		key,
 		"%d/%d",
@@ -147,239 +167,246 @@ func (p *verifyPage) item(key string) []restorespec.Item {
 		return nil
 	}
 	of := &kinds[k].Items[i]
-	if differs := slices.Contains(verify.Contents, of.Content) &&
+	if differs := slices.Contains(verify.ContentStates, of.Content) &&
 		of.Content != verify.NotCompared; !differs &&
-		!of.State.Lost() {
+		!of.State.IsLost() {
 		return nil
 	}
-	return cluster.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From)
+	return cluster.SourceItems(kinds[k].Name, of.Namespace, of.Name, of.BackupNamespace)
 }
 
-func (p *verifyPage) lost() (all []restorespec.Item) {
-	for k := range p.shown().Value.Kinds {
-		for i := range p.shown().Value.Kinds[k].Items {
-			if p.shown().Value.Kinds[k].Items[i].Lost() {
-				all = append(all, p.item(fmt.Sprintf("%d/%d", k, i))...)
+func (p *verifyPage) lostItems() (all []restorespec.Item) {
+	for k := range p.newestAnswer().Value.Kinds {
+		for i := range p.newestAnswer().Value.Kinds[k].Items {
+			if p.newestAnswer().Value.Kinds[k].Items[i].IsLost() {
+				all = append(all, p.itemsAt(fmt.Sprintf("%d/%d", k, i))...)
 			}
 		}
 	}
 	return all
 }
 
-func (p *verifyPage) load(s *Screen) tea.Cmd { return p.ask(s, &p.result, nil) }
-
-// ended verifies a restore that ended while its screen was open, once.
-func (p *verifyPage) ended(s *Screen) tea.Cmd {
-	if !s.ended || p.result.Known || p.result.Err != nil ||
-		s.sources.Unavailable(cluster.Comparison)+VerifyUnavailable(&s.sources, s.job.Job) != "" {
-		return nil
-	}
-	return p.load(s)
+func (p *verifyPage) fetchMissing(s *Screen) tea.Cmd {
+	return p.fetchVerification(s, &p.resultAnswer, nil)
 }
 
-// verdict is how a restore that was verified stands, empty if it was not.
-func (p *verifyPage) verdict(s *Screen) string {
-	r := p.shown()
-	switch key := s.sources.Keys.Key("verify"); {
-	case r.Known:
-		return human.Capital(
-			r.Value.Summary(),
-		) + ". " + key + " shows it, as of " + human.Ago(
-			r.Read,
-			s.sources.Clock(),
-		) + "."
-	case s.ended && r.Pending():
+// verifyEndedRestore verifies, once, a restore that ended while its screen was open.
+func (p *verifyPage) verifyEndedRestore(s *Screen) tea.Cmd {
+	if !s.endedWhileOpen || p.resultAnswer.HasValue || p.resultAnswer.Err != nil ||
+		s.dependencies.UnavailableReason(cluster.CapabilityComparison)+VerifyUnavailable(&s.dependencies, s.job.Job) != "" {
+		return nil
+	}
+	return p.fetchMissing(s)
+}
+
+// verificationText returns the result of verifying the restore, empty if it was not verified.
+func (p *verifyPage) verificationText(s *Screen) string {
+	r := p.newestAnswer()
+	switch key := s.dependencies.Keys.FirstKey("verify"); {
+	case r.HasValue:
+		return human.Capitalize(r.Value.worded.Summary.Text) + ". " + key + " shows it, as of " +
+			human.Ago(r.ReadAt, s.dependencies.Clock()) + "."
+	case s.endedWhileOpen && r.IsPending():
 		return "veltui verifies what came back."
-	case s.ended && r.Err != nil:
+	case s.endedWhileOpen && r.Err != nil:
 		return "Not verified: " + r.Err.Error() + "."
 	}
 	return ""
 }
 
-func (p *verifyPage) ask(s *Screen, of *fetch.Answer[verify.Result], far func(string)) tea.Cmd {
-	if s.assessed == nil {
+func (p *verifyPage) fetchVerification(s *Screen, of *fetch.Answer[verification], far func(string)) tea.Cmd {
+	if s.assessment == nil {
 		return nil
 	}
-	j, in := s.job.Job, s.assessed
-	return of.Ask(s.asker(), 0, func(ctx context.Context) (verify.Result, error) {
-		j, err := s.sources.withVolumes(ctx, j) // those that completed tell that their data came back
+	j, in := s.job.Job, s.assessment
+	return of.FetchIfDue(s.newRequester(), 0, func(ctx context.Context) (verification, error) {
+		j, err := s.dependencies.withVolumes(ctx, j) // completed volumes tell that their data came back
 		if err != nil {
-			return verify.Result{}, err
+			return verification{}, err
 		}
-		return s.sources.Verify(ctx, j, in, func(at live.Progress) { p.progress.Store(&at) }, far)
+		r, err := s.dependencies.VerifyRestore(ctx, j, in, func(at live.Progress) { p.progress.Store(&at) }, far)
+		if err != nil {
+			return verification{}, err
+		}
+		return newVerification(r), nil
 	})
 }
 
-var verifyColumns = []view.ScreenColumn{
-	{Width: 1},
-	{Width: 1},
-	{Title: "RESOURCE", Width: 22, Grow: 1, Limit: 60},
-	{Title: "EXPECTED", Width: 8, Right: true},
-	{Title: "PRESENT", Width: 7, Right: true},
-	{Title: "MISSING", Width: 7, Right: true},
-	{Title: "UNKNOWN", Width: 8, Right: true, Priority: 1},
-	{Title: "TRANSIENT", Width: 9, Right: true, Priority: 2},
-	{Width: 1},
-}
+// verifyColumns are the columns of a verification, between the sign of a group and a margin.
+var verifyColumns = func() []view.ScreenColumn {
+	columns := []view.ScreenColumn{{Width: 1}, {Width: 1}}
+	for _, c := range view.VerificationColumns {
+		if c.Screen.Width > 0 {
+			columns = append(columns, c.Screen)
+		}
+	}
+	return append(columns, view.ScreenColumn{Width: 1})
+}()
 
-func (p *verifyPage) head(c draw.Canvas, _ *Screen) []string {
-	if !p.result.Known || p.result.Pending() || p.result.Err != nil {
+func (p *verifyPage) renderHead(c draw.Canvas, _ *Screen) []string {
+	if !p.resultAnswer.HasValue || p.resultAnswer.IsPending() || p.resultAnswer.Err != nil {
 		return nil
 	}
-	r := p.shown().Value
-	style := c.Theme.Good
-	switch {
-	case r.Lost() > 0:
-		style = c.Theme.Bad
-	case !r.Settled() || r.Changed() > 0:
-		style = c.Theme.Waiting
-	}
-	lines := note(c, style, human.Capital(r.Summary()), max(aboutLines(c), 2))
-	return append(lines, c.Titles(verifyColumns, view.FitColumns(verifyColumns, c.Width), draw.Sorting{}))
+	summary := p.newestAnswer().Value.worded.Summary
+	lines := wrapNote(c, c.Theme.ToneStyle(summary.Tone), human.Capitalize(summary.Text), max(maxAboutLines(c), 2))
+	return append(lines, c.RenderTableHeader(verifyColumns, view.FitColumns(verifyColumns, c.Width), draw.SortOrder{}))
 }
 
 const (
-	// mostRows bounds the items of a kind, and mostUnseen the unchecked things.
-	mostRows   = 500
-	mostUnseen = 20
-	// manyLost is for how many rows of a kind reasons are not cut.
-	manyLost = 8
+	// maxKindRows limits the items of a kind, and maxUnchecked the unchecked things.
+	maxKindRows  = 500
+	maxUnchecked = 20
+	// maxUncutRows is the largest number of rows of a kind whose reasons are shown uncut.
+	maxUncutRows = 8
 )
 
-func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
-	p.folds.settle(s)
+func (p *verifyPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
+	p.folds.followSearch(s)
 	o := verifyOutline{&outline{canvas: c, folds: p.folds}, s.areMarked}
-	say := func(style lipgloss.Style, text string) { o.say(note(c, style, text, 6)...) }
-	key := s.sources.Keys.Key("verify")
+	say := func(style lipgloss.Style, text string) { o.addLines(wrapNote(c, style, text, 6)...) }
+	key := s.dependencies.Keys.FirstKey("verify")
 	again := key + " shows Velero's own list; press it twice to check again."
 	switch {
-	case p.result.Err != nil:
-		say(c.Theme.Bad, "veltui cannot tell whether everything came back: "+p.result.Err.Error()+".")
-		o.say("")
+	case p.resultAnswer.Err != nil:
+		say(c.Theme.Bad, "veltui cannot tell whether everything came back: "+p.resultAnswer.Err.Error()+".")
+		o.addLines("")
 		say(c.Theme.Dim, again)
 		return o
-	case !p.result.Known || p.result.Pending():
-		text := "Reading what was to come back"
-		if at := p.progress.Load(); at != nil {
-			text = fmt.Sprintf("Looking for %s in the cluster: %d of %d lists", at.Resource, at.Done, at.Total)
-			if at.Done == at.Total {
-				text = "Looking at claims and volumes"
-			}
-		}
-		if p.result.Pending() {
+	case !p.resultAnswer.HasValue || p.resultAnswer.IsPending():
+		text := human.Capitalize(view.VerificationProgressText(p.progress.Load()))
+		if p.resultAnswer.IsPending() {
 			text += ","
 		}
-		o.say("")
-		say(c.Theme.Dim, waiting(c, s, text, p.result.Since()))
+		o.addLines("")
+		say(c.Theme.Dim, waitingText(c, s, text, p.resultAnswer.RequestedAt()))
 		return o
 	}
-	r := &p.shown().Value
+	r := &p.newestAnswer().Value
 	switch {
-	case p.compared.Pending():
-		text := "Comparing contents"
-		if far := p.far.Load(); far != nil {
-			text += " (" + *far + ")"
+	case p.comparisonAnswer.IsPending():
+		far := ""
+		if reported := p.comparisonText.Load(); reported != nil {
+			far = *reported
 		}
-		say(c.Theme.Dim, waiting(c, s, text, p.compared.Since()))
-	case p.compared.Err != nil:
-		say(c.Theme.Bad, "Contents were not compared: "+p.compared.Err.Error()+".")
+		say(
+			c.Theme.Dim,
+			waitingText(c, s, human.Capitalize(view.ComparisonProgressText(far)), p.comparisonAnswer.RequestedAt()),
+		)
+	case p.comparisonAnswer.Err != nil:
+		say(c.Theme.Bad, "Contents were not compared: "+p.comparisonAnswer.Err.Error()+".")
 	}
-	o.volumes(r)
-	for n := range r.Kinds {
-		o.kind(strconv.Itoa(n), &r.Kinds[n])
+	v := &r.worded
+	if len(v.Volumes.Items) > 0 {
+		o.addVerifiedGroup("volumes", &v.Volumes, nil)
 	}
-	o.say("")
-	say(c.Theme.Dim, r.VolumeWords())
-	for n, not := range r.NotSeen {
-		if n == mostUnseen {
-			say(c.Theme.Waiting, fmt.Sprintf("Not checked: %d more.", len(r.NotSeen)-n))
+	for n := range v.Resources {
+		k := &r.Kinds[n]
+		o.addVerifiedGroup(strconv.Itoa(n), &v.Resources[n], func(i int) bool {
+			item := &k.Items[i]
+			return o.areMarked(cluster.SourceItems(k.Name, item.Namespace, item.Name, item.BackupNamespace))
+		})
+	}
+	o.addLines("")
+	say(c.Theme.Dim, v.BoundText)
+	for n, unchecked := range v.Unchecked {
+		if n == maxUnchecked {
+			say(c.Theme.Waiting, fmt.Sprintf("Unchecked: %d more.", len(v.Unchecked)-n))
 			break
 		}
-		say(c.Theme.Waiting, "Not checked: "+not.Resource+human.Clause(" in ", not.Namespace)+": "+not.Why+".")
+		say(c.Theme.Waiting, "Unchecked: "+unchecked+".")
 	}
-	for _, text := range r.Notes {
+	for _, text := range v.Notes {
 		say(c.Theme.Waiting, text)
 	}
 	say(
 		c.Theme.Dim,
-		"Looked "+human.Ago(p.shown().Read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again,
+		"Looked "+human.Ago(p.newestAnswer().ReadAt, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again,
 	)
 	return o
 }
 
-// verifyOutline lists kinds and volumes with what came back of them.
+// verifyOutline lists the resources and volumes, with what came back.
 type verifyOutline struct {
 	*outline
-	marked func([]restorespec.Item) bool
+	areMarked func([]restorespec.Item) bool
 }
 
-// rowCount is what the columns count: wanted, there, not back, not seen, come and gone.
-type rowCount [5]int
-
-// count adds a row that opens to show all below it, of which the first need a look.
-func (o verifyOutline) count(key, name string, count rowCount, all []verifiedRow, need int, byDefault bool) {
-	open := o.group(key, byDefault, func(c draw.Canvas, sign string) string {
-		style := c.Theme.Text
-		if count[2] > 0 {
-			style = c.Theme.Bad
-		} else if count[0] == 0 {
-			style = c.Theme.Dim
-		}
-		return countRow(
-			c,
-			verifyColumns,
-			sign,
-			style,
-			name,
-			count[:],
-			[]lipgloss.Style{c.Theme.Text, c.Theme.Text, c.Theme.Bad, c.Theme.Waiting, c.Theme.Text},
-		)
-	})
-	switch {
+// addVerifiedGroup adds a row that opens to show all its items, those that need attention first. isMarked reports
+// whether item i is marked; nil if no item can be marked.
+func (o verifyOutline) addVerifiedGroup(key string, g *view.VerifiedGroup, isMarked func(i int) bool) {
+	rows := make([]verifiedRow, len(g.Items))
+	for i, item := range g.Items {
+		rows[i] = verifiedRow{item, isMarked != nil && isMarked(i)}
+	}
+	open := o.outline.addGroup(
+		key,
+		g.OpenByDefault,
+		func(c draw.Canvas, sign string) string { return renderGroupRow(c, sign, g.Cells) },
+	)
+	switch need := g.AttentionCount; {
 	case !open:
-	case need == 0 || need == len(all):
-		o.list(key, all, need)
+	case need == 0 || need == len(rows):
+		o.addVerifiedRows(key, rows, need)
 	default:
-		o.list(key, all[:need], need)
-		o.rest(key+"/"+restOf, all[need:], need)
+		o.addVerifiedRows(key, rows[:need], need)
+		o.addSettledGroup(key+"/"+settledGroupKey, rows[need:], need)
 	}
 }
 
-// rest adds the rows that need no look as a group of their own, closed at first.
-func (o verifyOutline) rest(key string, rest []verifiedRow, need int) {
+// renderGroupRow draws the row of a group, with a sign in place of empty counts.
+func renderGroupRow(c draw.Canvas, sign string, cells []view.Cell) string {
+	widths := view.FitColumns(verifyColumns, c.Width)
+	drawn := []tableCell{{}, {text: sign}}
+	for i, column := range view.VerificationColumns {
+		switch shown := cells[i].Text; {
+		case column.Screen.Width == 0:
+		case i == 0:
+			drawn = append(drawn, tableCell{c.Theme.ToneStyle(shown.Tone), c.TruncateMiddle(shown.Text, widths[len(drawn)])})
+		case shown.Text == "":
+			drawn = append(drawn, tableCell{c.Theme.Dim, c.Glyphs.Ahead})
+		default:
+			drawn = append(drawn, tableCell{c.Theme.ToneStyle(shown.Tone), shown.Text})
+		}
+	}
+	return renderTableRow(c, verifyColumns, widths, append(drawn, tableCell{})...)
+}
+
+// addSettledGroup adds the rows that need no attention as a group of their own, closed at first.
+func (o verifyOutline) addSettledGroup(key string, rest []verifiedRow, need int) {
 	count := map[string]int{}
 	var words []string
 	for _, r := range rest {
-		if count[r.words]++; count[r.words] == 1 {
-			words = append(words, r.words)
+		state := r.State.FitWidth(stateWidth)
+		if count[state]++; count[state] == 1 {
+			words = append(words, state)
 		}
 	}
 	for i, w := range words {
 		words[i] = human.Number(count[w]) + " " + w
 	}
-	if o.group(key, false, func(c draw.Canvas, sign string) string {
+	if o.outline.addGroup(key, false, func(c draw.Canvas, sign string) string {
 		return "   " + sign + " " + c.Theme.Dim.Render(strings.Join(words, ", "))
 	}) {
-		o.list(key, rest, need)
+		o.addVerifiedRows(key, rest, need)
 	}
 }
 
-// restOf is the key of the group of rows that need no look.
-const restOf = "rest"
+// settledGroupKey is the key of the group of rows that need no attention.
+const settledGroupKey = "rest"
 
-// verifyGroup returns the group that a row belongs to.
-func verifyGroup(key string) string {
-	if _, in, _ := strings.Cut(key, "/"); in == restOf || strings.HasPrefix(in, restOf+"/") {
-		return upTo(2)(key)
+// verifiedRowGroup returns the group that a row belongs to.
+func verifiedRowGroup(key string) string {
+	if _, in, _ := strings.Cut(key, "/"); in == settledGroupKey || strings.HasPrefix(in, settledGroupKey+"/") {
+		return groupAtDepth(2)(key)
 	}
-	return upTo(1)(key)
+	return groupAtDepth(1)(key)
 }
 
-// list adds rows below a kind's. Those that need a look are not cut if they are few.
-func (o verifyOutline) list(key string, rows []verifiedRow, need int) {
+// addVerifiedRows adds rows below a kind's row. Rows that need attention are not cut if they are few.
+func (o verifyOutline) addVerifiedRows(key string, rows []verifiedRow, need int) {
 	for i, r := range rows {
-		if i == mostRows {
-			o.add(key+"/more", func(c draw.Canvas) string {
+		if i == maxKindRows {
+			o.addRow(key+"/more", func(c draw.Canvas) string {
 				return c.Theme.Dim.Render(
 					fmt.Sprintf("     and %s more: veltui verify --all names all", human.Number(len(rows)-i)),
 				)
@@ -387,154 +414,49 @@ func (o verifyOutline) list(key string, rows []verifiedRow, need int) {
 			return
 		}
 		own := key + "/" + strconv.Itoa(i)
-		if r.settled() || need > manyLost {
-			o.add(own, func(c draw.Canvas) string { return r.draw(c, 1)[0] })
+		if r.isSettled() || need > maxUncutRows {
+			o.addRow(own, func(c draw.Canvas) string { return r.renderRow(c, 1)[0] })
 			continue
 		}
-		lines := r.draw(o.canvas, 4)
-		o.add(own, func(draw.Canvas) string { return lines[0] })
-		o.say(lines[1:]...)
+		lines := r.renderRow(o.canvas, 4)
+		o.addRow(own, func(draw.Canvas) string { return lines[0] })
+		o.addLines(lines[1:]...)
 	}
 }
 
 // verifiedRow is one item or volume.
 type verifiedRow struct {
-	sign            verify.State
-	words           string
-	name, from, why string
-	marked          bool
+	view.VerifiedItem
+	isMarked bool
 }
 
-// settled reports whether a row needs no look.
-func (r verifiedRow) settled() bool { return r.rank() == 2 }
+// isSettled reports whether a row needs no attention.
+func (r verifiedRow) isSettled() bool { return r.Outcome >= view.OutcomeOther }
 
-// rank puts what is lost first, then what is not known.
-func (r verifiedRow) rank() int {
-	switch {
-	case r.sign.Lost():
-		return 0
-	case r.sign == verify.NotLookedAt:
-		return 1
-	}
-	return 2
-}
+// stateWidth is the width of the state of a row.
+const stateWidth = 13
 
-// volumes adds the volumes and their data, open at first if one needs a look.
-func (o verifyOutline) volumes(r *verify.Result) {
-	if len(r.Volumes)+len(r.Claims)+len(r.Data) == 0 {
-		return
-	}
-	var all []verifiedRow
-	add := func(lost bool, words, name, why string) {
-		sign := verify.NotLookedAt
-		if lost {
-			sign = verify.Failed
-		}
-		all = append(all, verifiedRow{sign: sign, words: words, name: name, why: why})
-	}
-	for _, d := range r.Data {
-		add(d.Lost, "not moved", d.Target, d.Words())
-	}
-	for _, claim := range r.Claims {
-		add(claim.Lost, "not bound", claim.Namespace+"/"+claim.Name, claim.Why)
-	}
-	there, notSeen := 0, 0
-	for _, v := range r.Volumes {
-		if v.State == verify.DataFailed { // of which its mover tells
-			continue
-		}
-		row := verifiedRow{sign: likeItems[v.State], words: v.State.Words(), name: v.String(), why: v.Why}
-		all = append(all, row)
-		switch {
-		case v.State == verify.DataUnknown:
-			notSeen++
-		case row.settled() && v.State != verify.DataLeftOut:
-			there++
-		}
-	}
-	slices.SortStableFunc(all, func(x, y verifiedRow) int { return cmp.Compare(x.rank(), y.rank()) })
-	need := slices.IndexFunc(all, verifiedRow.settled)
-	if need < 0 {
-		need = len(all)
-	}
-	o.count(
-		"volumes",
-		"data of volumes",
-		rowCount{len(r.Volumes), there, r.LostVolumes() + r.LostClaims(), notSeen, 0},
-		all,
-		need,
-		need > 0,
-	)
-}
-
-// likeItems are the states of items that look like those of volumes.
-var likeItems = map[verify.DataState]verify.State{
-	verify.DataEmpty:    verify.Failed,
-	verify.DataUnknown:  verify.NotLookedAt,
-	verify.DataWaiting:  verify.NotLookedAt,
-	verify.DataLeftOut:  verify.LeftOut,
-	verify.DataExisted:  verify.Existed,
-	verify.DataKept:     verify.Existed,
-	verify.DataRestored: verify.Restored,
-}
-
-// kind adds a kind and its items, open at first if something did not come back.
-func (o verifyOutline) kind(key string, k *verify.Kind) {
-	all, need := make([]verifiedRow, len(k.Items)), 0
-	for i, item := range k.Items {
-		all[i] = verifiedRow{
-			item.State,
-			cmp.Or(shortWords[item.State], item.State.Words()),
-			human.Namespaced(item.Namespace, item.Name),
-			item.From,
-			item.Reason(),
-			o.marked(cluster.SourceItem(k.Name, item.Namespace, item.Name, item.From)),
-		}
-		switch {
-		case item.State.Lost() || !slices.Contains(verify.Contents, item.Content):
-		case item.Content.Lost():
-			all[i].sign, all[i].words = verify.Failed, item.Content.Words()
-		default:
-			all[i].sign, all[i].words = verify.NotLookedAt, item.Content.Words()
-		}
-		if !all[i].settled() { // these come first
-			need++
-		}
-	}
-	o.count(
-		key,
-		k.Name,
-		rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]},
-		all,
-		need,
-		k.Lost()+k.Differing() > 0,
-	)
-}
-
-// shortWords stand for the words of states that are longer than a row's thirteen cells.
-var shortWords = map[verify.State]string{verify.Differs: "differs", verify.Passing: "comes, goes"}
-
-// draw draws a row in at most that many lines; one line is cut later.
-func (r verifiedRow) draw(c draw.Canvas, most int) []string {
-	sign, style := c.Glyphs.Done, c.Theme.Good
-	switch {
-	case r.sign.Lost():
-		sign, style = c.Glyphs.Failed, c.Theme.Bad
-	case r.sign == verify.NotLookedAt:
-		sign, style = c.Glyphs.Fact, c.Theme.Waiting
-	case r.sign == verify.LeftOut || r.sign == verify.Passing:
-		sign, style = c.Glyphs.Skipped, c.Theme.Dim
+// renderRow draws a row in at most most lines; a single line is cut later.
+func (r verifiedRow) renderRow(c draw.Canvas, most int) []string {
+	sign, style := c.Glyphs.Done, c.Theme.ToneStyle(r.State.Tone)
+	switch r.State.Tone {
+	case view.Bad:
+		sign = c.Glyphs.Failed
+	case view.Waiting:
+		sign = c.Glyphs.Fact
+	case view.Dim:
+		sign = c.Glyphs.Skipped
 	}
 	const indent = 21
-	head := "     " + style.Render(sign) + " " + style.Render(c.Fit(r.words, 13)) + " "
-	head = markRow(c, r.marked, head)
-	name, more := c.Theme.Text.Render(r.name), fromWhy(r.from, r.why)
-	if most == 1 || lipgloss.Width(r.name)+lipgloss.Width(more) <= c.Width-indent-1 {
+	head := "     " + style.Render(sign) + " " + style.Render(c.FitLeft(r.State.FitWidth(stateWidth), stateWidth)) + " "
+	head = overlayMark(c, r.isMarked, head)
+	name, more := c.Theme.Text.Render(r.Name), r.OriginAndReason()
+	if most == 1 || lipgloss.Width(r.Name)+lipgloss.Width(more) <= c.Width-indent-1 {
 		return []string{head + name + c.Theme.Dim.Render(more)}
 	}
-	lines := c.Sized(c.Width-indent-1, 0).Wrap(r.name+more, most)
+	lines := c.WithSize(c.Width-indent-1, 0).WrapText(r.Name+more, most)
 	for i, text := range lines {
-		rest, whole := strings.CutPrefix(text, r.name)
+		rest, whole := strings.CutPrefix(text, r.Name)
 		switch {
 		case i > 0:
 			lines[i] = strings.Repeat(" ", indent) + c.Theme.Dim.Render(text)

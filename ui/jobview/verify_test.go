@@ -9,7 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/assess"
@@ -17,6 +16,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -31,14 +31,14 @@ type fakeVerifier struct {
 	unavailable string
 }
 
-func (f *fakeVerifier) Unavailable(p cluster.Part) string {
-	if p == cluster.Comparison {
+func (f *fakeVerifier) UnavailableReason(p cluster.Capability) string {
+	if p == cluster.CapabilityComparison {
 		return f.unavailable
 	}
-	return f.unread.Unavailable(p)
+	return f.unread.UnavailableReason(p)
 }
 
-func (f *fakeVerifier) Verify(
+func (f *fakeVerifier) VerifyRestore(
 	_ context.Context,
 	_ *job.Job,
 	_ *assess.Assessment,
@@ -50,7 +50,7 @@ func (f *fakeVerifier) Verify(
 		f.compared++
 		far("reading the backup: 3.0 MB")
 		result := f.result
-		result.Content = map[verify.Content]int{verify.Changed: 7}
+		result.CountByContent = map[verify.ContentState]int{verify.Changed: 7}
 		return result, f.err
 	}
 	progress(live.Progress{Done: 3, Total: 9, Resource: "secrets"})
@@ -60,8 +60,8 @@ func (f *fakeVerifier) Verify(
 // pressed presses a key of the screen that acts now.
 func (s *Screen) pressed(t *testing.T, name string) tea.Cmd {
 	t.Helper()
-	for _, k := range s.Keys() {
-		if k.Name == name && (k.On == nil || k.On()) {
+	for _, k := range s.Bindings() {
+		if k.Name == name && (k.Active == nil || k.Active()) {
 			return k.Do(k.Keys[0])
 		}
 	}
@@ -69,17 +69,17 @@ func (s *Screen) pressed(t *testing.T, name string) tea.Cmd {
 	return nil
 }
 
-func verifyScreen(t *testing.T, v *fakeVerifier, phase velerov1.RestorePhase) (*Screen, func() string, *[]tea.Msg) {
+func verifyScreen(t *testing.T, v *fakeVerifier, phase veleroapi.RestorePhase) (*Screen, func() string, *[]tea.Msg) {
 	t.Helper()
 	began, ended := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(-50*time.Minute))
 	s, c := shown(
 		t,
-		job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
-			Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}},
+		job.Observation{Restore: &veleroapi.Restore{ObjectMeta: meta(), Spec: veleroapi.RestoreSpec{BackupName: "b"},
+			Status: veleroapi.RestoreStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}},
 	)
 	var answers []tea.Msg
-	s.sources.Inspector, s.sources.Keys = v, keys.Map{}
-	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+	s.dependencies.Backend, s.dependencies.Keys = v, keys.Overrides{}
+	s.dependencies.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		answers = append(answers, read(t.Context()))
 		return func() tea.Msg { return nil }, func() {}
 	}
@@ -88,9 +88,9 @@ func verifyScreen(t *testing.T, v *fakeVerifier, phase velerov1.RestorePhase) (*
 
 func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 	v := &fakeVerifier{result: verify.Result{
-		Count: map[verify.State]int{verify.Gone: 1, verify.Restored: 2, verify.NotLookedAt: 1},
+		CountByState: map[verify.State]int{verify.Gone: 1, verify.Restored: 2, verify.Unchecked: 1},
 		Kinds: []verify.Kind{
-			{Name: "services", Count: map[verify.State]int{verify.Gone: 1, verify.Restored: 1}, Items: []verify.Item{
+			{Name: "services", CountByState: map[verify.State]int{verify.Gone: 1, verify.Restored: 1}, Items: []verify.Item{
 				{
 					Namespace: "shop",
 					Name:      "web",
@@ -100,28 +100,28 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 				{Namespace: "shop", Name: "db", State: verify.Restored},
 			}},
 			{
-				Name:  "configmaps",
-				Count: map[verify.State]int{verify.Restored: 1},
-				Items: []verify.Item{{Namespace: "shop", Name: "cm", State: verify.Restored}},
+				Name:         "configmaps",
+				CountByState: map[verify.State]int{verify.Restored: 1},
+				Items:        []verify.Item{{Namespace: "shop", Name: "cm", State: verify.Restored}},
 			},
 			{
-				Name:  "secrets",
-				Count: map[verify.State]int{verify.NotLookedAt: 1},
-				Items: []verify.Item{{Namespace: "shop", Name: "s", State: verify.NotLookedAt}},
+				Name:         "secrets",
+				CountByState: map[verify.State]int{verify.Unchecked: 1},
+				Items:        []verify.Item{{Namespace: "shop", Name: "s", State: verify.Unchecked}},
 			},
 		},
-		NotSeen: []live.NotSeen{{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}},
-		Cost:    live.Cost{Requests: 5},
+		Unchecked: []live.Unchecked{{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}},
+		Cost:      live.Cost{Requests: 5},
 	}}
-	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
+	s, view, answers := verifyScreen(t, v, veleroapi.RestorePhaseCompleted)
 	s.pressed(t, "verify")
-	if s.open() != page(&s.verify) || v.asked != 1 ||
-		!strings.Contains(view(), "Looking for secrets in the cluster: 3 of 9 lists") {
+	if s.currentPage() != jobPage(&s.verifyPage) || v.asked != 1 ||
+		!strings.Contains(view(), "Looking for secrets: 3 of 9 lists") {
 		t.Fatalf("asked %d times:\n%s", v.asked, view())
 	}
 	(*answers)[0].(fetch.Message).Deliver()
 	for _, says := range []string{"1 of 4 items did not come back; 1 could not be looked for", "gone          shop/web: Velero created it",
-		"configmaps", "Not checked: secrets in shop: you may not list it.", "with 5 requests. V shows Velero's own list"} {
+		"configmaps", "Unchecked: secrets in shop: you may not list it.", "with 5 requests. V shows Velero's own list"} {
 		if !strings.Contains(view(), says) {
 			t.Errorf("it does not say %q:\n%s", says, view())
 		}
@@ -129,7 +129,7 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 	if strings.Contains(view(), "shop/cm") {
 		t.Errorf("a kind that lost nothing is open:\n%s", view())
 	}
-	s.Ask()
+	s.FetchMissing()
 	if v.asked != 1 {
 		t.Errorf("it asks by itself")
 	}
@@ -145,7 +145,7 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 
 func TestVerifySaysWhyNot(t *testing.T) {
 	v := &fakeVerifier{err: errors.New("with --no-artifacts veltui does not read what was to come back")}
-	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
+	s, view, answers := verifyScreen(t, v, veleroapi.RestorePhaseCompleted)
 	s.pressed(t, "verify")
 	(*answers)[0].(fetch.Message).Deliver()
 	if !strings.Contains(view(), "--no-artifacts") {
@@ -154,19 +154,19 @@ func TestVerifySaysWhyNot(t *testing.T) {
 }
 
 func TestOnlyEndedRestoresAreVerified(t *testing.T) {
-	s, _, _ := verifyScreen(t, &fakeVerifier{}, velerov1.RestorePhaseInProgress)
-	for _, k := range s.Keys() {
-		if k.Name == "verify" && k.Why() == "" {
+	s, _, _ := verifyScreen(t, &fakeVerifier{}, veleroapi.RestorePhaseInProgress)
+	for _, k := range s.Bindings() {
+		if k.Name == "verify" && k.UnavailableReason() == "" {
 			t.Error("a restore that goes on has the key")
 		}
 	}
 }
 
 func TestContentsAreComparedWhenAsked(t *testing.T) {
-	v := &fakeVerifier{result: verify.Result{Count: map[verify.State]int{verify.Restored: 2}}}
-	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
+	v := &fakeVerifier{result: verify.Result{CountByState: map[verify.State]int{verify.Restored: 2}}}
+	s, view, answers := verifyScreen(t, v, veleroapi.RestorePhaseCompleted)
 	left := 0
-	back := s.verify.back(s, func(string) tea.Cmd { left++; return nil })
+	back := s.verifyPage.backOrCancelAction(s, func(string) tea.Cmd { left++; return nil })
 	s.pressed(t, "verify")
 	(*answers)[0].(fetch.Message).Deliver()
 	s.pressed(t, "compare")
@@ -175,13 +175,13 @@ func TestContentsAreComparedWhenAsked(t *testing.T) {
 		t.Fatalf("compared %d times:\n%s", v.compared, view())
 	}
 	back("left")
-	if back("esc"); left != 1 || s.verify.comparing(s) {
+	if back("esc"); left != 1 || s.verifyPage.isComparing(s) {
 		t.Errorf("esc leaves the page (%d) and does not stop the comparison", left)
 	}
 	if (*answers)[1].(fetch.Message).Deliver(); strings.Contains(view(), "changed") {
 		t.Errorf("it shows a comparison that was stopped:\n%s", view())
 	}
-	s.Ask()
+	s.FetchMissing()
 	s.pressed(t, "compare")
 	(*answers)[2].(fetch.Message).Deliver()
 	if v.asked != 3 || !strings.Contains(view(), "All of 2 items came back; 7 are changed") {
@@ -191,9 +191,9 @@ func TestContentsAreComparedWhenAsked(t *testing.T) {
 		t.Error("esc does not leave the page")
 	}
 	v.unavailable = "read-only"
-	for _, k := range s.Keys() {
-		if k.Name == "compare" && k.Why() != "read-only" {
-			t.Errorf("%q", k.Why())
+	for _, k := range s.Bindings() {
+		if k.Name == "compare" && k.UnavailableReason() != "read-only" {
+			t.Errorf("%q", k.UnavailableReason())
 		}
 	}
 }
@@ -202,42 +202,42 @@ func TestContentsAreComparedWhenAsked(t *testing.T) {
 // had ended before.
 func TestARestoreThatEndsIsVerifiedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		before      velerov1.RestorePhase
+		before      veleroapi.RestorePhase
 		unavailable string
 		want        int
 	}{
-		"it ends":                   {velerov1.RestorePhaseInProgress, "", 1},
-		"it had ended":              {velerov1.RestorePhaseCompleted, "", 0},
-		"read-only or no artifacts": {velerov1.RestorePhaseInProgress, "read-only", 0},
+		"it ends":                   {veleroapi.RestorePhaseInProgress, "", 1},
+		"it had ended":              {veleroapi.RestorePhaseCompleted, "", 0},
+		"read-only or no artifacts": {veleroapi.RestorePhaseInProgress, "read-only", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := &fakeVerifier{
 				unavailable: c.unavailable,
-				result:      verify.Result{Count: map[verify.State]int{verify.Restored: 2, verify.Gone: 1}},
+				result:      verify.Result{CountByState: map[verify.State]int{verify.Restored: 2, verify.Gone: 1}},
 			}
 			s, view, answers := verifyScreen(t, v, c.before)
-			s.Ask()
+			s.FetchMissing()
 			began, ended := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(-50*time.Minute))
 			done, _ := shown(
 				t,
-				job.Input{Restore: &velerov1.Restore{
+				job.Observation{Restore: &veleroapi.Restore{
 					ObjectMeta: meta(),
-					Spec:       velerov1.RestoreSpec{BackupName: "b"},
-					Status: velerov1.RestoreStatus{
-						Phase:               velerov1.RestorePhaseCompleted,
+					Spec:       veleroapi.RestoreSpec{BackupName: "b"},
+					Status: veleroapi.RestoreStatus{
+						Phase:               veleroapi.RestorePhaseCompleted,
 						StartTimestamp:      &began,
 						CompletionTimestamp: &ended,
 					},
 				}},
 			)
-			s.Load(done.assessed)
+			s.SetAssessment(done.assessment)
 			for range 3 {
-				s.Ask()
+				s.FetchMissing()
 			}
 			for _, a := range *answers {
 				a.(fetch.Message).Deliver()
 			}
-			s.Ask()
+			s.FetchMissing()
 			says := strings.Contains(
 				strings.Join(strings.Fields(view()), " "),
 				"1 of 3 items did not come back. V shows it",
@@ -252,7 +252,7 @@ func TestARestoreThatEndsIsVerifiedOnce(t *testing.T) {
 					a.(fetch.Message).Deliver()
 				}
 				if v.asked != want ||
-					s.open() == page(&s.verify) && !strings.Contains(view(), "1 of 3 items did not come back") {
+					s.currentPage() == jobPage(&s.verifyPage) && !strings.Contains(view(), "1 of 3 items did not come back") {
 					t.Errorf("V pressed %d times: asked %d times, want %d\n%s", n+1, v.asked, want, view())
 				}
 			}

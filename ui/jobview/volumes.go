@@ -1,7 +1,6 @@
 package jobview
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
-	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -23,218 +21,179 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// volumesPage lists volumes that are moved, live, and from the stored volume info those with a snapshot only
-// or skipped. What holds the job up comes first.
+// volumesPage lists the volumes that are moved, live, and from the stored volume info the volumes that only have a
+// snapshot or were skipped. The volumes that hold the job up come first.
 type volumesPage struct {
-	still
-	info fetch.StoredAnswer[[]artifact.Volume]
-	// folds are the rows whose details are shown, and objects their resources.
-	folds   folds
-	objects map[string]*fetch.Answer[cluster.Document]
-	// records are those of the last drawing, by the key of their row.
-	records map[string]*assess.VolumeRecord
-	// total counts the volumes with those of volume info, for a job and an answer.
-	total     int
-	counted   *job.Job
-	countedAt time.Time
+	noopPage
+	infoAnswer fetch.StoredAnswer[[]artifact.VolumeInfo]
+	// folds are the rows whose details are shown, and objects the resources of their volumes.
+	folds   foldState
+	objects map[string]*fetch.Answer[cluster.ObjectDocument]
+	// recordByRow holds the records of the last drawing, by the keys of their rows.
+	recordByRow map[string]*assess.VolumeRecord
+	// volumeTotal is the number of volumes including those of the volume info, for a job and an answer.
+	volumeTotal int
+	countedJob  *job.Job
+	countedAt   time.Time
 }
 
-func (p *volumesPage) count(j *job.Job) string {
-	if p.info.Known && (p.counted != j || !p.countedAt.Equal(p.info.Read)) {
-		volumes := make([]assess.Volume, len(j.Volumes))
+func (p *volumesPage) countText(j *job.Job) string {
+	if p.infoAnswer.HasValue && (p.countedJob != j || !p.countedAt.Equal(p.infoAnswer.ReadAt)) {
+		volumes := make([]assess.JudgedVolume, len(j.Volumes))
 		for i := range j.Volumes {
 			volumes[i].Volume = &j.Volumes[i]
 		}
-		p.counted, p.countedAt, p.total = j, p.info.Read, len(assess.JoinVolumes(volumes, p.info.Value))
+		p.countedJob, p.countedAt, p.volumeTotal = j, p.infoAnswer.ReadAt, len(
+			assess.JoinVolumes(volumes, p.infoAnswer.Value),
+		)
 	}
-	return counted(max(j.VolumeCount(), p.total))
+	return formatCount(max(j.VolumeCount(), p.volumeTotal))
 }
 
-func (p *volumesPage) load(s *Screen) tea.Cmd {
+func (p *volumesPage) fetchMissing(s *Screen) tea.Cmd {
 	var cmds []tea.Cmd
-	if s.sources.Unavailable(cluster.Stored) == "" && s.job.ListsStored() {
+	if s.dependencies.UnavailableReason(cluster.CapabilityStored) == "" && s.job.HasStoredLists() {
 		j := s.job.Job
 		cmds = append(
 			cmds,
-			p.info.Ask(
-				s.asker(),
-				s.job.Terminal(),
+			p.infoAnswer.FetchIfDue(
+				s.newRequester(),
+				s.job.IsTerminal(),
 				0,
-				func(ctx context.Context) ([]artifact.Volume, error) { return s.sources.StoredVolumes(ctx, j) },
+				func(ctx context.Context) ([]artifact.VolumeInfo, error) {
+					return s.dependencies.FetchStoredVolumes(ctx, j)
+				},
 			),
 		)
 	}
-	for key, open := range p.folds.turned {
-		r := p.records[key]
-		if open && s.sources.Unavailable(cluster.Objects) == "" && r != nil && r.Moved != nil {
+	for key, open := range p.folds.toggled {
+		r := p.recordByRow[key]
+		if open && s.dependencies.UnavailableReason(cluster.CapabilityObjects) == "" && r != nil && r.Volume != nil {
 			if p.objects[key] == nil {
-				p.objects[key] = &fetch.Answer[cluster.Document]{}
+				p.objects[key] = &fetch.Answer[cluster.ObjectDocument]{}
 			}
-			namespace, ref := s.job.Namespace, r.Moved.Ref()
+			namespace, ref := s.job.Namespace, r.Volume.Ref()
 			cmds = append(
 				cmds,
-				p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (cluster.Document, error) {
-					return s.sources.VolumeObject(ctx, namespace, ref)
+				p.objects[key].FetchIfDue(s.newRequester(), pageMaxAge, func(ctx context.Context) (cluster.ObjectDocument, error) {
+					return s.dependencies.FetchVolumeObject(ctx, namespace, ref)
 				}),
 			)
 		}
 	}
 	return tea.Batch(cmds...)
 }
-func (p *volumesPage) keys(s *Screen) []keys.Binding {
-	listed := func() bool { return p.info.Known || len(s.job.Volumes) > 0 }
-	return listKeys(s, p, &p.folds, listed, "the list of volumes", func() (string, string) {
-		r := p.records[s.Selected()]
+func (p *volumesPage) newBindings(s *Screen) []keys.Binding {
+	listed := func() bool { return p.infoAnswer.HasValue || len(s.job.Volumes) > 0 }
+	return newListBindings(s, p, &p.folds, listed, "the list of volumes", func() (string, string) {
+		r := p.recordByRow[s.SelectedKey()]
 		if r == nil {
 			return "", ""
 		}
-		return "the volume " + human.Shorten(r.Name(), 60), plainText(p.details(s.wide(), s, s.Selected(), r))
+		return "the volume " + human.Shorten(r.Name(), 60), plainText(p.renderDetails(s.copyCanvas(), s, s.SelectedKey(), r))
 	})
 }
 
-func (p *volumesPage) answers() []answer {
-	all := []answer{&p.info}
+func (p *volumesPage) pageAnswers() []answerHandle {
+	all := []answerHandle{&p.infoAnswer}
 	for _, o := range p.objects {
 		all = append(all, o)
 	}
 	return all
 }
 
-// head says what holds the job up, and what the list may lack.
-func (p *volumesPage) head(c draw.Canvas, s *Screen) []string {
+// renderHead draws what holds the job up, and what the list may lack.
+func (p *volumesPage) renderHead(c draw.Canvas, s *Screen) []string {
 	var lines []string
-	say := func(text string, style lipgloss.Style) { lines = append(lines, note(c, style, text, aboutLines(c))...) }
-	j := s.job.Job
-	if s.assessed != nil && !j.Terminal() && len(j.Volumes) > 1 {
-		if last := assess.Last(s.assessed.Volumes(j)); last != nil {
-			text := "Held up by " + last.Target
-			if last.ETA.Known {
-				text += ", " + last.ETA.String() + " left"
-			}
-			lines = append(lines, note(c, c.Theme.Accent, text, 1)...) // its row says why
-		}
+	say := func(text string, style lipgloss.Style) {
+		lines = append(lines, wrapNote(c, style, text, maxAboutLines(c))...)
 	}
-	say(p.lacks(c, s))
-	say(s.leftOut(c))
+	j := s.job.Job
+	if s.assessment != nil && !j.IsTerminal() && len(j.Volumes) > 1 {
+		lines = append(lines, wrapNote(c, c.Theme.Accent, view.VolumeHoldup(s.assessment.JudgeVolumes(j)), 1)...)
+	}
+	say(p.missingInfoText(c, s))
+	say(s.missingVolumesText(c))
 	return lines
 }
 
-// leftOut says which volumes are still to be read, empty if all are there.
-func (s *Screen) leftOut(c draw.Canvas) (string, lipgloss.Style) {
-	n := s.job.LeftOut()
+// missingVolumesText returns which volumes are yet to be read, empty if none is.
+func (s *Screen) missingVolumesText(c draw.Canvas) (string, lipgloss.Style) {
+	n := s.job.SummedVolumeCount()
 	switch {
 	case n == 0:
 		return "", c.Theme.Text
-	case s.moved.Err != nil:
+	case s.movedVolumesAnswer.Err != nil:
 		return fmt.Sprintf(
 			"%s that completed cannot be read: %v",
 			human.Count(n, "volume"),
-			s.moved.Err,
+			s.movedVolumesAnswer.Err,
 		), c.Theme.Waiting
 	}
 	return "Reading " + human.Count(n, "volume") + " that completed...", c.Theme.Dim
 }
 
-// lacks says why snapshots and skipped volumes are not in the list, else it is empty.
-func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
+// missingInfoText returns why snapshots and skipped volumes are not in the list, empty if they are.
+func (p *volumesPage) missingInfoText(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	switch {
-	case p.info.Pending() && !p.info.Known:
+	case p.infoAnswer.IsPending() && !p.infoAnswer.HasValue:
 		return "Reading the volume info: it has the snapshots and the skipped volumes...", c.Theme.Dim
-	case p.info.Err != nil && strings.Contains(p.info.Err.Error(), artifact.ErrAbsent.Error()):
+	case p.infoAnswer.Err != nil && strings.Contains(p.infoAnswer.Err.Error(), artifact.ErrAbsent.Error()):
 		return "No volume info is stored, so snapshots and skipped volumes are not known. Velero stores it for " +
 			"backups since 1.13, for restores since 1.14.", c.Theme.Dim
-	case p.info.Err != nil:
-		return "Snapshots and skipped volumes are not known: " + p.info.Err.Error(), c.Theme.Waiting
-	case p.info.Known:
-	case !s.job.ListsStored():
+	case p.infoAnswer.Err != nil:
+		return "Snapshots and skipped volumes are not known: " + p.infoAnswer.Err.Error(), c.Theme.Waiting
+	case p.infoAnswer.HasValue:
+	case !s.job.HasStoredLists():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
-	case s.sources.Unavailable(cluster.Stored) != "":
+	case s.dependencies.UnavailableReason(cluster.CapabilityStored) != "":
 		return strings.TrimSpace(
-			s.sources.Unavailable(cluster.Stored) + " Snapshots and skipped volumes are not known.",
+			s.dependencies.UnavailableReason(cluster.CapabilityStored) + " Snapshots and skipped volumes are not known.",
 		), c.Theme.Dim
 	}
 	return "", c.Theme.Text
 }
 
-// The columns of a job that runs, and of one that has ended.
-var (
-	movingColumns = []view.ScreenColumn{
-		{Width: 1},
-		{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
-		{Title: "STATE", Width: 10},
-		{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 30, Priority: 1},
-		{Title: "DONE", Width: 10, Right: true},
-		{Title: "RATE", Width: 8, Priority: 3, Right: true},
-		{Title: "ETA", Width: 6, Priority: 2, Right: true},
-		{Title: "NODE", Width: 12, Grow: 1, Limit: 30, Priority: 4},
-		{Title: "HOW", Width: 24, Grow: 1, Limit: 36, Priority: 5},
-		{Title: "CHANGED", Width: 8, Priority: 6, Right: true},
-		{Title: "POD", Width: 24, Grow: 1, Limit: 60, Priority: 7},
-	}
-	endedColumns = []view.ScreenColumn{
-		{Width: 1},
-		{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
-		{Title: "STATE", Width: 9},
-		{Title: "HOW", Width: 24, Grow: 1, Limit: 44, Priority: 1},
-		{Title: "SIZE", Width: 9, Right: true},
-		{Title: "TOOK", Width: 7, Priority: 2, Right: true},
-		{Title: "NEW", Width: 7, Priority: 4, Right: true},
-		{Title: "NODE", Width: 12, Grow: 1, Limit: 30, Priority: 3},
-		{Title: "POD", Width: 24, Grow: 1, Limit: 60, Priority: 5},
-	}
-)
-
-func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
+func (p *volumesPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 	j := s.job.Job
-	var volumes []assess.Volume
-	if s.assessed != nil {
-		volumes = s.assessed.Volumes(j)
+	var volumes []assess.JudgedVolume
+	if s.assessment != nil {
+		volumes = s.assessment.JudgeVolumes(j)
 	}
-	records := assess.JoinVolumes(volumes, p.info.Value)
-	p.records = make(map[string]*assess.VolumeRecord, len(records))
-	if len(records) == 0 && j.LeftOut() > 0 {
-		return pager.Lines{} // the head says that they are being read
+	records := assess.JoinVolumes(volumes, p.infoAnswer.Value)
+	p.recordByRow = make(map[string]*assess.VolumeRecord, len(records))
+	if len(records) == 0 && j.SummedVolumeCount() > 0 {
+		return pager.Lines{} // the head says that the volumes are being read
 	}
 	if len(records) == 0 {
-		text := noVolumes(j, p.info.Known)
-		if s.assessed != nil && s.assessed.Environment.Reading.Kind != "" && !p.info.Known {
-			text = "Its volumes have not all been looked at yet: " + s.assessed.Environment.Reading.String() + "."
+		text := view.NoVolumes(j, p.infoAnswer.HasValue)
+		if s.assessment != nil && s.assessment.World.ReadProgress.Kind != "" && !p.infoAnswer.HasValue {
+			text = "Its volumes have not all been looked at yet: " + s.assessment.World.ReadProgress.String() + "."
 		}
-		return pager.Plain([]string{"", "  " + text})
+		return pager.PlainLines([]string{"", "  " + text})
 	}
-	columns, ended := movingColumns, j.Terminal()
-	if ended {
-		columns = endedColumns
-	}
-	widths := view.FitColumns(columns, c.Width)
+	columns := view.VolumeColumns(j)
+	shown := markedColumns(columns)
+	widths := view.FitColumns(shown, c.Width)
 	o := &outline{canvas: c, folds: p.folds}
-	o.say(c.Titles(columns, widths, draw.Sorting{}))
+	o.addLines(c.RenderTableHeader(shown, widths, draw.SortOrder{}))
 	for i := range records {
 		r := &records[i]
 		key := recordKey(r)
-		p.records[key] = r
-		o.add(key, func(c draw.Canvas) string { return volumeRow(c, r, columns, widths, ended) })
+		p.recordByRow[key] = r
+		row := view.VolumeRow{VolumeRecord: r, Job: j, Now: c.Now}
+		o.addRow(key, func(c draw.Canvas) string { return renderVolumeRow(c, row, columns, widths) })
 		if o.folds.isOpen(key, false) {
-			o.say(p.details(c, s, key, r)...)
+			o.addLines(p.renderDetails(c, s, key, r)...)
 		} else {
-			o.say(belowRow(c, r)...)
+			o.addLines(renderNotes(c, row.Notes())...)
 		}
 	}
 	return o
 }
 
-func noVolumes(j *job.Job, known bool) string {
-	switch {
-	case known && j.Kind == job.Backup:
-		return "The backup holds no volume, and skipped none."
-	case known:
-		return "The restore restored no volume."
-	}
-	return "No volume data is moved for this job" + soFar(j) + "."
-}
-
 func recordKey(r *assess.VolumeRecord) string {
-	if v := r.Moved; v != nil {
+	if v := r.Volume; v != nil {
 		return string(v.Kind) + "/" + v.Name
 	}
 	i := r.Info
@@ -254,83 +213,19 @@ func recordKey(r *assess.VolumeRecord) string {
 	)
 }
 
-func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []view.ScreenColumn, widths []int, ended bool) string {
-	t, v := c.Theme, r.Moved
-	sign, word, state := volumeState(c, r)
-	done, total := r.Bytes()
-	name, amount, size := c.CutMiddle(r.Name(), widths[1]), sizeOf(total), sizeOf(total)
-	cells := map[string]cell{
-		"":       {state, sign},
-		"VOLUME": {t.Text, name},
-		"STATE":  {state, word},
-		"HOW":    {t.Dim, r.How()},
-		"NEW":    {t.Dim, sizeOf(r.Incremental())},
-		"NODE":   {t.Dim, r.Node()},
-		"POD":    {t.Dim, r.Pod()},
-	}
-	if ended {
-		cells["HOW"] = cell{t.Text, r.How()}
-	}
-	if began, end := recordTimes(r); !began.IsZero() && end.After(began) {
-		cells["TOOK"] = cell{t.Dim, human.Duration(end.Sub(began))}
-	}
-	if v != nil {
-		amount, cells["PROGRESS"] = human.BytesOf(done, total), cell{text: c.NoBar(widths[3])}
-		cells["RATE"], cells["ETA"], cells["CHANGED"] = cell{
-			t.Text,
-			v.Rate.String(),
-		}, cell{
-			t.Text,
-			v.ETA.String(),
-		}, cell{
-			t.Dim,
-			human.Age(v.Changed, c.Now),
+// renderVolumeRow draws a row of the list, with a bar for the progress of a volume whose bytes are moved.
+func renderVolumeRow(c draw.Canvas, r view.VolumeRow, columns []view.Column, widths []int) string {
+	cells := r.Cells()
+	drawn := markedCells(c, columns, widths, view.VolumeState(r.VolumeRecord), cells)
+	for i, column := range columns {
+		if column.Name != view.VolumeProgress || r.Volume == nil {
+			continue
 		}
-		if fraction, known := v.Fraction(); known {
-			cells["PROGRESS"] = cell{text: c.Bar(fraction, widths[3]-5) + c.FitRight(human.Percent(fraction), 5)}
-		}
-		if r.State() == assess.VolumeFailed {
-			size = amount
+		width := widths[i+1]
+		drawn[i+1] = tableCell{text: c.RenderEmptyBar(width)}
+		if fraction, known := cells[i].SortKey.(float64); known {
+			drawn[i+1].text = c.RenderBar(fraction, width-5) + c.FitRight(cells[i].Text.Text, 5)
 		}
 	}
-	cells["DONE"], cells["SIZE"] = cell{t.Text, amount}, cell{t.Text, size}
-	row := make([]cell, len(columns))
-	for i, col := range columns {
-		row[i] = cells[col.Title]
-	}
-	return tableRow(c, columns, widths, row...)
-}
-
-func sizeOf(n int64) string {
-	if n <= 0 {
-		return ""
-	}
-	return human.Bytes(n)
-}
-
-// volumeState is a volume's state as a sign and a word.
-func volumeState(c draw.Canvas, r *assess.VolumeRecord) (sign, word string, style lipgloss.Style) {
-	g, t := c.Glyphs, c.Theme
-	switch r.State() {
-	case assess.VolumeDone:
-		return g.Done, "done", t.Good
-	case assess.VolumeSkipped:
-		return g.Skipped, "skipped", t.Dim
-	case assess.VolumeFailed:
-		if r.Moved != nil && r.Moved.Phase == velero.VolumeCanceled ||
-			r.Moved == nil && r.Info.Phase == velero.VolumeCanceled {
-			return g.Failed, "cancelled", t.Bad
-		}
-		return g.Failed, "failed", t.Bad
-	case assess.VolumeUnsaid:
-		return g.Open, "not said", t.Dim
-	}
-	word, style = cmp.Or(volumePhases[r.Moved.Phase].word, r.Moved.Phase), t.Waiting
-	switch v := r.Moved; {
-	case v.Verdict.Stuck:
-		return g.Attention, word, t.Bad
-	case v.Phase == velero.VolumeInProgress:
-		return g.Now, word, t.Running
-	}
-	return g.Ahead, word, style
+	return renderTableRow(c, markedColumns(columns), widths, drawn...)
 }

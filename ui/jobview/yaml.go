@@ -16,48 +16,53 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// maxDocuments is how many volumes' resources the YAML page reads.
+// maxDocuments is the largest number of volumes whose resources the YAML page reads.
 const maxDocuments = 200
 
-// yamlPage is the job's resource and those of its volumes, each a document.
+// yamlPage shows the job's resource and those of its volumes, each as a document.
 type yamlPage struct {
-	still
-	children fetch.StoredAnswer[[]cluster.Document]
-	text     []string // of the last drawing, by its lines
+	noopPage
+	documentsAnswer fetch.StoredAnswer[[]cluster.ObjectDocument]
+	drawnText       []string // the lines of the last drawing
 }
 
-func (p *yamlPage) ages() bool { return false }
+func (p *yamlPage) showsAges() bool { return false }
 
-func (p *yamlPage) load(s *Screen) tea.Cmd {
+func (p *yamlPage) fetchMissing(s *Screen) tea.Cmd {
 	j := s.job.Job
-	if s.sources.Unavailable(cluster.Objects) != "" || len(j.Volumes) == 0 {
+	if s.dependencies.UnavailableReason(cluster.CapabilityObjects) != "" || len(j.Volumes) == 0 {
 		return nil
 	}
-	return p.children.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]cluster.Document, error) {
-		return s.sources.VolumeObjects(ctx, j, maxDocuments)
-	})
+	return p.documentsAnswer.FetchIfDue(
+		s.newRequester(),
+		s.job.IsTerminal(),
+		pageMaxAge,
+		func(ctx context.Context) ([]cluster.ObjectDocument, error) {
+			return s.dependencies.FetchVolumeObjects(ctx, j, maxDocuments)
+		},
+	)
 }
 
-func (p *yamlPage) answers() []answer { return []answer{&p.children} }
+func (p *yamlPage) pageAnswers() []answerHandle { return []answerHandle{&p.documentsAnswer} }
 
-func (p *yamlPage) keys(s *Screen) []keys.Binding {
-	bindings := copyKeys(s, nil,
+func (p *yamlPage) newBindings(s *Screen) []keys.Binding {
+	bindings := newCopyBindings(s, nil,
 		func() (string, string) {
 			var at int
-			if _, err := fmt.Sscan(s.Selected(), &at); err != nil || at >= len(p.text) {
+			if _, err := fmt.Sscan(s.SelectedKey(), &at); err != nil || at >= len(p.drawnText) {
 				return "", ""
 			}
-			return "one line", strings.TrimSpace(p.text[at])
+			return "one line", strings.TrimSpace(p.drawnText[at])
 		},
-		func() (string, string) { return p.all(s) })
+		func() (string, string) { return p.copyableText(s) })
 	for i := range bindings {
-		bindings[i].Short = true
+		bindings[i].InFooter = true
 	}
 	copyAll := &bindings[1]
 	copyNow := copyAll.Do
 	copyAll.Do = func(key string) tea.Cmd {
-		if p.reading(s) {
-			return noticed(
+		if p.isReading(s) {
+			return sendNotice(
 				"Not copied: the resources of its volumes are still being read. Press the key again when they are there.",
 			)
 		}
@@ -66,72 +71,76 @@ func (p *yamlPage) keys(s *Screen) []keys.Binding {
 	return bindings
 }
 
-// all is what there is to copy, which may be more than was drawn last.
-func (p *yamlPage) all(s *Screen) (what, text string) {
+// copyableText returns the text to copy, which may be more than was last drawn.
+func (p *yamlPage) copyableText(s *Screen) (what, text string) {
 	if s.job.Job == nil {
 		return "", ""
 	}
-	p.lines(draw.Canvas{}, s)
+	p.renderLines(draw.Canvas{}, s)
 	what = "all of the YAML"
-	if len(p.children.Value) < s.job.VolumeCount() {
+	if len(p.documentsAnswer.Value) < s.job.VolumeCount() {
 		what = "the YAML that is shown, not that of all its volumes"
 	}
-	return what, strings.Join(p.text, "\n")
+	return what, strings.Join(p.drawnText, "\n")
 }
 
-// reading reports whether the resources of the volumes are still to come.
-func (p *yamlPage) reading(s *Screen) bool {
-	if s.job.Job == nil || s.sources.Unavailable(cluster.Objects) != "" || s.deleted {
+// isReading reports whether the resources of the volumes are still being read.
+func (p *yamlPage) isReading(s *Screen) bool {
+	if s.job.Job == nil || s.dependencies.UnavailableReason(cluster.CapabilityObjects) != "" || s.isDeleted {
 		return false
 	}
-	if s.job.LeftOut() > 0 { // which volumes there are is to be read first
-		return s.moved.Err == nil
+	if s.job.SummedVolumeCount() > 0 { // the list of volumes must be read first
+		return s.movedVolumesAnswer.Err == nil
 	}
-	return len(s.job.Volumes) > 0 && !p.children.Known && p.children.Err == nil
+	return len(s.job.Volumes) > 0 && !p.documentsAnswer.HasValue && p.documentsAnswer.Err == nil
 }
 
-// head says what is missing below.
-func (p *yamlPage) head(c draw.Canvas, s *Screen) []string {
+// renderHead says what is missing below.
+func (p *yamlPage) renderHead(c draw.Canvas, s *Screen) []string {
 	volumes := s.job.VolumeCount()
 	text, style := "", c.Theme.Dim
 	switch {
 	case volumes == 0:
-	case s.sources.Unavailable(cluster.Objects) != "":
+	case s.dependencies.UnavailableReason(cluster.CapabilityObjects) != "":
 		text = "The resources of its volumes are not shown."
-	case s.job.LeftOut() > 0 && s.moved.Err != nil:
-		text, style = "Its volumes are not known: "+s.moved.Err.Error(), c.Theme.Waiting
-	case p.children.Err != nil:
-		text, style = "The resources of its volumes are not known: "+p.children.Err.Error(), c.Theme.Waiting
-	case !p.children.Known:
-		text = "Reading the resources of " + human.Plural(volumes, "its volume", "its volumes") + "..."
-	case len(p.children.Value) < volumes:
-		text = fmt.Sprintf("With the resources of %d of its %s.", len(p.children.Value), human.Count(volumes, "volume"))
+	case s.job.SummedVolumeCount() > 0 && s.movedVolumesAnswer.Err != nil:
+		text, style = "Its volumes are not known: "+s.movedVolumesAnswer.Err.Error(), c.Theme.Waiting
+	case p.documentsAnswer.Err != nil:
+		text, style = "The resources of its volumes are not known: "+p.documentsAnswer.Err.Error(), c.Theme.Waiting
+	case !p.documentsAnswer.HasValue:
+		text = "Reading the resources of " + human.CountForms(volumes, "its volume", "its volumes") + "..."
+	case len(p.documentsAnswer.Value) < volumes:
+		text = fmt.Sprintf(
+			"With the resources of %d of its %s.",
+			len(p.documentsAnswer.Value),
+			human.Count(volumes, "volume"),
+		)
 	}
-	return note(c, style, text, 2)
+	return wrapNote(c, style, text, 2)
 }
 
-func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
-	p.text = nil
-	own, err := ownDocument(s)
+func (p *yamlPage) renderLines(_ draw.Canvas, s *Screen) pager.Source {
+	p.drawnText = nil
+	own, err := jobDocument(s)
 	if err != nil {
-		return pager.Plain([]string{"", "  The resource cannot be shown: " + err.Error()})
+		return pager.PlainLines([]string{"", "  The resource cannot be shown: " + err.Error()})
 	}
-	for i, d := range append([]cluster.Document{own}, p.children.Value...) {
+	for i, d := range append([]cluster.ObjectDocument{own}, p.documentsAnswer.Value...) {
 		if i > 0 {
-			p.text = append(p.text, "---", "# "+d.Kind+" "+d.Name)
+			p.drawnText = append(p.drawnText, "---", "# "+d.Kind+" "+d.Name)
 		}
-		p.text = append(p.text, d.Lines...)
+		p.drawnText = append(p.drawnText, d.Lines...)
 	}
 	o := &outline{}
-	for i, line := range p.text {
-		o.add(fmt.Sprint(i), func(c draw.Canvas) string { return " " + yamlLine(c, line) })
+	for i, line := range p.drawnText {
+		o.addRow(fmt.Sprint(i), func(c draw.Canvas) string { return " " + renderYAMLLine(c, line) })
 	}
 	return o
 }
 
-// ownDocument is the job's resource, without managed fields.
-func ownDocument(s *Screen) (cluster.Document, error) {
-	d := cluster.Document{Kind: string(s.job.Kind), Name: s.job.Name}
+// jobDocument returns the job's resource, without managed fields.
+func jobDocument(s *Screen) (cluster.ObjectDocument, error) {
+	d := cluster.ObjectDocument{Kind: string(s.job.Kind), Name: s.job.Name}
 	if s.job.Object == nil {
 		return d, fmt.Errorf("it is not available")
 	}
@@ -139,11 +148,11 @@ func ownDocument(s *Screen) (cluster.Document, error) {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	})
 	object.SetManagedFields(nil)
-	own, err := cluster.NewDocument(d.Kind, d.Name, object)
+	own, err := cluster.NewObjectDocument(d.Kind, d.Name, object)
 	if err != nil {
 		return d, err
 	}
-	for _, m := range s.job.Malformed {
+	for _, m := range s.job.MalformedFields {
 		d.Lines = append(d.Lines, "# left out: "+m.String())
 	}
 	if own.Lines[0] == "{" {
@@ -159,8 +168,8 @@ func ownDocument(s *Screen) (cluster.Document, error) {
 	return d, nil
 }
 
-// yamlLine sets the key of a line off from its value, and a comment from both.
-func yamlLine(c draw.Canvas, line string) string {
+// renderYAMLLine highlights the key of a line, and dims comments.
+func renderYAMLLine(c draw.Canvas, line string) string {
 	if line == "---" || strings.HasPrefix(line, "# ") {
 		return c.Theme.Dim.Render(line)
 	}

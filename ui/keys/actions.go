@@ -10,170 +10,256 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Place is where keys are: a set of screens.
-type Place int
+// ScreenSet is a set of screens on which keys work.
+type ScreenSet int
 
-// The screens. Bindings of one screen are there together.
+// The screens. The bindings of one screen are active together.
 const (
-	Dashboard Place = 1 << iota
-	Page            // of a job, but for its Logs page
+	Dashboard ScreenSet = 1 << iota
+	JobPages            // of a job, except its Logs page
 	LogsPage
-	Other // the page of what is no job, and the log
+	OtherPages // the pages of resources other than jobs, and the log
 	HelpScreen
 	Dialog
-	Form // of a restore
+	RestoreForm // for a restore
 )
 
 const (
-	job        = Page | LogsPage
-	screens    = Dashboard | job | Other
-	everywhere = screens | HelpScreen | Dialog
+	allJobPages = JobPages | LogsPage
+	mainScreens = Dashboard | allJobPages | OtherPages
+	allScreens  = mainScreens | HelpScreen | Dialog
 )
 
-// Action is what keys may be chosen for. Bindings with its name do it.
+// Action is an action whose keys can be chosen. The bindings with its name perform it.
 type Action struct {
-	Name  string
-	Keys  []string // the usual ones
-	What  string
-	At    Place
-	Typed bool // true where the key works while a name is typed: it must not be part of one
+	Name        string
+	Keys        []string // the default keys
+	Description string
+	Screens     ScreenSet
+	WhileTyping bool // true if the key works while a name is typed: the key must not be part of a name
 }
 
-// Actions are those whose keys can be chosen. Those of Fixed and ctrl+c never change.
+// Actions are the actions whose keys can be chosen. The keys of FixedActions and ctrl+c never change.
 var Actions = []Action{
-	{Name: "up", Keys: []string{"up", "k"}, What: "a line up", At: everywhere},
-	{Name: "down", Keys: []string{"down", "j"}, What: "a line down", At: everywhere},
-	{Name: "page-up", Keys: []string{"pgup", "ctrl+b"}, What: "a page up", At: everywhere},
-	{Name: "page-down", Keys: []string{"pgdown", "ctrl+f", "space"}, What: "a page down", At: everywhere},
-	{Name: "half-page-up", Keys: []string{"ctrl+u"}, What: "half a page up", At: everywhere},
-	{Name: "half-page-down", Keys: []string{"ctrl+d"}, What: "half a page down", At: everywhere},
-	{Name: "top", Keys: []string{"home", "g"}, What: "to the top", At: everywhere},
-	{Name: "bottom", Keys: []string{"end", "G"}, What: "to the end", At: everywhere},
-	{Name: "next-tab", Keys: []string{"tab"}, What: "next tab or page", At: Dashboard | job},
-	{Name: "previous-tab", Keys: []string{"shift+tab"}, What: "previous tab or page", At: Dashboard | job},
-	{Name: "open", Keys: []string{"enter", "right"}, What: "open what is selected", At: screens},
-	{Name: "describe", Keys: []string{"d"}, What: "describe what is selected", At: Dashboard},
-	{Name: "yaml", Keys: []string{"y"}, What: "a job's YAML", At: Dashboard},
-	{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, What: "back", At: job | Other},
-	{Name: "clear", Keys: []string{"esc"}, What: "clear the filter, then the marks", At: Dashboard},
-	{Name: "filter", Keys: []string{"/"}, What: "filter the list", At: Dashboard},
-	{Name: "sort", Keys: []string{"s"}, What: "sort the list", At: Dashboard},
+	{Name: "up", Keys: []string{"up", "k"}, Description: "a line up", Screens: allScreens},
+	{Name: "down", Keys: []string{"down", "j"}, Description: "a line down", Screens: allScreens},
+	{Name: "page-up", Keys: []string{"pgup", "ctrl+b"}, Description: "a page up", Screens: allScreens},
+	{Name: "page-down", Keys: []string{"pgdown", "ctrl+f", "space"}, Description: "a page down", Screens: allScreens},
+	{Name: "half-page-up", Keys: []string{"ctrl+u"}, Description: "half a page up", Screens: allScreens},
+	{Name: "half-page-down", Keys: []string{"ctrl+d"}, Description: "half a page down", Screens: allScreens},
+	{Name: "top", Keys: []string{"home", "g"}, Description: "to the top", Screens: allScreens},
+	{Name: "bottom", Keys: []string{"end", "G"}, Description: "to the end", Screens: allScreens},
+	{Name: "next-tab", Keys: []string{"tab"}, Description: "next tab or page", Screens: Dashboard | allJobPages},
 	{
-		Name: "acknowledge",
-		Keys: []string{"a"},
-		What: "acknowledge what needs attention, until it changes",
-		At:   Dashboard,
+		Name:        "previous-tab",
+		Keys:        []string{"shift+tab"},
+		Description: "previous tab or page",
+		Screens:     Dashboard | allJobPages,
 	},
-	{Name: "reverse", Keys: []string{"S"}, What: "reverse the order of the list", At: Dashboard},
-	{Name: "errors", Keys: []string{"e"}, What: "a job's errors and warnings", At: Dashboard | job},
-	{Name: "logs", Keys: []string{"l"}, What: "a job's log", At: Dashboard | job},
-	{Name: "volumes", Keys: []string{"v"}, What: "a job's volumes", At: Dashboard | job},
-	{Name: "verify", Keys: []string{"V"}, What: "verify what a restore brought back", At: Dashboard | job},
+	{Name: "open", Keys: []string{"enter", "right"}, Description: "open what is selected", Screens: mainScreens},
+	{Name: "describe", Keys: []string{"d"}, Description: "describe what is selected", Screens: Dashboard},
+	{Name: "yaml", Keys: []string{"y"}, Description: "a job's YAML", Screens: Dashboard},
 	{
-		Name: "compare",
-		Keys: []string{"c"},
-		What: "compare the contents of what a restore brought back with its backup",
-		At:   job,
+		Name:        "back",
+		Keys:        []string{"esc", "left", "h", "backspace"},
+		Description: "back",
+		Screens:     allJobPages | OtherPages,
 	},
-	{Name: "report", Keys: []string{"p"}, What: "save a report to hand over, or stop making one", At: job},
-	{Name: "copy-report", Keys: []string{"P"}, What: "copy the report that was saved", At: job},
-	{Name: "search", Keys: []string{"/"}, What: "search the page", At: job | Other | HelpScreen},
-	{Name: "next-hit", Keys: []string{"n"}, What: "next hit", At: job | Other | HelpScreen},
-	{Name: "previous-hit", Keys: []string{"N"}, What: "previous hit", At: job | Other | HelpScreen},
-	{Name: "wrap", Keys: []string{"w"}, What: "toggle wrapping", At: job | Other | HelpScreen},
-	{Name: "copy", Keys: []string{"y"}, What: "copy the selected line, or the command of the log", At: job | Other},
-	{Name: "copy-all", Keys: []string{"Y"}, What: "copy all of a page", At: job},
-	{Name: "level", Keys: []string{"L"}, What: "the level of log lines that are shown", At: LogsPage},
-	{Name: "follow", Keys: []string{"F"}, What: "follow the end of a log", At: LogsPage},
-	{Name: "next-error", Keys: []string{"E"}, What: "next error of a log", At: LogsPage},
-	{Name: "volume-logs", Keys: []string{"o"}, What: "logs of volumes too, or not", At: LogsPage},
-	{Name: "save", Keys: []string{"s"}, What: "save a log", At: LogsPage},
-	{Name: "preview", Keys: []string{"R"}, What: "put a restore together and preview it", At: Dashboard | job},
+	{Name: "clear", Keys: []string{"esc"}, Description: "clear the filter, then the marks", Screens: Dashboard},
+	{Name: "filter", Keys: []string{"/"}, Description: "filter the list", Screens: Dashboard},
+	{Name: "sort", Keys: []string{"s"}, Description: "sort the list", Screens: Dashboard},
 	{
-		Name:  "zoom-preview",
-		Keys:  []string{"ctrl+p"},
-		What:  "the whole preview of a restore, or its form",
-		At:    Form,
-		Typed: true,
+		Name:        "acknowledge",
+		Keys:        []string{"a"},
+		Description: "acknowledge what needs attention, until it changes",
+		Screens:     Dashboard,
+	},
+	{Name: "reverse", Keys: []string{"S"}, Description: "reverse the order of the list", Screens: Dashboard},
+	{Name: "errors", Keys: []string{"e"}, Description: "a job's errors and warnings", Screens: Dashboard | allJobPages},
+	{Name: "logs", Keys: []string{"l"}, Description: "a job's log", Screens: Dashboard | allJobPages},
+	{Name: "volumes", Keys: []string{"v"}, Description: "a job's volumes", Screens: Dashboard | allJobPages},
+	{
+		Name:        "verify",
+		Keys:        []string{"V"},
+		Description: "verify what a restore brought back",
+		Screens:     Dashboard | allJobPages,
 	},
 	{
-		Name:  "compare-restore",
-		Keys:  []string{"ctrl+t"},
-		What:  "compare what exists with the backup of a restore",
-		At:    Form,
-		Typed: true,
+		Name:        "compare",
+		Keys:        []string{"c"},
+		Description: "compare the contents of what a restore brought back with its backup",
+		Screens:     allJobPages,
 	},
 	{
-		Name:  "dry-run-restore",
-		Keys:  []string{"ctrl+r"},
-		What:  "ask the API server about each object of a restore, storing nothing",
-		At:    Form,
-		Typed: true,
+		Name:        "report",
+		Keys:        []string{"p"},
+		Description: "save a report to hand over, or stop making one",
+		Screens:     allJobPages,
 	},
-	{Name: "dry-run-secrets", Keys: []string{"ctrl+g"}, What: "the same with Secrets", At: Form, Typed: true},
-	{Name: "start-restore", Keys: []string{"ctrl+o"}, What: "start a restore", At: Form, Typed: true},
-	{Name: "save-restore", Keys: []string{"ctrl+s"}, What: "save a restore's YAML", At: Form, Typed: true},
-	{Name: "copy-restore", Keys: []string{"ctrl+y"}, What: "copy a restore's command", At: Form, Typed: true},
+	{Name: "copy-report", Keys: []string{"P"}, Description: "copy the report that was saved", Screens: allJobPages},
+	{Name: "search", Keys: []string{"/"}, Description: "search the page", Screens: allJobPages | OtherPages | HelpScreen},
+	{Name: "next-hit", Keys: []string{"n"}, Description: "next hit", Screens: allJobPages | OtherPages | HelpScreen},
 	{
-		Name:  "form-help",
-		Keys:  []string{"f1"},
-		What:  "help while you type into the form of a restore",
-		At:    Form,
-		Typed: true,
+		Name:        "previous-hit",
+		Keys:        []string{"N"},
+		Description: "previous hit",
+		Screens:     allJobPages | OtherPages | HelpScreen,
 	},
-	{Name: "finalize", Keys: []string{"f"}, What: "open the finalize dialog", At: screens},
-	{Name: "cancel-volume", Keys: []string{"X"}, What: "cancel the selected volume alone", At: job},
-	{Name: "backup-now", Keys: []string{"b"}, What: "make a backup now, as the selected schedule would", At: Dashboard},
-	{Name: "pause", Keys: []string{"p"}, What: "pause the selected schedule, or let it go on", At: Dashboard},
-	{Name: "delete", Keys: []string{"X"}, What: "delete the selected backup or restore, or the marked", At: Dashboard},
-	{Name: "mark", Keys: []string{"m"}, What: "mark a job, or an object to restore alone", At: Dashboard | Page},
-	{Name: "mark-failed", Keys: []string{"*"}, What: "mark all that a restore lost", At: Page},
-	{Name: "dry-run", Keys: []string{"d"}, What: "dry run", At: Dialog},
-	{Name: "next-option", Keys: []string{"w"}, What: "next option", At: Dialog},
-	{Name: "next-job", Keys: []string{"n"}, What: "next job", At: Dialog},
-	{Name: "copy-command", Keys: []string{"y"}, What: "copy the command", At: Dialog},
-	{Name: "look-again", Keys: []string{"r"}, What: "look again at the evidence", At: Dialog},
-	{Name: "reconnect", Keys: []string{"r"}, What: "reconnect now", At: screens | HelpScreen},
-	{Name: "redraw", Keys: []string{"ctrl+l"}, What: "redraw the screen", At: everywhere | Form, Typed: true},
-	{Name: "suspend", Keys: []string{"ctrl+z"}, What: "suspend", At: everywhere | Form, Typed: true},
-	{Name: "command", Keys: []string{":"}, What: "type a command", At: screens | HelpScreen | Form},
-	{Name: "help", Keys: []string{"?"}, What: "help", At: everywhere | Form},
-	// In help, its usual key closes that.
-	{Name: "quit", Keys: []string{"q"}, What: "quit", At: screens | Dialog},
+	{Name: "wrap", Keys: []string{"w"}, Description: "toggle wrapping", Screens: allJobPages | OtherPages | HelpScreen},
+	{
+		Name:        "copy",
+		Keys:        []string{"y"},
+		Description: "copy the selected line, or the command of the log",
+		Screens:     allJobPages | OtherPages,
+	},
+	{Name: "copy-all", Keys: []string{"Y"}, Description: "copy all of a page", Screens: allJobPages},
+	{Name: "level", Keys: []string{"L"}, Description: "the level of log lines that are shown", Screens: LogsPage},
+	{Name: "follow", Keys: []string{"F"}, Description: "follow the end of a log", Screens: LogsPage},
+	{Name: "next-error", Keys: []string{"E"}, Description: "next error of a log", Screens: LogsPage},
+	{Name: "volume-logs", Keys: []string{"o"}, Description: "logs of volumes too, or not", Screens: LogsPage},
+	{Name: "save", Keys: []string{"s"}, Description: "save a log", Screens: LogsPage},
+	{
+		Name:        "preview",
+		Keys:        []string{"R"},
+		Description: "put a restore together and preview it",
+		Screens:     Dashboard | allJobPages,
+	},
+	{
+		Name:        "zoom-preview",
+		Keys:        []string{"ctrl+p"},
+		Description: "the whole preview of a restore, or its form",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "compare-restore",
+		Keys:        []string{"ctrl+t"},
+		Description: "compare what exists with the backup of a restore",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "dry-run-restore",
+		Keys:        []string{"ctrl+r"},
+		Description: "ask the API server about each object of a restore, storing nothing",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "dry-run-secrets",
+		Keys:        []string{"ctrl+g"},
+		Description: "the same with Secrets",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "start-restore",
+		Keys:        []string{"ctrl+o"},
+		Description: "start a restore",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "save-restore",
+		Keys:        []string{"ctrl+s"},
+		Description: "save a restore's YAML",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "copy-restore",
+		Keys:        []string{"ctrl+y"},
+		Description: "copy a restore's command",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "form-help",
+		Keys:        []string{"f1"},
+		Description: "help while you type into the form of a restore",
+		Screens:     RestoreForm,
+		WhileTyping: true,
+	},
+	{Name: "finalize", Keys: []string{"f"}, Description: "open the finalize dialog", Screens: mainScreens},
+	{Name: "cancel-volume", Keys: []string{"X"}, Description: "cancel the selected volume alone", Screens: allJobPages},
+	{
+		Name:        "backup-now",
+		Keys:        []string{"b"},
+		Description: "make a backup now, as the selected schedule would",
+		Screens:     Dashboard,
+	},
+	{Name: "pause", Keys: []string{"p"}, Description: "pause the selected schedule, or let it go on", Screens: Dashboard},
+	{
+		Name:        "delete",
+		Keys:        []string{"X"},
+		Description: "delete the selected backup or restore, or the marked",
+		Screens:     Dashboard,
+	},
+	{
+		Name:        "mark",
+		Keys:        []string{"m"},
+		Description: "mark a job, or an object to restore alone",
+		Screens:     Dashboard | JobPages,
+	},
+	{Name: "mark-failed", Keys: []string{"*"}, Description: "mark all that a restore lost", Screens: JobPages},
+	{Name: "dry-run", Keys: []string{"d"}, Description: "dry run", Screens: Dialog},
+	{Name: "next-option", Keys: []string{"w"}, Description: "next option", Screens: Dialog},
+	{Name: "next-job", Keys: []string{"n"}, Description: "next job", Screens: Dialog},
+	{Name: "copy-command", Keys: []string{"y"}, Description: "copy the command", Screens: Dialog},
+	{Name: "look-again", Keys: []string{"r"}, Description: "look again at the evidence", Screens: Dialog},
+	{Name: "reconnect", Keys: []string{"r"}, Description: "reconnect now", Screens: mainScreens | HelpScreen},
+	{
+		Name:        "redraw",
+		Keys:        []string{"ctrl+l"},
+		Description: "redraw the screen",
+		Screens:     allScreens | RestoreForm,
+		WhileTyping: true,
+	},
+	{
+		Name:        "suspend",
+		Keys:        []string{"ctrl+z"},
+		Description: "suspend",
+		Screens:     allScreens | RestoreForm,
+		WhileTyping: true,
+	},
+	{Name: "command", Keys: []string{":"}, Description: "type a command", Screens: mainScreens | HelpScreen | RestoreForm},
+	{Name: "help", Keys: []string{"?"}, Description: "help", Screens: allScreens | RestoreForm},
+	// In help, the usual key of this action closes the help.
+	{Name: "quit", Keys: []string{"q"}, Description: "quit", Screens: mainScreens | Dialog},
 }
 
-// Fixed are keys that always do the same.
-var Fixed = []Action{
+// FixedActions have keys that cannot be changed.
+var FixedActions = []Action{
 	{
-		Keys: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
-		What: "go to a tab or page",
-		At:   Dashboard | job,
+		Keys:        []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+		Description: "go to a tab or page",
+		Screens:     Dashboard | allJobPages,
 	},
-	{Keys: []string{"enter", "tab", "esc"}, What: "answer the dialog", At: Dialog},
+	{Keys: []string{"enter", "tab", "esc"}, Description: "answer the dialog", Screens: Dialog},
 	{
-		Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc", "q"},
-		What: "move in the form of a restore",
-		At:   Form,
+		Keys:        []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc", "q"},
+		Description: "move in the form of a restore",
+		Screens:     RestoreForm,
 	},
 	{
-		Keys: []string{"ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"},
-		What: "edit a field",
-		At:   Form,
+		Keys:        []string{"ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"},
+		Description: "edit a field",
+		Screens:     RestoreForm,
 	},
-	{Keys: []string{"esc", "left", "h", "backspace", "q"}, What: "close help", At: HelpScreen},
+	{Keys: []string{"esc", "left", "h", "backspace", "q"}, Description: "close help", Screens: HelpScreen},
 }
 
-type Map map[string][]string
+type Overrides map[string][]string
 
-func (m Map) keysOf(a *Action) []string {
+func (m Overrides) keysFor(a *Action) []string {
 	if chosen, ok := m[a.Name]; ok {
 		return chosen
 	}
 	return a.Keys
 }
 
-// Apply gives bindings, in place, the keys that were chosen.
-func (m Map) Apply(bindings []Binding) []Binding {
+// RebindAll sets the chosen keys of bindings, in place.
+func (m Overrides) RebindAll(bindings []Binding) []Binding {
 	for i := range bindings {
 		b := &bindings[i]
 		chosen, ok := m[b.Name]
@@ -181,14 +267,14 @@ func (m Map) Apply(bindings []Binding) []Binding {
 			continue
 		}
 		usual, do := b.Keys[0], b.Do
-		b.Keys, b.Label = chosen, m.Label(b.Name, "")
+		b.Keys, b.Label = chosen, m.LabelFor(b.Name, "")
 		b.Do = func(string) tea.Cmd { return do(usual) }
 	}
 	return bindings
 }
 
-// Label names the keys chosen for an action, or the usual label.
-func (m Map) Label(action, usual string) string {
+// LabelFor returns the label of the keys chosen for an action, or the usual label.
+func (m Overrides) LabelFor(action, usual string) string {
 	chosen, ok := m[action]
 	if !ok {
 		return usual
@@ -196,36 +282,39 @@ func (m Map) Label(action, usual string) string {
 	return strings.ReplaceAll(strings.Join(chosen, " "), "pgdown", "pgdn")
 }
 
-// Key is the first key of an action, for sentences; empty for an unknown action.
-func (m Map) Key(action string) string {
+// FirstKey returns the first key of an action, for sentences; empty for an unknown action.
+func (m Overrides) FirstKey(action string) string {
 	at := slices.IndexFunc(Actions, func(a Action) bool { return a.Name == action })
 	if at < 0 {
 		return ""
 	}
-	return strings.ReplaceAll(m.keysOf(&Actions[at])[0], "pgdown", "pgdn")
+	return strings.ReplaceAll(m.keysFor(&Actions[at])[0], "pgdown", "pgdn")
 }
 
-// Conflict is a chosen key that another action has on the same screen.
+// Conflict is a chosen key that another action uses on the same screen.
 type Conflict struct {
-	Action, Key string // those that were chosen
-	Other, What string // the other action, empty for a fixed one, and what it does
+	Action, Key                   string // the action and the key that were chosen for it
+	OtherAction, OtherDescription string // the other action, empty for a fixed one, and its description
 }
 
-func (m Map) Conflicts() []Conflict {
+func (m Overrides) FindConflicts() []Conflict {
 	var found []Conflict
-	all := append(slices.Clone(Fixed), Actions...)
+	all := append(slices.Clone(FixedActions), Actions...)
 	for i := range all {
 		for j := i + 1; j < len(all); j++ {
 			other, a := &all[i], &all[j]
 			if _, chosen := m[a.Name]; !chosen {
 				other, a = a, other
 			}
-			if _, chosen := m[a.Name]; !chosen || a.At&other.At == 0 {
+			if _, chosen := m[a.Name]; !chosen || a.Screens&other.Screens == 0 {
 				continue
 			}
-			for _, key := range m.keysOf(a) {
-				if slices.Contains(m.keysOf(other), key) {
-					found = append(found, Conflict{Action: a.Name, Key: key, Other: other.Name, What: other.What})
+			for _, key := range m.keysFor(a) {
+				if slices.Contains(m.keysFor(other), key) {
+					found = append(
+						found,
+						Conflict{Action: a.Name, Key: key, OtherAction: other.Name, OtherDescription: other.Description},
+					)
 				}
 			}
 		}
@@ -233,8 +322,8 @@ func (m Map) Conflicts() []Conflict {
 	return found
 }
 
-// named are the keys with names, as Bubble Tea names them.
-var named = []string{
+// namedKeys are the keys with names, as Bubble Tea names them.
+var namedKeys = []string{
 	"up",
 	"down",
 	"left",
@@ -264,8 +353,8 @@ var named = []string{
 	"f12",
 }
 
-// sentAs are keys that reach a program as others.
-var sentAs = map[string]string{
+// terminalAliases maps keys to the keys as which terminals send them.
+var terminalAliases = map[string]string{
 	"ctrl+i": "tab",
 	"ctrl+m": "enter",
 	"ctrl+[": "esc",
@@ -273,27 +362,27 @@ var sentAs = map[string]string{
 	"ctrl+j": "enter",
 }
 
-// Fault says why a key cannot be chosen for an action, empty if it can.
-func (a *Action) Fault(key string) string {
+// KeyProblem returns why a key cannot be chosen for an action, empty if it can.
+func (a *Action) KeyProblem(key string) string {
 	plain := strings.TrimPrefix(key, "shift+")
 	r, size := utf8.DecodeRuneInString(key)
 	single := size == len(key) && size > 0 && unicode.IsGraphic(r) && !unicode.IsSpace(r)
-	function := len(key) > 1 && key[0] == 'f' && slices.Contains(named, key)
+	function := len(key) > 1 && key[0] == 'f' && slices.Contains(namedKeys, key)
 	letter, control := strings.CutPrefix(key, "ctrl+")
-	control = control && (len(letter) == 1 && letter >= "a" && letter <= "z" || slices.Contains(named, letter))
+	control = control && (len(letter) == 1 && letter >= "a" && letter <= "z" || slices.Contains(namedKeys, letter))
 	switch {
 	case key == "ctrl+c":
 		return "ctrl+c always quits"
-	case sentAs[key] != "":
-		return fmt.Sprintf("a terminal sends %s as %s", key, sentAs[key])
+	case terminalAliases[key] != "":
+		return fmt.Sprintf("a terminal sends %s as %s", key, terminalAliases[key])
 	case strings.HasPrefix(key, "alt+"):
 		return "alt cannot be used: on a slow line it cannot be told from esc and the key"
-	case a.Typed && !control && !function:
+	case a.WhileTyping && !control && !function:
 		return fmt.Sprintf(
 			"%q must be ctrl and a letter, or f1 to f12, because it also works while you type a name",
 			key,
 		)
-	case single, control, slices.Contains(named, plain):
+	case single, control, slices.Contains(namedKeys, plain):
 		return ""
 	case len(plain) == 1 && plain != key:
 		return fmt.Sprintf("%q: write %q instead", key, strings.ToUpper(plain))
@@ -301,6 +390,6 @@ func (a *Action) Fault(key string) string {
 	return fmt.Sprintf(
 		"%q is no key: use a character, ctrl+ and a letter, or one of %s",
 		key,
-		strings.Join(named[:15], ", ")+", f1 to f12",
+		strings.Join(namedKeys[:15], ", ")+", f1 to f12",
 	)
 }

@@ -13,84 +13,86 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// Binding is one key binding as data; functions tell what depends on the screen's state.
+// Binding is one key binding as data; its functions return what depends on the screen's state.
 type Binding struct {
-	Name        string   // that of its action in Actions; empty where its keys cannot be chosen
-	Keys        []string // the names that Bubble Tea gives the keys
-	Label, What string   // what help says: the key, and what it does
-	Group       string
-	Brief       string                   // stands for What in the footer
-	Short       bool                     // bindings are named in the footer
-	Fits        func() bool              // says whether the footer shall name it now; nil is always
-	Writes      bool                     // true for what leads to a change of the cluster
-	Always      bool                     // bindings work even while a dialog is deaf
-	Do          func(key string) tea.Cmd // acts on the key
-	On          func() bool              // says whether there is such a binding now; nil is always
-	WhyNot      func() string            // says why it cannot be used now, empty if it can; nil is always
-	WhatNow     func() string            // stands for What where that changes
+	Name               string   // the name of its action in Actions; empty if its keys cannot be chosen
+	Keys               []string // Bubble Tea's names of the keys
+	Label, Description string   // the text in help: the key, and what it does
+	Group              string
+	FooterText         string                   // replaces Description in the footer
+	InFooter           bool                     // true if the footer names the binding
+	ShowInFooter       func() bool              // reports whether the footer should name it now; nil is always
+	Writes             bool                     // true if it leads to a change of the cluster
+	WorksDuringGrace   bool                     // true if it works even while a dialog ignores keys
+	Do                 func(key string) tea.Cmd // handles the key
+	Active             func() bool              // reports whether the binding exists now; nil is always
+	Unavailable        func() string            // returns why it cannot be used now, empty if it can; nil is always
+	DynamicDescription func() string            // replaces Description where it changes
 }
 
 // The groups of the help screen, in their order.
 const (
-	Move     = "Moving"
-	Look     = "Looking"
-	Change   = "Changing"
-	App      = "veltui"
-	Commands = "Commands" // those that are typed behind `:`
+	GroupMove     = "Moving"
+	GroupLook     = "Looking"
+	GroupChange   = "Changing"
+	GroupApp      = "veltui"
+	GroupCommands = "Commands" // those typed behind `:`
 )
 
-var groups = []string{Look, Change, Move, App, Commands}
+var groupOrder = []string{GroupLook, GroupChange, GroupMove, GroupApp, GroupCommands}
 
-// Why says why a binding cannot be used now, empty if it can.
-func (b *Binding) Why() string {
-	if b.WhyNot == nil {
+// UnavailableReason returns why a binding cannot be used now, empty if it can.
+func (b *Binding) UnavailableReason() string {
+	if b.Unavailable == nil {
 		return ""
 	}
-	return b.WhyNot()
+	return b.Unavailable()
 }
 
-// Says is what a binding does, in a word or two.
-func (b *Binding) Says() string {
-	if b.WhatNow == nil {
-		return b.What
+// CurrentDescription returns what a binding does, in a word or two.
+func (b *Binding) CurrentDescription() string {
+	if b.DynamicDescription == nil {
+		return b.Description
 	}
-	return b.WhatNow()
+	return b.DynamicDescription()
 }
 
-func (b *Binding) on() bool { return b.On == nil || b.On() }
+func (b *Binding) isActive() bool { return b.Active == nil || b.Active() }
 
-// Find is the binding of a key that there is now, or nil. The first one wins.
-func Find(bindings []Binding, key string) *Binding {
-	return first(bindings, func(b *Binding) bool { return slices.Contains(b.Keys, key) })
+// FindByKey returns the first active binding of a key, or nil.
+func FindByKey(bindings []Binding, key string) *Binding {
+	return findFirst(bindings, func(b *Binding) bool { return slices.Contains(b.Keys, key) })
 }
 
-// Named is the binding of an action that there is now, or nil.
-func Named(bindings []Binding, action string) *Binding {
-	return first(bindings, func(b *Binding) bool { return b.Name == action })
+// FindByAction returns the first active binding of an action, or nil.
+func FindByAction(bindings []Binding, action string) *Binding {
+	return findFirst(bindings, func(b *Binding) bool { return b.Name == action })
 }
 
-func first(bindings []Binding, wanted func(*Binding) bool) *Binding {
+func findFirst(bindings []Binding, wanted func(*Binding) bool) *Binding {
 	for i := range bindings {
-		if b := &bindings[i]; wanted(b) && b.on() {
+		if b := &bindings[i]; wanted(b) && b.isActive() {
 			return b
 		}
 	}
 	return nil
 }
 
-// Run makes a Do of something that needs neither the key nor a command.
-func Run(do func()) func(string) tea.Cmd {
+// DoFunc returns a Do for an action that needs no key and returns no command.
+func DoFunc(do func()) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		do()
 		return nil
 	}
 }
 
-// Unless makes a WhyNot: why, where a condition does not hold.
-func Unless(holds func() bool, why string) func() string { return Either(holds, "", why) }
+// UnavailableUnless returns an Unavailable that gives the reason why unless holds reports true.
+func UnavailableUnless(holds func() bool, why string) func() string {
+	return ChooseText(holds, "", why)
+}
 
-// Either makes a WhatNow: one text where a condition holds, else another.
-func Either(holds func() bool, yes, no string) func() string {
+// ChooseText returns a DynamicDescription that depends on a condition.
+func ChooseText(holds func() bool, yes, no string) func() string {
 	return func() string {
 		if holds() {
 			return yes
@@ -99,7 +101,7 @@ func Either(holds func() bool, yes, no string) func() string {
 	}
 }
 
-// Motion is a way to move through what a screen shows.
+// Motion is a way to move through a screen.
 type Motion int
 
 const (
@@ -107,30 +109,30 @@ const (
 	Down
 	PageUp
 	PageDown
-	HalfUp // half a page
-	HalfDown
+	HalfPageUp // half a page
+	HalfPageDown
 	Top
 	Bottom
 )
 
-// Lines is how many lines a motion goes down, with so many in half a page, a page and all.
-func (m Motion) Lines(half, page, all int) int {
+// LineOffset returns the number of lines that a motion goes down, given the lines of half a page, a page and all.
+func (m Motion) LineOffset(half, page, all int) int {
 	lines := [...]int{
-		Up:       -1,
-		Down:     1,
-		PageUp:   -page,
-		PageDown: page,
-		HalfUp:   -half,
-		HalfDown: half,
-		Top:      -all,
-		Bottom:   all,
+		Up:           -1,
+		Down:         1,
+		PageUp:       -page,
+		PageDown:     page,
+		HalfPageUp:   -half,
+		HalfPageDown: half,
+		Top:          -all,
+		Bottom:       all,
 	}
 	return lines[m]
 }
 
-// Moving are the bindings that move through a screen, the same for all of them.
-func Moving(move func(Motion)) []Binding {
-	moving := motions(
+// MotionBindings returns the keys that move through a screen, the same for all screens.
+func MotionBindings(move func(Motion)) []Binding {
+	moving := newMotionBindings(
 		move,
 		[][]string{
 			{"up", "k"},
@@ -162,28 +164,32 @@ func Moving(move func(Motion)) []Binding {
 	return moving
 }
 
-// Scrolling scrolls what is above a text field, which takes all letters.
-func Scrolling(move func(Motion)) []Binding {
-	return motions(move, [][]string{{"up"}, {"down"}, {"pgup"}, {"pgdown"}}, []string{"up", "down", "pgup", "pgdn"},
-		[]string{"scroll up", "scroll down", "scroll a page up", "scroll a page down"})
+// ScrollBindings returns the keys that scroll above a text field, which takes all letters.
+func ScrollBindings(move func(Motion)) []Binding {
+	return newMotionBindings(
+		move,
+		[][]string{{"up"}, {"down"}, {"pgup"}, {"pgdown"}},
+		[]string{"up", "down", "pgup", "pgdn"},
+		[]string{"scroll up", "scroll down", "scroll a page up", "scroll a page down"},
+	)
 }
 
-func motions(move func(Motion), names [][]string, labels, what []string) []Binding {
+func newMotionBindings(move func(Motion), names [][]string, labels, what []string) []Binding {
 	bindings := make([]Binding, len(names))
 	for i := range names {
 		bindings[i] = Binding{
-			Keys:  names[i],
-			Label: labels[i],
-			What:  what[i],
-			Group: Move,
-			Do:    Run(func() { move(Motion(i)) }),
+			Keys:        names[i],
+			Label:       labels[i],
+			Description: what[i],
+			Group:       GroupMove,
+			Do:          DoFunc(func() { move(Motion(i)) }),
 		}
 	}
 	return bindings
 }
 
-// Field makes a text field whose cursor does not blink: an idle screen is silent.
-func Field() textinput.Model {
+// NewTextField returns a text field whose cursor does not blink, so that an idle screen draws nothing.
+func NewTextField() textinput.Model {
 	input := textinput.New()
 	input.Prompt = ""
 	styles := input.Styles()
@@ -192,44 +198,44 @@ func Field() textinput.Model {
 	return input
 }
 
-func Scroll(v *viewport.Model, m Motion) {
-	v.SetYOffset(v.YOffset() + m.Lines(v.Height()/2, v.Height(), v.TotalLineCount()))
+func ScrollViewport(v *viewport.Model, m Motion) {
+	v.SetYOffset(v.YOffset() + m.LineOffset(v.Height()/2, v.Height(), v.TotalLineCount()))
 }
 
-func Where(on func() bool, bindings ...Binding) []Binding {
+func ActiveWhen(on func() bool, bindings ...Binding) []Binding {
 	for i := range bindings {
-		bindings[i].On = on
+		bindings[i].Active = on
 	}
 	return bindings
 }
 
-const labelAt, whatAt = 4, 20
+const labelColumn, descriptionColumn = 4, 20
 
-// twoColumns is from when on help has two.
-const twoColumns = 100
+// twoColumnWidth is the smallest width at which help has two columns.
+const twoColumnWidth = 100
 
-// Help lists the present bindings by group, why some cannot be used, and the tables' signs: the screen's own keys
-// first, in two columns where there is room.
-func Help(c draw.Canvas, bindings []Binding) []string {
+// RenderHelp lists the active bindings by group, with why some cannot be used, and the tables' signs: the screen's
+// own keys first, in two columns where there is room.
+func RenderHelp(c draw.Canvas, bindings []Binding) []string {
 	column := c
-	if c.Width >= twoColumns {
-		column = c.Sized(c.Width/2, 0)
+	if c.Width >= twoColumnWidth {
+		column = c.WithSize(c.Width/2, 0)
 	}
 	var blocks [][]string
 	total := 0
-	for _, group := range groups {
+	for _, group := range groupOrder {
 		listed, seen := []string{"  " + c.Theme.Strong.Render(group)}, map[string]bool{}
 		for i := range bindings {
-			if b := &bindings[i]; b.Group == group && b.on() && !seen[b.Label+b.Name] {
+			if b := &bindings[i]; b.Group == group && b.isActive() && !seen[b.Label+b.Name] {
 				seen[b.Label+b.Name] = true
-				listed = append(listed, b.help(column)...)
+				listed = append(listed, b.renderHelp(column)...)
 			}
 		}
 		if len(listed) > 1 {
 			blocks = append(blocks, append(listed, ""))
 		}
 	}
-	blocks = append(blocks, append(signs(column), ""))
+	blocks = append(blocks, append(renderSigns(column), ""))
 	for _, block := range blocks {
 		total += len(block)
 	}
@@ -241,65 +247,67 @@ func Help(c draw.Canvas, bindings []Binding) []string {
 		}
 		columns[at] = append(columns[at], block...)
 	}
-	return append([]string{""}, column.Beside(columns[0], "", columns[1])...)
+	return append([]string{""}, column.JoinColumns(columns[0], "", columns[1])...)
 }
 
-func (b *Binding) help(c draw.Canvas) []string {
+func (b *Binding) renderHelp(c draw.Canvas) []string {
 	var lines []string
-	label := strings.Repeat(" ", labelAt) + c.Cell(c.Theme.Accent, b.Label, whatAt-labelAt, false)
-	if lipgloss.Width(b.Label) >= whatAt-labelAt { // many keys were chosen
-		lines = []string{strings.Repeat(" ", labelAt) + c.Theme.Accent.Render(b.Label)}
-		label = strings.Repeat(" ", whatAt)
+	label := strings.Repeat(" ", labelColumn) + c.RenderCell(c.Theme.Accent, b.Label, descriptionColumn-labelColumn, false)
+	if lipgloss.Width(b.Label) >= descriptionColumn-labelColumn { // many keys were chosen
+		lines = []string{strings.Repeat(" ", labelColumn) + c.Theme.Accent.Render(b.Label)}
+		label = strings.Repeat(" ", descriptionColumn)
 	}
-	for _, line := range c.Sized(c.Width-whatAt, 0).Wrap(b.Says(), 4) {
+	for _, line := range c.WithSize(c.Width-descriptionColumn, 0).WrapText(b.CurrentDescription(), 4) {
 		lines = append(lines, label+line)
-		label = strings.Repeat(" ", whatAt)
+		label = strings.Repeat(" ", descriptionColumn)
 	}
-	if why := b.Why(); why != "" {
-		for _, line := range c.Sized(c.Width-whatAt, 0).Para(c.Theme.Waiting, "not now: "+why, 4) {
-			lines = append(lines, strings.Repeat(" ", whatAt)+line)
+	if why := b.UnavailableReason(); why != "" {
+		for _, line := range c.WithSize(c.Width-descriptionColumn, 0).RenderParagraph(c.Theme.Waiting, "not now: "+why, 4) {
+			lines = append(lines, strings.Repeat(" ", descriptionColumn)+line)
 		}
 	}
 	return lines
 }
 
-func signs(c draw.Canvas) []string {
+func renderSigns(c draw.Canvas) []string {
 	g, t := c.Glyphs, c.Theme
 	lines := []string{"  " + t.Strong.Render("Signs")}
 	for _, sign := range [][2]string{
 		{t.Bad.Render(g.Attention), "stuck, orphaned or malformed: see the line below the table"},
 		{
-			t.Good.Render(g.Done) + " " + t.Waiting.Render(g.Partly) + " " + t.Bad.Render(g.Failed),
+			t.Good.Render(g.Done) + " " + t.Waiting.Render(g.PartiallyFailed) + " " + t.Bad.Render(g.Failed),
 			"ended: Completed, PartiallyFailed, Failed",
 		},
 		{t.Text.Render(g.Approx), "veltui's own estimate, not yet Velero's number"},
 		{"R B", "restore, backup"},
 		{t.Accent.Render(g.Marked), "marked, to be finalized or deleted"},
 	} {
-		for i, line := range c.Sized(c.Width-whatAt, 0).Wrap(sign[1], 3) {
+		for i, line := range c.WithSize(c.Width-descriptionColumn, 0).WrapText(sign[1], 3) {
 			if i > 0 {
 				sign[0] = ""
 			}
-			lines = append(lines, strings.Repeat(" ", labelAt)+c.Fit(sign[0], whatAt-labelAt)+line)
+			lines = append(lines, strings.Repeat(" ", labelColumn)+c.FitLeft(sign[0], descriptionColumn-labelColumn)+line)
 		}
 	}
 	return lines
 }
 
-// Footer names the short bindings that can be used now, in one line: those of the screen, then where else to go,
-// then / : ? q. What does not fit goes from the end; help and quit, and what writes, stay.
-func Footer(c draw.Canvas, bindings []Binding) string {
+// RenderFooter draws the footer's bindings that can be used now, in one line: those of the screen, then the way to
+// other screens, then / : ? q. If there is too little room, it drops bindings from the end, but never help, quit and
+// the bindings that change the cluster.
+func RenderFooter(c draw.Canvas, bindings []Binding) string {
 	var shown []*Binding
 	for i := range bindings {
-		if b := &bindings[i]; b.Short && b.on() && b.Why() == "" && (b.Fits == nil || b.Fits()) {
+		if b := &bindings[i]; b.InFooter && b.isActive() && b.UnavailableReason() == "" &&
+			(b.ShowInFooter == nil || b.ShowInFooter()) {
 			shown = append(shown, b)
 		}
 	}
-	slices.SortStableFunc(shown, func(a, b *Binding) int { return a.rank() - b.rank() })
+	slices.SortStableFunc(shown, func(a, b *Binding) int { return a.footerRank() - b.footerRank() })
 	line := func() string {
 		parts := make([]string, len(shown))
 		for i, b := range shown {
-			parts[i] = c.Theme.Accent.Render(b.Label) + " " + cmp.Or(b.Brief, b.Says())
+			parts[i] = c.Theme.Accent.Render(b.Label) + " " + cmp.Or(b.FooterText, b.CurrentDescription())
 		}
 		return " " + strings.Join(parts, "  ")
 	}
@@ -310,11 +318,11 @@ func Footer(c draw.Canvas, bindings []Binding) string {
 		}
 		shown = slices.Delete(shown, last, last+1)
 	}
-	return c.Cut(line(), c.Width)
+	return c.Truncate(line(), c.Width)
 }
 
-// rank orders a footer.
-func (b *Binding) rank() int {
+// footerRank returns the binding's rank in the order of the footer.
+func (b *Binding) footerRank() int {
 	return slices.IndexFunc(
 		[][]string{
 			{"errors", "logs", "verify"},

@@ -5,42 +5,42 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// SaveAs asks the user for a file's path before anything is written.
-type SaveAs struct {
-	Name string                    // proposed
-	Do   func(path string) tea.Cmd // writes the file, and overwrites none
+// SaveAsMsg asks the user for a file's path before anything is written.
+type SaveAsMsg struct {
+	ProposedPath string                    // the path to propose
+	WriteFile    func(path string) tea.Cmd // writes the file, and never overwrites one
 }
 
-// PathLine is the line in which a proposed path is confirmed or changed.
-type PathLine struct {
-	input textinput.Model
-	do    func(path string) tea.Cmd // nil while the line is closed
+// PathPrompt is the line in which a proposed path is confirmed or changed.
+type PathPrompt struct {
+	input     textinput.Model
+	onConfirm func(path string) tea.Cmd // nil while the line is closed
 }
 
-// Open proposes a path.
-func (l *PathLine) Open(path string, do func(path string) tea.Cmd) tea.Cmd {
-	l.input, l.do = Field(), do
+// OpenWithPath opens the line with a proposed path.
+func (l *PathPrompt) OpenWithPath(path string, do func(path string) tea.Cmd) tea.Cmd {
+	l.input, l.onConfirm = NewTextField(), do
 	l.input.Prompt = "Save as: "
 	l.input.SetValue(path)
 	l.input.CursorEnd()
 	return l.input.Focus()
 }
 
-// Typing reports whether the line is open: it takes all keys then.
-func (l *PathLine) Typing() bool { return l.do != nil }
+// IsTyping reports whether the line is open; it then takes all keys.
+func (l *PathPrompt) IsTyping() bool { return l.onConfirm != nil }
 
-// Update takes a message: enter writes, esc leaves.
-func (l *PathLine) Update(msg tea.Msg) (cmd tea.Cmd) {
+// Update handles a message: enter writes, esc closes the line.
+func (l *PathPrompt) Update(msg tea.Msg) (cmd tea.Cmd) {
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch k.String() {
 		case "enter":
-			do, path := l.do, l.input.Value()
-			if l.do = nil; path != "" {
+			do, path := l.onConfirm, l.input.Value()
+			if l.onConfirm = nil; path != "" {
 				return do(path)
 			}
 			return nil
 		case "esc", "ctrl+c":
-			l.do = nil
+			l.onConfirm = nil
 			return nil
 		}
 	}
@@ -48,8 +48,8 @@ func (l *PathLine) Update(msg tea.Msg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// View is the line in a width.
-func (l *PathLine) View(width int) string {
+// View draws the line with a width.
+func (l *PathPrompt) View(width int) string {
 	const hint = "  (enter writes the file, esc leaves)"
 	room := width - len(l.input.Prompt) - 4
 	if width < 80 {

@@ -9,42 +9,42 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Pager is a window on lines. Its zero value is not usable: see [New].
+// Pager is a scrolling window on lines. Its zero value is not usable: see [New].
 type Pager struct {
 	source Source
 	canvas draw.Canvas // of the last frame
-	// top is the first visible line, of which skip wrapped rows are above the window.
-	top, skip int
-	// cursor is the selected line, -1 if none is.
-	cursor int
-	wrap   bool
-	whole  string // the key of the line that is wrapped on its own, empty for none
-	// Follow keeps the end in sight; scrolling up ends it. Grows lets the end key begin it again.
-	Follow, Grows bool
+	// top is the first visible line; its first skippedRows wrapped rows are above the window.
+	top, skippedRows int
+	// cursor is the selected line, -1 if there is none.
+	cursor     int
+	wrapAll    bool
+	wrappedKey string // the key of the only wrapped line, empty for none
+	// FollowEnd keeps the end in view; scrolling up clears it. CanFollow lets the end key set it again.
+	FollowEnd, CanFollow bool
 
-	search search
+	search searchState
 }
 
-// New is a pager without lines. by asks a [Finder]; nil searches on the spot.
-func New(by *fetch.Asker) *Pager {
+// New returns a pager without lines. by starts searches of long sources; with nil, all searches are synchronous.
+func New(by *fetch.Requester) *Pager {
 	input := textinput.New()
 	input.Prompt = "/"
 	input.CharLimit = 200
 	input.SetVirtualCursor(true)
-	return &Pager{source: Lines{}, cursor: -1, search: search{input: input, by: by, at: -1}}
+	return &Pager{source: Lines{}, cursor: -1, search: searchState{input: input, requester: by, currentHit: -1}}
 }
 
-// Show replaces the lines; the top stays, and the selected line by its key.
-func (p *Pager) Show(s Source) {
-	key := p.Selected()
+// SetSource replaces the lines; the top line stays, and so does the line selected by its key.
+func (p *Pager) SetSource(s Source) {
+	key := p.SelectedKey()
 	p.source = s
 	switch {
 	case key == "":
 		p.cursor = -1
-	case p.cursor >= s.Len() || p.line(p.cursor).Key != key:
+	case p.cursor >= s.Len() || p.lineAt(p.cursor).Key != key:
 		at := -1
 		for i := range s.Len() {
-			if p.line(i).Key == key {
+			if p.lineAt(i).Key == key {
 				at = i
 				break
 			}
@@ -54,97 +54,97 @@ func (p *Pager) Show(s Source) {
 			p.top = 0
 		}
 	}
-	p.settle()
+	p.clampWindow()
 }
 
-// Reset goes to the top and ends the search: another page is shown.
+// Reset returns to the top and ends the search, for another page.
 func (p *Pager) Reset() {
-	p.top, p.skip, p.cursor, p.whole = 0, 0, -1, ""
-	p.Follow, p.Grows = false, false
+	p.top, p.skippedRows, p.cursor, p.wrappedKey = 0, 0, -1, ""
+	p.FollowEnd, p.CanFollow = false, false
 	p.source = Lines{}
-	p.search.end()
+	p.search.endSearch()
 }
 
-// Selected is the key of the selected line, empty if there is none.
-func (p *Pager) Selected() string {
+// SelectedKey returns the key of the selected line, empty if there is none.
+func (p *Pager) SelectedKey() string {
 	if p.cursor < 0 || p.cursor >= p.source.Len() {
 		return ""
 	}
-	return p.line(p.cursor).Key
+	return p.lineAt(p.cursor).Key
 }
 
-// Unselect drops the selection: the keys mean other lines now.
-func (p *Pager) Unselect() { p.cursor = -1 }
+// ClearSelection drops the selection, for when the keys mean other lines.
+func (p *Pager) ClearSelection() { p.cursor = -1 }
 
-// ToggleWhole wraps the selected line, or cuts it again.
-func (p *Pager) ToggleWhole() {
-	if key := p.Selected(); key == p.whole {
-		p.whole = ""
+// ToggleLineWrap wraps the selected line, or unwraps it.
+func (p *Pager) ToggleLineWrap() {
+	if key := p.SelectedKey(); key == p.wrappedKey {
+		p.wrappedKey = ""
 	} else {
-		p.whole = key
+		p.wrappedKey = key
 	}
 	if p.cursor >= 0 {
-		p.reveal(p.cursor)
+		p.revealLine(p.cursor)
 	}
 }
 
-// GoTo makes the line at i visible, and selects it if it can be selected.
-func (p *Pager) GoTo(i int) {
+// GoToLine makes the line at i visible, and selects it if it can be selected.
+func (p *Pager) GoToLine(i int) {
 	if i < 0 || i >= p.source.Len() {
 		return
 	}
-	p.Follow = false
-	if p.line(i).Key != "" {
+	p.FollowEnd = false
+	if p.lineAt(i).Key != "" {
 		p.cursor = i
 	}
-	if from, to := p.Visible(); i < from || i >= to {
-		p.top, p.skip = i-p.canvas.Height/3, 0
+	if from, to := p.VisibleRange(); i < from || i >= to {
+		p.top, p.skippedRows = i-p.canvas.Height/3, 0
 	}
-	p.settle()
+	p.clampWindow()
 }
 
-// Visible is the range of lines in the window, the last one perhaps in part.
-func (p *Pager) Visible() (from, to int) {
-	to, _ = p.window()
+// VisibleRange returns the range of lines in the window; the last one may be cut.
+func (p *Pager) VisibleRange() (from, to int) {
+	to, _ = p.visibleEnd()
 	return p.top, to
 }
 
-// window returns the line after the last visible one, and whether that one goes on below.
-func (p *Pager) window() (to int, cut bool) {
-	rows := -p.skip
+// visibleEnd returns the line after the last visible one, and whether the last visible line is cut.
+func (p *Pager) visibleEnd() (to int, cut bool) {
+	rows := -p.skippedRows
 	for to = p.top; to < p.source.Len() && rows < p.canvas.Height; to++ {
-		rows += len(p.rows(to))
+		rows += len(p.renderRows(to))
 	}
 	return to, rows > p.canvas.Height
 }
 
-// More is how many lines there are below the window.
-func (p *Pager) More() int {
-	_, to := p.Visible()
+// LinesBelow returns the number of lines below the window.
+func (p *Pager) LinesBelow() int {
+	_, to := p.VisibleRange()
 	return p.source.Len() - to
 }
 
-// View draws the window: exactly as many lines as the canvas is high.
+// View draws the window, with exactly as many lines as the canvas is high.
 func (p *Pager) View(c draw.Canvas) []string {
-	// What the reader looks at stays in sight when the window gets smaller.
+	// The line that the reader looks at stays in view when the window shrinks.
 	at := p.cursor
-	if p.search.text != "" && p.search.at >= 0 {
-		at = p.search.at
+	if p.search.query != "" && p.search.currentHit >= 0 {
+		at = p.search.currentHit
 	}
 	seen := false
 	if p.canvas.Theme != nil && c.Height < p.canvas.Height {
-		from, to := p.Visible()
+		from, to := p.VisibleRange()
 		seen = at >= from && at < to
 	}
 	p.canvas = c
-	if p.settle(); seen {
-		p.reveal(at)
+	if p.clampWindow(); seen {
+		p.revealLine(at)
 	}
 	var lines []string
-	skip := p.skip
+	skip := p.skippedRows
 	for i := p.top; i < p.source.Len() && len(lines) < c.Height; i++ {
-		for _, row := range p.rows(i)[skip:] {
-			lines = append(lines, p.mark(c, i, row))
+		for _, row := range p.renderRows(i)[skip:] {
+			lines = append(lines, p.highlightRow(c, i, row))
 		}
 		skip = 0
 	}
@@ -152,68 +152,68 @@ func (p *Pager) View(c draw.Canvas) []string {
 	return append(lines, make([]string, max(c.Height-len(lines), 0))...)
 }
 
-// mark sets off the selected line, and what was searched for.
-func (p *Pager) mark(c draw.Canvas, i int, row string) string {
+// highlightRow highlights the selected line, or the search hits in a row.
+func (p *Pager) highlightRow(c draw.Canvas, i int, row string) string {
 	if i == p.cursor {
-		return c.Selected(row)
+		return c.HighlightRow(row)
 	}
-	return p.search.mark(c, row, i == p.search.at)
+	return p.search.highlightHits(c, row, i == p.search.currentHit)
 }
 
-func (p *Pager) line(i int) Line { return p.source.Line(p.canvas, i) }
+func (p *Pager) lineAt(i int) Line { return p.source.LineAt(p.canvas, i) }
 
-// widestLine bounds the cells of a wrapped line: it is drawn for every key.
-const widestLine = 20_000
+// maxLineWidth limits the cells of a wrapped line, because it is drawn again after every key.
+const maxLineWidth = 20_000
 
-// rows are a line as it is drawn: several rows, broken at words, if it is wrapped.
-func (p *Pager) rows(i int) []string {
-	line, width := p.line(i), p.canvas.Width
-	wrap := p.wrap || line.Key != "" && line.Key == p.whole
+// renderRows returns the rows of a line: several rows, broken at words, if it is wrapped.
+func (p *Pager) renderRows(i int) []string {
+	line, width := p.lineAt(i), p.canvas.Width
+	wrap := p.wrapAll || line.Key != "" && line.Key == p.wrappedKey
 	switch {
 	case width <= 0:
 		return []string{""}
 	case !wrap || lipgloss.Width(line.Text) <= width:
-		return []string{p.canvas.Cut(line.Text, width)}
+		return []string{p.canvas.Truncate(line.Text, width)}
 	}
-	return p.canvas.WrapDrawn(p.canvas.Cut(line.Text, widestLine))
+	return p.canvas.WrapStyled(p.canvas.Truncate(line.Text, maxLineWidth))
 }
 
-// settle keeps the window within the lines, and the cursor on a selectable visible line, if any.
-func (p *Pager) settle() {
+// clampWindow keeps the window within the lines, and the cursor on a selectable visible line if there is one.
+func (p *Pager) clampWindow() {
 	if p.canvas.Theme == nil {
 		return // nothing was drawn yet
 	}
 	n := p.source.Len()
 	p.cursor = min(p.cursor, n-1)
-	if p.top, p.skip = max(min(p.top, n-1), 0), max(p.skip, 0); n == 0 {
-		p.skip = 0
+	if p.top, p.skippedRows = max(min(p.top, n-1), 0), max(p.skippedRows, 0); n == 0 {
+		p.skippedRows = 0
 		return
 	}
-	if p.skip > 0 {
-		p.skip = min(p.skip, len(p.rows(p.top))-1)
+	if p.skippedRows > 0 {
+		p.skippedRows = min(p.skippedRows, len(p.renderRows(p.top))-1)
 	}
-	if last, skip := p.last(); p.Follow || p.top > last || p.top == last && p.skip > skip {
-		p.top, p.skip = last, skip
+	if last, skip := p.bottomPosition(); p.FollowEnd || p.top > last || p.top == last && p.skippedRows > skip {
+		p.top, p.skippedRows = last, skip
 	}
-	if p.Follow && p.cursor >= 0 {
+	if p.FollowEnd && p.cursor >= 0 {
 		p.cursor = n - 1
-		p.reselect(-1)
+		p.selectNearest(-1)
 	}
 	if p.cursor < 0 {
-		from, to := p.Visible()
+		from, to := p.VisibleRange()
 		for i := from; i < to && p.cursor < 0; i++ {
-			if p.line(i).Key != "" {
+			if p.lineAt(i).Key != "" {
 				p.cursor = i
 			}
 		}
 	}
 }
 
-// last is where the window is when the end is in sight.
-func (p *Pager) last() (top, skip int) {
+// bottomPosition returns the position of the window when the end is in view.
+func (p *Pager) bottomPosition() (top, skip int) {
 	room := p.canvas.Height
 	for i := p.source.Len() - 1; i >= 0; i-- {
-		rows := len(p.rows(i))
+		rows := len(p.renderRows(i))
 		if rows >= room {
 			return i, rows - max(room, 1)
 		}
@@ -222,42 +222,42 @@ func (p *Pager) last() (top, skip int) {
 	return 0, 0
 }
 
-// Move scrolls, or moves the selection where lines can be selected.
-func (p *Pager) Move(m keys.Motion) {
-	switch by := m.Lines(max(p.canvas.Height/2, 1), max(p.canvas.Height-1, 1), 0); m {
+// ApplyMotion scrolls, or moves the selection if lines can be selected.
+func (p *Pager) ApplyMotion(m keys.Motion) {
+	switch by := m.LineOffset(max(p.canvas.Height/2, 1), max(p.canvas.Height-1, 1), 0); m {
 	case keys.Up, keys.Down:
-		p.step(by)
+		p.stepSelection(by)
 	case keys.Top:
-		p.top, p.skip, p.cursor, p.Follow = 0, 0, -1, false
+		p.top, p.skippedRows, p.cursor, p.FollowEnd = 0, 0, -1, false
 	case keys.Bottom:
-		p.top, p.skip = p.last()
-		if p.Follow = p.Grows; p.cursor >= 0 {
+		p.top, p.skippedRows = p.bottomPosition()
+		if p.FollowEnd = p.CanFollow; p.cursor >= 0 {
 			p.cursor = p.source.Len() - 1
-			p.reselect(-1)
+			p.selectNearest(-1)
 		}
 	default:
-		p.steps(by)
+		p.scrollSelection(by)
 	}
-	p.settle()
+	p.clampWindow()
 }
 
-// Wheel scrolls some rows, up if n is negative, and keeps the selection in sight.
-func (p *Pager) Wheel(n int) {
+// HandleWheel scrolls n rows, up if n is negative, and keeps the selection in view.
+func (p *Pager) HandleWheel(n int) {
 	by := p.scrollRows(n)
-	if from, to := p.Visible(); p.cursor >= 0 && (p.cursor < from || p.cursor >= to) {
+	if from, to := p.VisibleRange(); p.cursor >= 0 && (p.cursor < from || p.cursor >= to) {
 		p.cursor = min(max(p.cursor, from), to-1)
-		p.reselect(by)
+		p.selectNearest(by)
 	}
 }
 
-// Click selects the line in a row of the window; again is true if it was selected.
-func (p *Pager) Click(row int) (again bool) {
+// SelectRow selects the line in a row of the window; again is true if it was already selected.
+func (p *Pager) SelectRow(row int) (again bool) {
 	if row < 0 || row >= p.canvas.Height {
 		return false
 	}
-	at := -p.skip
+	at := -p.skippedRows
 	for i := p.top; i < p.source.Len() && at <= row; i++ {
-		if at += len(p.rows(i)); at > row && p.line(i).Key != "" {
+		if at += len(p.renderRows(i)); at > row && p.lineAt(i).Key != "" {
 			again = i == p.cursor
 			p.cursor = i
 			return again
@@ -266,24 +266,24 @@ func (p *Pager) Click(row int) (again bool) {
 	return false
 }
 
-// steps scrolls n rows, and takes the selection along.
-func (p *Pager) steps(n int) {
+// scrollSelection scrolls n rows, and moves the selection along.
+func (p *Pager) scrollSelection(n int) {
 	by := p.scrollRows(n)
 	if p.cursor >= 0 {
-		if p.cursor = p.top; by > 0 && p.More() == 0 {
+		if p.cursor = p.top; by > 0 && p.LinesBelow() == 0 {
 			p.cursor = p.source.Len() - 1
 		}
-		p.reselect(by)
+		p.selectNearest(by)
 	}
 }
 
-// reselect selects the nearest selectable line, first in the direction of by.
-func (p *Pager) reselect(by int) {
-	from, to := p.Visible()
+// selectNearest selects the nearest selectable line, searching in the direction of by first.
+func (p *Pager) selectNearest(by int) {
+	from, to := p.VisibleRange()
 	at := p.cursor
 	for _, step := range []int{by, -by} {
 		for i := at; i >= from && i < to; i += step {
-			if p.line(i).Key != "" {
+			if p.lineAt(i).Key != "" {
 				p.cursor = i
 				return
 			}
@@ -292,39 +292,39 @@ func (p *Pager) reselect(by int) {
 	p.cursor = -1
 }
 
-// step goes to the next selectable line within a window's height, or scrolls.
-func (p *Pager) step(by int) {
+// stepSelection selects the next selectable line within a window's height, or scrolls if there is none.
+func (p *Pager) stepSelection(by int) {
 	if p.cursor < 0 {
-		p.scroll(by)
+		p.scrollOneRow(by)
 		return
 	}
 	if by < 0 {
-		p.Follow = false
+		p.FollowEnd = false
 	}
-	from, to := p.Visible()
+	from, to := p.VisibleRange()
 	at := max(p.cursor, from-1)
 	if by < 0 {
 		at = min(p.cursor, to)
 	}
 	for i := at + by; i >= 0 && i < p.source.Len() && (i-at)*by <= p.canvas.Height; i += by {
-		if p.line(i).Key != "" {
+		if p.lineAt(i).Key != "" {
 			p.cursor = i
-			p.reveal(i)
+			p.revealLine(i)
 			return
 		}
 	}
-	p.scroll(by)
+	p.scrollOneRow(by)
 }
 
-// reveal scrolls as little as needed to show the whole line at i.
-func (p *Pager) reveal(i int) {
-	if i < p.top || i == p.top && p.skip > 0 {
-		p.top, p.skip, p.Follow = i, 0, false
+// revealLine scrolls as little as needed to show the whole line at i.
+func (p *Pager) revealLine(i int) {
+	if i < p.top || i == p.top && p.skippedRows > 0 {
+		p.top, p.skippedRows, p.FollowEnd = i, 0, false
 		return
 	}
 	for {
-		to, cut := p.window()
-		if i < to-1 || i == to-1 && !cut || p.top == i || !p.scroll(1) {
+		to, cut := p.visibleEnd()
+		if i < to-1 || i == to-1 && !cut || p.top == i || !p.scrollOneRow(1) {
 			return
 		}
 	}
@@ -336,28 +336,28 @@ func (p *Pager) scrollRows(n int) (by int) {
 		by = -1
 	}
 	for range n * by {
-		p.scroll(by)
+		p.scrollOneRow(by)
 	}
 	return by
 }
 
-// scroll moves the window one row, and says whether it could.
-func (p *Pager) scroll(by int) bool {
-	top, skip := p.top, p.skip
+// scrollOneRow moves the window by one row, and reports whether it moved.
+func (p *Pager) scrollOneRow(by int) bool {
+	top, skip := p.top, p.skippedRows
 	switch {
-	case by < 0 && p.skip > 0:
-		p.skip--
+	case by < 0 && p.skippedRows > 0:
+		p.skippedRows--
 	case by < 0 && p.top > 0:
 		p.top--
-		p.skip = len(p.rows(p.top)) - 1
+		p.skippedRows = len(p.renderRows(p.top)) - 1
 	case by > 0 && p.source.Len() > 0:
-		if p.skip++; p.skip >= len(p.rows(p.top)) {
-			p.top, p.skip = p.top+1, 0
+		if p.skippedRows++; p.skippedRows >= len(p.renderRows(p.top)) {
+			p.top, p.skippedRows = p.top+1, 0
 		}
 	}
 	if by < 0 {
-		p.Follow = false
+		p.FollowEnd = false
 	}
-	p.settle()
-	return p.top != top || p.skip != skip
+	p.clampWindow()
+	return p.top != top || p.skippedRows != skip
 }

@@ -23,7 +23,7 @@ func canvas(t *testing.T, width, height int) draw.Canvas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return draw.Canvas{Width: width, Height: height, Theme: theme, Glyphs: &draw.ASCII}
+	return draw.Canvas{Width: width, Height: height, Theme: theme, Glyphs: &draw.ASCIIGlyphs}
 }
 
 // numbered are lines of which every third can be selected.
@@ -57,50 +57,50 @@ func TestScroll(t *testing.T) {
 	c := canvas(t, 20, 3)
 	p := New(nil)
 	check(t, p, c, "", "", "")
-	p.Show(numbered(10, false))
+	p.SetSource(numbered(10, false))
 	check(t, p, c, "line 0", "line 1", "line 2")
-	p.Move(keys.Down)
+	p.ApplyMotion(keys.Down)
 	check(t, p, c, "line 1", "line 2", "line 3")
-	p.Move(keys.Bottom)
+	p.ApplyMotion(keys.Bottom)
 	check(t, p, c, "line 7", "line 8", "line 9")
-	p.Move(keys.Down)
-	p.Move(keys.PageUp)
+	p.ApplyMotion(keys.Down)
+	p.ApplyMotion(keys.PageUp)
 	check(t, p, c, "line 5", "line 6", "line 7")
-	if p.More() != 2 {
-		t.Errorf("%d more", p.More())
+	if p.LinesBelow() != 2 {
+		t.Errorf("%d more", p.LinesBelow())
 	}
-	p.Show(numbered(4, false)) // fewer lines now: the end stays in sight
+	p.SetSource(numbered(4, false)) // fewer lines now: the end stays in sight
 	check(t, p, c, "line 1", "line 2", "line 3")
-	p.Move(keys.Top)
+	p.ApplyMotion(keys.Top)
 	check(t, p, c, "line 0", "line 1", "line 2")
 }
 
 func TestSelection(t *testing.T) {
 	c := canvas(t, 20, 4)
 	p := New(nil)
-	p.Show(numbered(20, true))
+	p.SetSource(numbered(20, true))
 	p.View(c)
 	for _, step := range []struct {
 		move keys.Motion
 		want string
 	}{{keys.Down, "3"}, {keys.Down, "6"}, {keys.Up, "3"}, {keys.Bottom, "18"}, {keys.Up, "15"}, {keys.Top, "0"}, {keys.PageDown, "3"}, {keys.Up, "0"}} {
-		p.Move(step.move)
+		p.ApplyMotion(step.move)
 		p.View(c)
-		if got := p.Selected(); got != step.want {
+		if got := p.SelectedKey(); got != step.want {
 			t.Errorf("after %d: %q selected, want %q", step.move, got, step.want)
 		}
-		if from, to := p.Visible(); p.cursor < from || p.cursor >= to {
+		if from, to := p.VisibleRange(); p.cursor < from || p.cursor >= to {
 			t.Errorf("the selected line %d is not in [%d,%d)", p.cursor, from, to)
 		}
 	}
-	p.Move(keys.Down)
-	p.Show(append(Lines{{Text: "new", Key: "new"}}, numbered(20, true)...))
-	if got := p.Selected(); got != "3" {
+	p.ApplyMotion(keys.Down)
+	p.SetSource(append(Lines{{Text: "new", Key: "new"}}, numbered(20, true)...))
+	if got := p.SelectedKey(); got != "3" {
 		t.Errorf("with a new line above, %q is selected", got)
 	}
-	p.Show(numbered(1, true))
+	p.SetSource(numbered(1, true))
 	p.View(c)
-	if got := p.Selected(); got != "0" {
+	if got := p.SelectedKey(); got != "0" {
 		t.Errorf("with the selected line gone, %q is selected", got)
 	}
 }
@@ -109,32 +109,32 @@ func TestSelection(t *testing.T) {
 func TestWrap(t *testing.T) {
 	c := canvas(t, 4, 3)
 	p := New(nil)
-	p.wrap = true
-	p.Show(Plain([]string{"abcdefghijklmnop", "x"}))
+	p.wrapAll = true
+	p.SetSource(PlainLines([]string{"abcdefghijklmnop", "x"}))
 	check(t, p, c, "abcd", "efgh", "ijkl")
-	p.Move(keys.Down)
+	p.ApplyMotion(keys.Down)
 	check(t, p, c, "efgh", "ijkl", "mnop")
-	p.Move(keys.Down)
-	p.Move(keys.Down)
+	p.ApplyMotion(keys.Down)
+	p.ApplyMotion(keys.Down)
 	check(t, p, c, "ijkl", "mnop", "x")
-	p.Move(keys.Up)
-	p.Move(keys.Up)
+	p.ApplyMotion(keys.Up)
+	p.ApplyMotion(keys.Up)
 	check(t, p, c, "abcd", "efgh", "ijkl")
 }
 
 func TestFollow(t *testing.T) {
 	c := canvas(t, 20, 2)
 	p := New(nil)
-	p.Grows, p.Follow = true, true
-	p.Show(numbered(3, false))
+	p.CanFollow, p.FollowEnd = true, true
+	p.SetSource(numbered(3, false))
 	check(t, p, c, "line 1", "line 2")
-	p.Show(numbered(6, false))
+	p.SetSource(numbered(6, false))
 	check(t, p, c, "line 4", "line 5")
-	p.Move(keys.Up)
-	p.Show(numbered(9, false))
+	p.ApplyMotion(keys.Up)
+	p.SetSource(numbered(9, false))
 	check(t, p, c, "line 3", "line 4")
-	p.Move(keys.Bottom)
-	p.Show(numbered(10, false))
+	p.ApplyMotion(keys.Bottom)
+	p.SetSource(numbered(10, false))
 	check(t, p, c, "line 8", "line 9")
 }
 
@@ -144,11 +144,11 @@ func key(p *Pager, name string) tea.Cmd {
 	if name == "enter" {
 		msg = tea.KeyPressMsg{Code: tea.KeyEnter}
 	}
-	if p.Typing() {
+	if p.IsTyping() {
 		cmd, _ := p.Update(msg)
 		return cmd
 	}
-	if b := keys.Find(p.Keys(), name); b != nil {
+	if b := keys.FindByKey(p.Bindings(), name); b != nil {
 		return b.Do(name)
 	}
 	return nil
@@ -157,33 +157,33 @@ func key(p *Pager, name string) tea.Cmd {
 func TestSearch(t *testing.T) {
 	c := canvas(t, 20, 3)
 	p := New(nil)
-	p.Show(numbered(25, false))
+	p.SetSource(numbered(25, false))
 	p.View(c)
 	for _, k := range []string{"/", "E", " ", "2", "enter"} {
 		key(p, k)
 	}
-	if got := p.Status(); got != "/e 2 1 of 6" {
+	if got := p.SearchStatus(); got != "/e 2 1 of 6" {
 		t.Error(got)
 	}
 	for _, want := range []string{"/e 2 2 of 6", "/e 2 3 of 6"} {
 		key(p, "n")
-		if got := p.Status(); got != want {
+		if got := p.SearchStatus(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	if from, to := p.Visible(); from > 21 || to <= 21 {
+	if from, to := p.VisibleRange(); from > 21 || to <= 21 {
 		t.Errorf("the hit at 21 is not in [%d,%d)", from, to)
 	}
 	key(p, "N")
 	key(p, "N")
 	key(p, "N")
-	if got := p.Status(); got != "/e 2 6 of 6" {
+	if got := p.SearchStatus(); got != "/e 2 6 of 6" {
 		t.Errorf("round the beginning: %s", got)
 	}
 	for _, k := range []string{"/", "x", "y", "enter"} {
 		key(p, k)
 	}
-	if got := p.Status(); got != "xy is not here" {
+	if got := p.SearchStatus(); got != "xy is not here" {
 		t.Error(got)
 	}
 }
@@ -191,7 +191,7 @@ func TestSearch(t *testing.T) {
 // endless is a Finder.
 type endless struct{ Lines }
 
-func (e endless) Find(ctx context.Context, text string, from int, _ bool) (int, error) {
+func (e endless) FindLine(ctx context.Context, text string, from int, _ bool) (int, error) {
 	if text == "bad" {
 		return 0, errors.New("the disk is gone")
 	}
@@ -201,7 +201,7 @@ func (e endless) Find(ctx context.Context, text string, from int, _ bool) (int, 
 // asking is a pager that searches in commands.
 func asking(t *testing.T) *Pager {
 	return New(
-		&fetch.Asker{Clock: time.Now, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+		&fetch.Requester{Clock: time.Now, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
 			return func() tea.Msg { return work(ctx) }, cancel
 		}},
@@ -215,24 +215,24 @@ func TestManyLines(t *testing.T) {
 	for name, p := range map[string]*Pager{"in a command": asking(t), "on the spot": New(nil)} {
 		c := canvas(t, 40, 5)
 		press := func(k string) {
-			if cmd := key(p, k); cmd != nil && !p.Typing() {
+			if cmd := key(p, k); cmd != nil && !p.IsTyping() {
 				deliver(cmd())
 			}
 			p.View(c)
 		}
 		expect := func(want string) {
 			t.Helper()
-			if got := p.Status(); got != want {
+			if got := p.SearchStatus(); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}
 		}
-		p.Show(numbered(30, false))
+		p.SetSource(numbered(30, false))
 		p.View(c)
 		for _, k := range []string{"/", "e", " ", "2", "enter", "n"} {
 			press(k)
 		}
 		expect("/e 2 2 of 11")
-		p.Show(numbered(3000, false))
+		p.SetSource(numbered(3000, false))
 		p.View(c)
 		expect("/e 2")
 		press("n")
@@ -241,10 +241,10 @@ func TestManyLines(t *testing.T) {
 		press("N")
 		press("N")
 		expect("/e 2 1111 of 1111")
-		p.Show(numbered(2, false))
+		p.SetSource(numbered(2, false))
 		press("n")
 		expect("e 2 is not here")
-		p.Show(numbered(3000, false))
+		p.SetSource(numbered(3000, false))
 		p.View(c)
 		press("n")
 		expect("/e 2 1 of 1111")
@@ -254,7 +254,7 @@ func TestManyLines(t *testing.T) {
 func TestFinder(t *testing.T) {
 	c := canvas(t, 40, 3)
 	p := asking(t)
-	p.Show(endless{numbered(100, false)})
+	p.SetSource(endless{numbered(100, false)})
 	p.View(c)
 	search := func(text string) tea.Cmd {
 		key(p, "/")
@@ -265,19 +265,19 @@ func TestFinder(t *testing.T) {
 	}
 	old := search("old")
 	cmd := search("seven")
-	if got := p.Status(); got != "searching for seven" {
+	if got := p.SearchStatus(); got != "searching for seven" {
 		t.Error(got)
 	}
 	deliver(old()) // too late: it changes nothing
-	if from, _ := p.Visible(); from != 0 {
+	if from, _ := p.VisibleRange(); from != 0 {
 		t.Error("an old search moved the window")
 	}
 	deliver(cmd())
-	if from, to := p.Visible(); p.Status() != "/seven" || from > 7 || to <= 7 {
-		t.Errorf("%s at [%d,%d)", p.Status(), from, to)
+	if from, to := p.VisibleRange(); p.SearchStatus() != "/seven" || from > 7 || to <= 7 {
+		t.Errorf("%s at [%d,%d)", p.SearchStatus(), from, to)
 	}
 	deliver(search("bad")())
-	if got := p.Status(); got != "the search failed: the disk is gone" {
+	if got := p.SearchStatus(); got != "the search failed: the disk is gone" {
 		t.Error(got)
 	}
 }
@@ -296,13 +296,13 @@ func TestAnyOrderOfEvents(t *testing.T) {
 				for i := range lines {
 					lines[i].Text = strings.Repeat("wide 漢字 ", rnd.IntN(6)) + lines[i].Text
 				}
-				p.Show(lines)
+				p.SetSource(lines)
 			case 1:
-				p.wrap = !p.wrap
+				p.wrapAll = !p.wrapAll
 			case 2:
-				p.Follow, p.Grows = rnd.IntN(2) == 0, true
+				p.FollowEnd, p.CanFollow = rnd.IntN(2) == 0, true
 			case 3:
-				p.GoTo(rnd.IntN(50) - 5)
+				p.GoToLine(rnd.IntN(50) - 5)
 			case 4:
 				for _, k := range []string{"/", "w", "i", "enter", "n", "N"} {
 					key(p, k)
@@ -310,9 +310,9 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			case 5:
 				p.Reset()
 			default:
-				p.Move(keys.Motion(rnd.IntN(8)))
+				p.ApplyMotion(keys.Motion(rnd.IntN(8)))
 			}
-			c := draw.Canvas{Width: 2 * rnd.IntN(15), Height: rnd.IntN(12), Theme: theme, Glyphs: &draw.ASCII}
+			c := draw.Canvas{Width: 2 * rnd.IntN(15), Height: rnd.IntN(12), Theme: theme, Glyphs: &draw.ASCIIGlyphs}
 			lines := p.View(c)
 			if len(lines) != c.Height {
 				t.Fatalf("seed %d: %d lines in a window of %d", seed, len(lines), c.Height)
@@ -328,7 +328,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 					)
 				}
 			}
-			if p.cursor >= 0 && p.Selected() == "" {
+			if p.cursor >= 0 && p.SelectedKey() == "" {
 				t.Fatalf("seed %d: line %d is selected, and cannot be", seed, p.cursor)
 			}
 		}
@@ -341,13 +341,13 @@ func TestSmallerWindow(t *testing.T) {
 	c := canvas(t, 20, 5)
 	for name, selectable := range map[string]bool{"plain": false, "selectable": true} {
 		p := New(nil)
-		p.Show(numbered(10, selectable))
+		p.SetSource(numbered(10, selectable))
 		p.View(c)
 		for _, k := range []string{"/", "e", " ", "9", "enter"} {
 			key(p, k)
 		}
 		p.View(c)
-		if got := strings.Join(texts(p, c.Sized(20, 4)), "|"); !strings.Contains(got, "line 9") {
+		if got := strings.Join(texts(p, c.WithSize(20, 4)), "|"); !strings.Contains(got, "line 9") {
 			t.Errorf("%s: the hit is hidden: %s", name, got)
 		}
 	}

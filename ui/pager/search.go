@@ -16,119 +16,120 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// search is what is searched for, and where it was found.
-type search struct {
-	input  textinput.Model
-	typing bool
-	text   string // in lower case, empty if nothing is searched for
-	// at is the line of the last hit, -1 if there is none.
-	at int
-	// hits are all matching lines of the first among lines; of a Finder only the last, among -1.
-	hits  []int
-	among int
-	by    *fetch.Asker // searches many lines, nil for nobody
-	found fetch.Answer[[]int]
+// searchState is the text searched for, with the hits.
+type searchState struct {
+	input    textinput.Model
+	isTyping bool
+	query    string // in lower case, empty for no search
+	// currentHit is the line of the last hit, -1 if there is none.
+	currentHit int
+	// hits are all matching lines among the first searchedLines lines. For a SearchableSource it is only the last hit,
+	// and searchedLines is -1.
+	hits          []int
+	searchedLines int
+	requester     *fetch.Requester // starts searches of many lines; nil if all searches are synchronous
+	answer        fetch.Answer[[]int]
 }
 
-// Keys are those that scroll, search and wrap.
-func (p *Pager) Keys() []keys.Binding {
-	searching := func() bool { return p.search.text != "" }
+// Bindings returns the keys that scroll, search and wrap.
+func (p *Pager) Bindings() []keys.Binding {
+	searching := func() bool { return p.search.query != "" }
 	return append(
-		keys.Moving(p.Move),
+		keys.MotionBindings(p.ApplyMotion),
 		keys.Binding{
-			Name:  "search",
-			Keys:  []string{"/"},
-			Label: "/",
-			What:  "search",
-			Group: keys.Look,
-			Short: true,
-			Do:    func(string) tea.Cmd { return p.open() },
+			Name:        "search",
+			Keys:        []string{"/"},
+			Label:       "/",
+			Description: "search",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          func(string) tea.Cmd { return p.openSearch() },
 		},
 		keys.Binding{
-			Name:  "next-hit",
-			Keys:  []string{"n"},
-			Label: "n",
-			What:  "next hit",
-			Group: keys.Look,
-			On:    searching,
-			Do:    func(string) tea.Cmd { return p.next(true) },
+			Name:        "next-hit",
+			Keys:        []string{"n"},
+			Label:       "n",
+			Description: "next hit",
+			Group:       keys.GroupLook,
+			Active:      searching,
+			Do:          func(string) tea.Cmd { return p.nextHit(true) },
 		},
 		keys.Binding{
-			Name:  "previous-hit",
-			Keys:  []string{"N"},
-			Label: "N",
-			What:  "previous hit",
-			Group: keys.Look,
-			On:    searching,
-			Do:    func(string) tea.Cmd { return p.next(false) },
+			Name:        "previous-hit",
+			Keys:        []string{"N"},
+			Label:       "N",
+			Description: "previous hit",
+			Group:       keys.GroupLook,
+			Active:      searching,
+			Do:          func(string) tea.Cmd { return p.nextHit(false) },
 		},
-		p.Wrapping(false),
+		p.WrapBinding(false),
 	)
 }
 
-// Wrapping toggles wrapping; a page of long lines has it in the footer.
-func (p *Pager) Wrapping(footer bool) keys.Binding {
+// WrapBinding returns the key that toggles wrapping; a page of long lines has it in the footer.
+func (p *Pager) WrapBinding(footer bool) keys.Binding {
 	return keys.Binding{
-		Name:  "wrap",
-		Keys:  []string{"w"},
-		Label: "w",
-		What:  "toggle wrapping",
-		Brief: "wrap",
-		Group: keys.Look,
-		Short: footer,
-		Do:    keys.Run(func() { p.wrap = !p.wrap }),
+		Name:        "wrap",
+		Keys:        []string{"w"},
+		Label:       "w",
+		Description: "toggle wrapping",
+		FooterText:  "wrap",
+		Group:       keys.GroupLook,
+		InFooter:    footer,
+		Do:          keys.DoFunc(func() { p.wrapAll = !p.wrapAll }),
 	}
 }
 
-// Typing reports whether a search is being typed: the pager takes all keys then.
-func (p *Pager) Typing() bool { return p.search.typing }
+// IsTyping reports whether a search is being typed; the pager then takes all keys.
+func (p *Pager) IsTyping() bool { return p.search.isTyping }
 
-// Prompt is the line in which that is typed.
-func (p *Pager) Prompt(width int) string {
+// RenderPrompt draws the line in which the search is typed.
+func (p *Pager) RenderPrompt(width int) string {
 	p.search.input.SetWidth(max(width-4, 1))
 	return " " + p.search.input.View()
 }
 
-// Status says how the search stands, empty if nothing is searched for.
-func (p *Pager) Status() string {
+// SearchStatus returns the state of the search, empty if there is none.
+func (p *Pager) SearchStatus() string {
 	s := &p.search
 	switch {
-	case s.text == "":
+	case s.query == "":
 		return ""
-	case s.found.Pending():
-		return "searching for " + s.text
-	case s.found.Err != nil:
-		return "the search failed: " + s.found.Err.Error()
+	case s.answer.IsPending():
+		return "searching for " + s.query
+	case s.answer.Err != nil:
+		return "the search failed: " + s.answer.Err.Error()
 	case len(s.hits) == 0:
-		return s.text + " is not here"
-	case s.among != p.source.Len(): // which of how many is not known
-		return "/" + s.text
+		return s.query + " is not here"
+	case s.searchedLines != p.source.Len(): // the hit's number and the number of hits are unknown
+		return "/" + s.query
 	}
-	n, _ := slices.BinarySearch(s.hits, s.at)
-	return fmt.Sprintf("/%s %d of %d", s.text, min(n+1, len(s.hits)), len(s.hits))
+	n, _ := slices.BinarySearch(s.hits, s.currentHit)
+	return fmt.Sprintf("/%s %d of %d", s.query, min(n+1, len(s.hits)), len(s.hits))
 }
 
-// Page draws the window, with the search's status or how much more there is in its last line.
-func (p *Pager) Page(c draw.Canvas) []string {
+// RenderPage draws the window, with the search's status or the number of lines below in its last line.
+func (p *Pager) RenderPage(c draw.Canvas) []string {
 	lines := p.View(c)
-	status := p.Status()
-	if more := p.More(); status == "" && more > 0 {
+	status := p.SearchStatus()
+	if more := p.LinesBelow(); status == "" && more > 0 {
 		status = human.Count(more, "line") + " more below"
 	}
 	if status == "" || len(lines) < 3 {
 		return lines
 	}
-	lines = p.View(c.Sized(c.Width, c.Height-1))
+	lines = p.View(c.WithSize(c.Width, c.Height-1))
 	return append(lines, c.FitRight(c.Theme.Dim.Render(status), c.Width-1))
 }
 
-// Searching reports whether something is searched for; [Pager.EndSearch] ends it.
-func (p *Pager) Searching() bool { return p.search.text != "" }
+// IsSearching reports whether there is a search; [Pager.EndSearch] ends it.
+func (p *Pager) IsSearching() bool { return p.search.query != "" }
 
-// Leave makes a key that goes back; esc ends a search first.
-func (p *Pager) Leave(back func() tea.Cmd) func(key string) tea.Cmd {
+// BackAction returns the action of a key that goes back; esc ends a search first.
+func (p *Pager) BackAction(back func() tea.Cmd) func(key string) tea.Cmd {
 	return func(key string) tea.Cmd {
-		if key == "esc" && p.Searching() {
+		if key == "esc" && p.IsSearching() {
 			p.EndSearch()
 			return nil
 		}
@@ -136,23 +137,23 @@ func (p *Pager) Leave(back func() tea.Cmd) func(key string) tea.Cmd {
 	}
 }
 
-// EndSearch forgets what was searched for.
-func (p *Pager) EndSearch() { p.search.end() }
+// EndSearch ends the search and forgets its hits.
+func (p *Pager) EndSearch() { p.search.endSearch() }
 
-// Update takes what is typed; handled is false if it is for others.
+// Update handles typed input; handled is false if the message is for another component.
 func (p *Pager) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
-	if !p.search.typing {
+	if !p.search.isTyping {
 		return nil, false
 	}
 	s := &p.search
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch k.String() {
 		case "enter":
-			s.typing = false
+			s.isTyping = false
 			s.input.Blur()
 			return p.startSearch(s.input.Value()), true
 		case "esc", "ctrl+c":
-			s.end()
+			s.endSearch()
 			return nil, true
 		}
 	}
@@ -160,73 +161,73 @@ func (p *Pager) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	return cmd, true
 }
 
-func (p *Pager) open() tea.Cmd {
-	p.search.typing = true
+func (p *Pager) openSearch() tea.Cmd {
+	p.search.isTyping = true
 	p.search.input.SetValue("")
 	return p.search.input.Focus()
 }
 
-// startSearch searches for a text from the top of the window on.
+// startSearch searches for a text, from the top of the window on.
 func (p *Pager) startSearch(text string) tea.Cmd {
-	p.search.end()
-	if p.search.text = strings.ToLower(strings.TrimSpace(text)); p.search.text == "" {
+	p.search.endSearch()
+	if p.search.query = strings.ToLower(strings.TrimSpace(text)); p.search.query == "" {
 		return nil
 	}
-	return p.seek(p.top, true)
+	return p.findHit(p.top, true)
 }
 
-// next goes to the next hit, or the one before.
-func (p *Pager) next(forward bool) tea.Cmd {
-	from, to := p.Visible()
-	at := p.search.at
-	if at < from || at >= to { // scrolled away: from here on
+// nextHit goes to the next hit, or to the previous one.
+func (p *Pager) nextHit(forward bool) tea.Cmd {
+	from, to := p.VisibleRange()
+	at := p.search.currentHit
+	if at < from || at >= to { // scrolled away: continue from the window
 		at = from - 1
 		if !forward {
 			at = to
 		}
 	}
 	if forward {
-		return p.seek(at+1, true)
+		return p.findHit(at+1, true)
 	}
-	return p.seek(at-1, false)
+	return p.findHit(at-1, false)
 }
 
-func (p *Pager) seek(from int, forward bool) tea.Cmd {
+func (p *Pager) findHit(from int, forward bool) tea.Cmd {
 	s := &p.search
-	find, finds := p.source.(Finder)
-	finds = finds && s.by != nil
-	lines, text := finder{p.source, p.canvas}, s.text
-	lines.canvas.Theme = &draw.Theme{} // as they are drawn without styles
+	find, finds := p.source.(SearchableSource)
+	finds = finds && s.requester != nil
+	lines, text := lineFinder{p.source, p.canvas}, s.query
+	lines.canvas.Theme = &draw.Theme{} // the search reads the lines without styles
 	land := func(hits []int, among int) {
-		if s.hits, s.among, s.at = hits, among, -1; len(hits) > 0 {
+		if s.hits, s.searchedLines, s.currentHit = hits, among, -1; len(hits) > 0 {
 			i, exact := slices.BinarySearch(hits, from)
 			if !forward && !exact {
 				i--
 			}
-			s.at = hits[(i+len(hits))%len(hits)] // round the end
+			s.currentHit = hits[(i+len(hits))%len(hits)] // wrap around
 		}
-		p.GoTo(s.at)
+		p.GoToLine(s.currentHit)
 	}
-	s.found.Close()
-	s.found.Outdate()
-	if !finds && (s.by == nil || lines.Len() <= atOnce) {
-		hits, _ := lines.find(context.Background(), text)
+	s.answer.Close()
+	s.answer.Invalidate()
+	if !finds && (s.requester == nil || lines.Len() <= maxSyncLines) {
+		hits, _ := lines.findLines(context.Background(), text)
 		land(hits, lines.Len())
 		return nil
 	}
 	among := lines.Len()
-	by := fetch.Asker{Start: s.by.Start, Clock: s.by.Clock, Answered: func() tea.Cmd {
-		if s.found.Err == nil {
-			land(s.found.Value, among)
+	by := fetch.Requester{Start: s.requester.Start, Clock: s.requester.Clock, OnAnswer: func() tea.Cmd {
+		if s.answer.Err == nil {
+			land(s.answer.Value, among)
 		}
 		return nil
 	}}
 	if !finds {
-		return s.found.Ask(by, 0, func(ctx context.Context) ([]int, error) { return lines.find(ctx, text) })
+		return s.answer.FetchIfDue(by, 0, func(ctx context.Context) ([]int, error) { return lines.findLines(ctx, text) })
 	}
 	among = -1
-	return s.found.Ask(by, 0, func(ctx context.Context) ([]int, error) {
-		at, err := find.Find(ctx, text, from, forward)
+	return s.answer.FetchIfDue(by, 0, func(ctx context.Context) ([]int, error) {
+		at, err := find.FindLine(ctx, text, from, forward)
 		if at < 0 {
 			return nil, err
 		}
@@ -234,20 +235,20 @@ func (p *Pager) seek(from int, forward bool) tea.Cmd {
 	})
 }
 
-func (s *search) end() {
-	s.found.Close()
+func (s *searchState) endSearch() {
+	s.answer.Close()
 	s.input.Blur()
-	s.typing, s.text, s.at, s.hits, s.found = false, "", -1, nil, fetch.Answer[[]int]{}
+	s.isTyping, s.query, s.currentHit, s.hits, s.answer = false, "", -1, nil, fetch.Answer[[]int]{}
 }
 
-// mark sets off what was searched for in a row; here is the hit itself.
-func (s *search) mark(c draw.Canvas, row string, here bool) string {
-	if s.text == "" || s.typing {
+// highlightHits highlights the hits in a row; here is true for the row of the current hit.
+func (s *searchState) highlightHits(c draw.Canvas, row string, here bool) string {
+	if s.query == "" || s.isTyping {
 		return row
 	}
 	plain := ansi.Strip(row)
 	lower := strings.ToLower(plain)
-	if len(lower) != len(plain) || !strings.Contains(lower, s.text) {
+	if len(lower) != len(plain) || !strings.Contains(lower, s.query) {
 		return row
 	}
 	style := c.Theme.Selected
@@ -256,11 +257,11 @@ func (s *search) mark(c draw.Canvas, row string, here bool) string {
 	}
 	var b strings.Builder
 	for {
-		at := strings.Index(lower, s.text)
+		at := strings.Index(lower, s.query)
 		if at < 0 {
 			return b.String() + plain
 		}
-		b.WriteString(plain[:at] + style.Render(plain[at:at+len(s.text)]))
-		plain, lower = plain[at+len(s.text):], lower[at+len(s.text):]
+		b.WriteString(plain[:at] + style.Render(plain[at:at+len(s.query)]))
+		plain, lower = plain[at+len(s.query):], lower[at+len(s.query):]
 	}
 }

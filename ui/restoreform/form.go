@@ -2,124 +2,157 @@ package restoreform
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-type Options struct {
-	Draft          restorespec.Draft // what the form begins with
-	Context        string            // the cluster's name
-	Reach          kubectl.Reach     // how a command gets there
-	Inspector      cluster.Inspector
-	Start          fetch.Start // makes a command of work that ends with the program
-	Clock          func() time.Time
-	Keys           keys.Map       // those that sentences name
-	WhyNoClipboard string         // says why nothing can be copied; empty if something can
-	Back           func() tea.Cmd // leaves the form
-	// Create leads to the creation of the restore, with what was found of its consequences; WhyNotCreate says
-	// why it cannot.
-	Create       func(d restorespec.Draft, consequences []string) tea.Cmd
-	WhyNotCreate string
+// Backend previews a restore and checks it against the cluster.
+type Backend interface {
+	// UnavailableReason says why what a part answers is not asked, empty if it is.
+	UnavailableReason(p cluster.Capability) string
+	PreviewRestore(ctx context.Context, d restorespec.Draft, a *assess.Assessment) cluster.Preview
+	CheckRestore(
+		ctx context.Context,
+		d restorespec.Draft,
+		p cluster.Preview,
+		a *assess.Assessment,
+	) cluster.CheckResult
+	CompareRestore(
+		ctx context.Context,
+		d restorespec.Draft,
+		p cluster.Preview,
+		a *assess.Assessment,
+		far func(string),
+	) (cluster.CheckResult, error)
+	DryRunRestore(
+		ctx context.Context,
+		d restorespec.Draft,
+		p cluster.Preview,
+		a *assess.Assessment,
+		secrets bool,
+		far func(string),
+	) (cluster.CheckResult, error)
+	SaveFile(path string, data []byte) (saved string, err error) // as a new file
 }
 
-// row is one line of the form. The last one has no field: it is the command.
-type row struct {
+type Options struct {
+	Draft                restorespec.Draft     // the initial draft
+	Context              string                // the cluster's name
+	ClusterAccess        kubectl.ClusterAccess // how a command gets there
+	Backend              Backend
+	Start                fetch.StartFunc // makes a command of work that ends with the program
+	Clock                func() time.Time
+	Keys                 keys.Overrides // the keys that sentences name
+	ClipboardUnavailable string         // why nothing can be copied; empty if copying is possible
+	OnBack               func() tea.Cmd // closes the form
+	// OnCreate proceeds to the creation of the restore, with its known consequences; CreateUnavailable is why that is
+	// impossible, empty if it is possible.
+	OnCreate          func(d restorespec.Draft, consequences []string) tea.Cmd
+	CreateUnavailable string
+}
+
+// formRow is one line of the form. The last row has no field: it is the command.
+type formRow struct {
 	title, hint string
-	field       *restorespec.Field // nil for the name and the command
+	field       *restorespec.FlagSpec // nil for the name and the command
 	text        string
 	err         error
 }
 
 type Form struct {
-	options  Options
-	rows     []row
-	focus    int
-	input    textinput.Model
-	draft    restorespec.Draft
-	keys     []keys.Binding
-	assessed *assess.Assessment
+	options      Options
+	rows         []formRow
+	focusedIndex int
+	input        textinput.Model
+	draft        restorespec.Draft
+	keyBindings  []keys.Binding
+	assessment   *assess.Assessment
 
-	preview    cluster.Preview // the last one that was answered
-	previewed  asked[cluster.Preview]
-	found      asked[cluster.Check] // what stands in the way
-	checked    bool                 // found is of the present form
-	changes    int                  // only the answer to the last one counts
-	pause      fetch.Pause          // after a change
-	asOf       string               // the backup's state at the last change
-	pending    bool
-	read       source // where the last preview could read from
-	comparison *comparison
-	undried    int // the change whose restore may be created without a dry run
-	// carriedOut says which object a dry run of this form stored, and how to remove it; empty if none did. Nothing more
-	// is sent from this form then.
-	carriedOut string
-	saved      fetch.Answer[string]
+	preview                cluster.Preview // the last preview received
+	estimate               view.Estimate   // of the last preview
+	previewAnswer          formAnswer[cluster.Preview]
+	checkAnswer            formAnswer[cluster.CheckResult] // the obstacles
+	isChecked              bool                            // checkAnswer is for the present form
+	changeNumber           int                             // only the answer to the last change counts
+	debounce               fetch.Debouncer                 // after a change
+	lastSourceState        string                          // the backup's state at the last change
+	isPreviewPending       bool
+	previewedSource        previewSource // the source that the last preview could read
+	closerCheck            *closerCheck
+	confirmedWithoutDryRun int // the change whose restore may be created without a dry run
+	// carriedOutText says which object a dry run of this form stored, and how to remove it; empty if none did. Once it
+	// is set, the form sends no more requests that write.
+	carriedOutText string
+	saveAnswer     fetch.Answer[string]
 
-	// drawn are the rows in the lines from rowsAt on, -1 for none, and firstRow is the first.
-	drawn                       []int
-	rowsAt, rowsWidth, firstRow int
-	zoomed                      bool
-	// top is the first line of the preview that is shown, of lines, page a time.
-	top, lines, page int
-	// said answers a key; changed is true once something was typed, leaving after esc then.
-	said             string
-	bad              bool
-	changed, leaving bool
-	parting          string
+	// rowAtLine are the rows in the lines from firstRowLine on, -1 for a line without a row. firstRow is the first row.
+	rowAtLine                         []int
+	firstRowLine, rowsWidth, firstRow int
+	isZoomed                          bool
+	// scrollTop is the first visible line of the preview, which has lineCount lines, of which pageHeight are visible.
+	scrollTop, lineCount, pageHeight int
+	// message answers a key. isEdited is true once something was typed, and askedToDiscard once esc has asked whether to
+	// discard it.
+	message                  string
+	isWarning                bool
+	isEdited, askedToDiscard bool
+	copiedCommand            string
 }
 
-// New opens a form, and asks for its first preview.
+// New opens a form, and requests its first preview.
 func New(o Options, a *assess.Assessment) (*Form, tea.Cmd) {
-	f := &Form{options: o, input: keys.Field(), assessed: a, draft: o.Draft}
-	f.rows = []row{{title: "Name", hint: "of the new Restore; empty: Velero makes one", text: o.Draft.Restore.Name}}
-	for _, field := range restorespec.Fields() {
-		text, given := field.Text(&f.draft)
+	f := &Form{options: o, input: keys.NewTextField(), assessment: a, draft: o.Draft}
+	f.rows = []formRow{{title: "Name", hint: "of the new Restore; empty: Velero makes one", text: o.Draft.Restore.Name}}
+	for _, field := range restorespec.FlagSpecs() {
+		text, given := field.ValueText(&f.draft)
 		if !given {
 			text = ""
 		}
-		f.rows = append(f.rows, row{title: field.Title, hint: field.Hint, field: &field, text: text})
+		f.rows = append(f.rows, formRow{title: field.Title, hint: field.Hint, field: &field, text: text})
 	}
-	f.rows = append(f.rows, row{title: "Command", hint: "The form ends in this command, or in the YAML as a file."})
-	f.keys = f.bindings()
+	f.rows = append(f.rows, formRow{title: "Command", hint: "The form ends in this command, or in the YAML as a file."})
+	f.keyBindings = f.newBindings()
 	for i := range f.rows {
-		f.check(i)
+		f.readRow(i)
 	}
 	start := slices.IndexFunc(
 		f.rows,
-		func(r row) bool { return r.field != nil && r.field.Flag == "include-namespaces" },
+		func(r formRow) bool { return r.field != nil && r.field.Flag == "include-namespaces" },
 	)
-	return f, tea.Batch(f.move(start), f.ask())
+	return f, tea.Batch(f.focusRow(start), f.schedulePreview())
 }
 
-func (f *Form) Load(a *assess.Assessment) {
+func (f *Form) SetAssessment(a *assess.Assessment) {
 	if a != nil {
-		f.assessed = a
+		f.assessment = a
 	}
 }
 
-// Parting is the last copied command, for the user's own terminal.
-func (f *Form) Parting() string { return f.parting }
+// ExitMessage returns the last copied command, for the user's own terminal.
+func (f *Form) ExitMessage() string { return f.copiedCommand }
 
-func From(backup string, now time.Time) restorespec.Draft {
+func NewDraft(backup string, now time.Time) restorespec.Draft {
 	var d restorespec.Draft
-	d.Restore.Name, d.Restore.Spec.BackupName = restorespec.Name(backup, now), backup
+	d.Restore.Name, d.Restore.Spec.BackupName = restorespec.DefaultName(backup, now), backup
 	return d
 }
 
-// Again is a draft of another restore like one that there was.
-func Again(r *velerov1.Restore, now time.Time) restorespec.Draft {
-	d := restorespec.Again(r)
-	d.Restore.Name = restorespec.Name(cmp.Or(d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName), now)
+// NewDraftLike returns a draft of a new restore with the settings of an existing one.
+func NewDraftLike(r *veleroapi.Restore, now time.Time) restorespec.Draft {
+	d := restorespec.NewDraftFrom(r)
+	d.Restore.Name = restorespec.DefaultName(cmp.Or(d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName), now)
 	return d
 }

@@ -11,227 +11,234 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-func (f *Form) Keys() []keys.Binding { return f.keys }
+func (f *Form) Bindings() []keys.Binding { return f.keyBindings }
 
-func (f *Form) bindings() []keys.Binding {
+func (f *Form) newBindings() []keys.Binding {
 	act := func(do func() tea.Cmd) func(string) tea.Cmd {
 		return func(string) tea.Cmd {
-			f.settle()
+			f.clearMessage()
 			return do()
 		}
 	}
-	compared := func() bool { return f.comparison != nil && !f.compares() && !f.comparison.dryRun }
-	atCommand := func() bool { return !f.Typing() }
+	compared := func() bool { return f.closerCheck != nil && !f.isComparing() && !f.closerCheck.isDryRun }
+	atCommand := func() bool { return !f.IsTyping() }
 	return []keys.Binding{
 		{
-			Name:    "zoom-preview",
-			Keys:    []string{"ctrl+p"},
-			Label:   "ctrl+p",
-			What:    "whole preview",
-			WhatNow: keys.Either(func() bool { return f.zoomed }, "form", "preview"),
-			Group:   keys.Look,
-			Short:   true,
-			Do:      act(f.zoom),
+			Name:               "zoom-preview",
+			Keys:               []string{"ctrl+p"},
+			Label:              "ctrl+p",
+			Description:        "whole preview",
+			DynamicDescription: keys.ChooseText(func() bool { return f.isZoomed }, "form", "preview"),
+			Group:              keys.GroupLook,
+			InFooter:           true,
+			Do:                 act(f.toggleZoom),
 		},
 		{
-			Keys:  []string{"shift+tab"},
-			Label: "shift+tab",
-			What:  "previous field",
-			Group: keys.Move,
-			On:    func() bool { return !f.zoomed },
-			Do:    act(func() tea.Cmd { return f.move(f.focus - 1) }),
+			Keys:        []string{"shift+tab"},
+			Label:       "shift+tab",
+			Description: "previous field",
+			Group:       keys.GroupMove,
+			Active:      func() bool { return !f.isZoomed },
+			Do:          act(func() tea.Cmd { return f.focusRow(f.focusedIndex - 1) }),
 		},
 		{
-			Keys:  []string{"up"},
-			Label: "up",
-			What:  "previous field",
-			Group: keys.Move,
-			Do:    act(func() tea.Cmd { return f.step(-1) }),
+			Keys:        []string{"up"},
+			Label:       "up",
+			Description: "previous field",
+			Group:       keys.GroupMove,
+			Do:          act(func() tea.Cmd { return f.moveOrScroll(-1) }),
 		},
 		{
-			Keys:  []string{"down", "enter"},
-			Label: "down enter",
-			What:  "next field",
-			Group: keys.Move,
-			Do:    act(func() tea.Cmd { return f.step(1) }),
+			Keys:        []string{"down", "enter"},
+			Label:       "down enter",
+			Description: "next field",
+			Group:       keys.GroupMove,
+			Do:          act(func() tea.Cmd { return f.moveOrScroll(1) }),
 		},
 		{
-			Keys:  []string{"pgup"},
-			Label: "pgup",
-			What:  "scroll the preview up",
-			Group: keys.Move,
-			Do:    act(func() tea.Cmd { return f.scroll(-f.page) }),
+			Keys:        []string{"pgup"},
+			Label:       "pgup",
+			Description: "scroll the preview up",
+			Group:       keys.GroupMove,
+			Do:          act(func() tea.Cmd { return f.scrollPreview(-f.pageHeight) }),
 		},
 		{
-			Keys:  []string{"pgdown"},
-			Label: "pgdn",
-			What:  "scroll the preview down",
-			Group: keys.Move,
-			Do:    act(func() tea.Cmd { return f.scroll(f.page) }),
+			Keys:        []string{"pgdown"},
+			Label:       "pgdn",
+			Description: "scroll the preview down",
+			Group:       keys.GroupMove,
+			Do:          act(func() tea.Cmd { return f.scrollPreview(f.pageHeight) }),
 		},
 		{
-			Name:    "compare-restore",
-			Keys:    []string{"ctrl+t"},
-			Label:   "ctrl+t",
-			What:    "compare what exists",
-			WhatNow: keys.Either(compared, "compare again", "compare"),
-			Group:   keys.Look,
-			Short:   true,
-			On:      f.canCompare,
-			WhyNot:  f.compareUnavailable,
-			Do:      act(f.compare),
+			Name:               "compare-restore",
+			Keys:               []string{"ctrl+t"},
+			Label:              "ctrl+t",
+			Description:        "compare what exists",
+			DynamicDescription: keys.ChooseText(compared, "compare again", "compare"),
+			Group:              keys.GroupLook,
+			InFooter:           true,
+			Active:             f.canCompare,
+			Unavailable:        f.compareUnavailable,
+			Do:                 act(f.startComparison),
 		},
 		{
-			Name:   "dry-run-restore",
-			Keys:   []string{"ctrl+r"},
-			Label:  "ctrl+r",
-			What:   "dry run",
-			Group:  keys.Look,
-			Short:  true,
-			On:     f.canDryRun,
-			WhyNot: f.compareUnavailable,
-			Do:     act(func() tea.Cmd { return f.dryRun(false) }),
+			Name:        "dry-run-restore",
+			Keys:        []string{"ctrl+r"},
+			Label:       "ctrl+r",
+			Description: "dry run",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      f.canDryRun,
+			Unavailable: f.compareUnavailable,
+			Do:          act(func() tea.Cmd { return f.startDryRun(false) }),
 		},
 		{
-			Name:  "dry-run-secrets",
-			Keys:  []string{"ctrl+g"},
-			Label: "ctrl+g",
-			What:  "dry run with Secrets",
-			Group: keys.Look,
-			Short: true,
-			On:    f.leftSecrets,
-			Do:    act(func() tea.Cmd { return f.dryRun(true) }),
+			Name:        "dry-run-secrets",
+			Keys:        []string{"ctrl+g"},
+			Label:       "ctrl+g",
+			Description: "dry run with Secrets",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Active:      f.hasSkippedSecrets,
+			Do:          act(func() tea.Cmd { return f.startDryRun(true) }),
 		},
 		{
-			Name:   "start-restore",
-			Keys:   []string{"ctrl+o"},
-			Label:  "ctrl+o",
-			What:   "start it",
-			Group:  keys.Change,
-			Short:  true,
-			Writes: true,
-			WhyNot: func() string { return f.options.WhyNotCreate },
-			Do:     act(f.create),
+			Name:        "start-restore",
+			Keys:        []string{"ctrl+o"},
+			Label:       "ctrl+o",
+			Description: "start it",
+			Group:       keys.GroupChange,
+			InFooter:    true,
+			Writes:      true,
+			Unavailable: func() string { return f.options.CreateUnavailable },
+			Do:          act(f.startRestore),
 		},
 		{
-			Name:  "save-restore",
-			Keys:  []string{"ctrl+s"},
-			Label: "ctrl+s",
-			What:  "save YAML",
-			Group: keys.Look,
-			Short: true,
-			Do:    act(f.save),
+			Name:        "save-restore",
+			Keys:        []string{"ctrl+s"},
+			Label:       "ctrl+s",
+			Description: "save YAML",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          act(f.saveYAML),
 		},
 		{
-			Name:  "copy-restore",
-			Keys:  []string{"ctrl+y"},
-			Label: "ctrl+y",
-			What:  "copy command",
-			Group: keys.Look,
-			Short: true,
-			Do:    act(f.copy),
-		},
-		{Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, On: atCommand, Do: act(f.copy)},
-		{
-			Keys:    []string{"tab"},
-			Label:   "tab",
-			What:    "next, or complete",
-			WhatNow: keys.Either(f.completable, "complete", "next"),
-			Group:   keys.Move,
-			Short:   true,
-			On:      func() bool { return !f.zoomed },
-			Do:      act(f.complete),
+			Name:        "copy-restore",
+			Keys:        []string{"ctrl+y"},
+			Label:       "ctrl+y",
+			Description: "copy command",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          act(f.copyCommand),
 		},
 		{
-			Keys:  []string{"q"},
-			Label: "q",
-			What:  "back",
-			Group: keys.Look,
-			On:    atCommand,
-			Do:    func(string) tea.Cmd { return f.leave() },
+			Keys:        []string{"y"},
+			Label:       "y",
+			Description: "copy command",
+			Group:       keys.GroupLook,
+			Active:      atCommand,
+			Do:          act(f.copyCommand),
 		},
 		{
-			Keys:  []string{"esc"},
-			Label: "esc",
-			What:  "back",
-			Group: keys.Look,
-			Short: true,
-			Do:    func(string) tea.Cmd { return f.leave() },
+			Keys:               []string{"tab"},
+			Label:              "tab",
+			Description:        "next, or complete",
+			DynamicDescription: keys.ChooseText(f.canComplete, "complete", "next"),
+			Group:              keys.GroupMove,
+			InFooter:           true,
+			Active:             func() bool { return !f.isZoomed },
+			Do:                 act(f.completeWord),
+		},
+		{
+			Keys:        []string{"q"},
+			Label:       "q",
+			Description: "back",
+			Group:       keys.GroupLook,
+			Active:      atCommand,
+			Do:          func(string) tea.Cmd { return f.leaveForm() },
+		},
+		{
+			Keys:        []string{"esc"},
+			Label:       "esc",
+			Description: "back",
+			Group:       keys.GroupLook,
+			InFooter:    true,
+			Do:          func(string) tea.Cmd { return f.leaveForm() },
 		},
 	}
 }
 
-func (f *Form) zoom() tea.Cmd {
-	f.zoomed, f.top = !f.zoomed, 0
+func (f *Form) toggleZoom() tea.Cmd {
+	f.isZoomed, f.scrollTop = !f.isZoomed, 0
 	return nil
 }
 
-// step goes to another field, or scrolls where there are none.
-func (f *Form) step(by int) tea.Cmd {
-	if f.zoomed {
-		return f.scroll(by)
+// moveOrScroll moves to another field, or scrolls if no fields are shown.
+func (f *Form) moveOrScroll(by int) tea.Cmd {
+	if f.isZoomed {
+		return f.scrollPreview(by)
 	}
-	return f.move(f.focus + by)
+	return f.focusRow(f.focusedIndex + by)
 }
 
-// leave goes back; one key drops neither typed text nor a running comparison.
-func (f *Form) leave() tea.Cmd {
-	if f.zoomed {
-		return f.zoom()
+// leaveForm goes back. A single key discards neither typed text nor a running comparison.
+func (f *Form) leaveForm() tea.Cmd {
+	if f.isZoomed {
+		return f.toggleZoom()
 	}
-	if f.compares() {
-		was := f.comparison.is()
-		f.comparison.close()
-		f.comparison = nil
-		return f.say(true, "The "+was+" is cancelled.")
+	if f.isComparing() {
+		was := f.closerCheck.noun()
+		f.closerCheck.cancelCheck()
+		f.closerCheck = nil
+		return f.showMessage(true, "The "+was+" is cancelled.")
 	}
-	if f.changed && !f.leaving {
-		f.say(true, "Press esc again to discard the form; any other key continues.")
-		f.leaving = true
+	if f.isEdited && !f.askedToDiscard {
+		f.showMessage(true, "Press esc again to discard the form; any other key continues.")
+		f.askedToDiscard = true
 		return nil
 	}
-	return f.options.Back()
+	return f.options.OnBack()
 }
 
-func (f *Form) move(to int) tea.Cmd {
-	f.zoomed = false
-	f.focus = (to + len(f.rows)) % len(f.rows)
+func (f *Form) focusRow(to int) tea.Cmd {
+	f.isZoomed = false
+	f.focusedIndex = (to + len(f.rows)) % len(f.rows)
 	f.input.Blur()
-	if !f.Typing() {
+	if !f.IsTyping() {
 		return nil
 	}
-	f.input.SetValue(f.rows[f.focus].text)
+	f.input.SetValue(f.rows[f.focusedIndex].text)
 	f.input.CursorEnd()
 	return f.input.Focus()
 }
 
-func (f *Form) scroll(by int) tea.Cmd {
-	f.top = max(min(f.top+by, f.lines-f.page), 0)
+func (f *Form) scrollPreview(by int) tea.Cmd {
+	f.scrollTop = max(min(f.scrollTop+by, f.lineCount-f.pageHeight), 0)
 	return nil
 }
 
-func (f *Form) Wheel(lines int) {
-	f.settle()
-	f.scroll(lines)
+func (f *Form) HandleWheel(lines int) {
+	f.clearMessage()
+	f.scrollPreview(lines)
 }
 
-func (f *Form) Click(x, y int) {
-	f.settle()
-	if at := y - f.rowsAt; x < f.rowsWidth && at >= 0 && at < len(f.drawn) && f.drawn[at] >= 0 {
-		f.move(f.drawn[at])
+func (f *Form) HandleClick(x, y int) {
+	f.clearMessage()
+	if at := y - f.firstRowLine; x < f.rowsWidth && at >= 0 && at < len(f.rowAtLine) && f.rowAtLine[at] >= 0 {
+		f.focusRow(f.rowAtLine[at])
 	}
 }
 
-// word is what stands before the cursor and is completed: the text from at on.
-func (f *Form) word() (at int, word string) {
-	r := f.rows[f.focus]
+// wordAtCursor returns the word before the cursor, which can be completed, and its position in the text.
+func (f *Form) wordAtCursor() (at int, word string) {
+	r := f.rows[f.focusedIndex]
 	runes := []rune(f.input.Value())
 	text := string(runes[:min(f.input.Position(), len(runes))])
-	if r.field == nil || !r.field.Many {
+	if r.field == nil || !r.field.IsList {
 		return 0, text
 	}
 	at = strings.LastIndexByte(text, ',') + 1
-	if or := strings.LastIndex(text, " or "); or >= 0 && r.field.Completes == restorespec.Labels {
+	if or := strings.LastIndex(text, " or "); or >= 0 && r.field.CompleteFrom == restorespec.Labels {
 		at = max(at, or+len(" or "))
 	}
 	for at < len(text) && text[at] == ' ' {
@@ -240,24 +247,24 @@ func (f *Form) word() (at int, word string) {
 	return at, text[at:]
 }
 
-func (f *Form) candidates() []string {
-	r := f.rows[f.focus]
-	if r.field == nil || !f.Typing() {
+func (f *Form) findCompletions() []string {
+	r := f.rows[f.focusedIndex]
+	if r.field == nil || !f.IsTyping() {
 		return nil
 	}
-	_, word := f.word()
+	_, word := f.wordAtCursor()
 	return slices.DeleteFunc(
-		slices.Clone(f.values(r.field.Completes)),
+		slices.Clone(f.completionValues(r.field.CompleteFrom)),
 		func(value string) bool { return !strings.HasPrefix(value, word) },
 	)
 }
 
-func (f *Form) values(of restorespec.Source) []string {
+func (f *Form) completionValues(of restorespec.CompletionSource) []string {
 	switch of {
 	case restorespec.Backups:
-		return f.names(func(j *job.Job) string { return j.Name })
+		return f.collectFromBackups(func(j *job.Job) string { return j.Name })
 	case restorespec.Schedules:
-		return f.names(func(j *job.Job) string { return j.ScheduleName })
+		return f.collectFromBackups(func(j *job.Job) string { return j.ScheduleName })
 	case restorespec.Namespaces:
 		return f.preview.Namespaces
 	case restorespec.Mappings:
@@ -270,7 +277,7 @@ func (f *Form) values(of restorespec.Source) []string {
 		return f.preview.Resources
 	case restorespec.Labels:
 		return f.preview.Labels
-	case restorespec.YesNo:
+	case restorespec.Booleans:
 		return []string{"true", "false"}
 	case restorespec.Policies:
 		return []string{"none", "update"}
@@ -278,13 +285,13 @@ func (f *Form) values(of restorespec.Source) []string {
 	return nil
 }
 
-// names are something of all backups, sorted.
-func (f *Form) names(of func(*job.Job) string) []string {
-	if f.assessed == nil {
+// collectFromBackups collects a property of all backups, sorted and without duplicates.
+func (f *Form) collectFromBackups(of func(*job.Job) string) []string {
+	if f.assessment == nil {
 		return nil
 	}
 	var all []string
-	for _, j := range f.assessed.Snapshot.Jobs {
+	for _, j := range f.assessment.Snapshot.Jobs {
 		if name := of(j); j.Kind == job.Backup && name != "" {
 			all = append(all, name)
 		}
@@ -293,20 +300,20 @@ func (f *Form) names(of func(*job.Job) string) []string {
 	return slices.Compact(all)
 }
 
-// completable reports whether the word before the cursor can still become another.
-func (f *Form) completable() bool {
-	_, word := f.word()
-	fit := f.candidates()
+// canComplete reports whether the word before the cursor can be completed further.
+func (f *Form) canComplete() bool {
+	_, word := f.wordAtCursor()
+	fit := f.findCompletions()
 	return word != "" && len(fit) > 0 && fit[0] != word
 }
 
-// complete completes the word before the cursor as far as it is clear, else goes to the next field.
-func (f *Form) complete() tea.Cmd {
-	if !f.completable() { // also for shop, though there is shop-2 too
-		return f.move(f.focus + 1)
+// completeWord completes the word before the cursor as far as it is unambiguous, or else moves to the next field.
+func (f *Form) completeWord() tea.Cmd {
+	if !f.canComplete() { // also for shop, even if there is shop-2 too
+		return f.focusRow(f.focusedIndex + 1)
 	}
-	at, word := f.word()
-	fit := f.candidates()
+	at, word := f.wordAtCursor()
+	fit := f.findCompletions()
 	common := fit[0]
 	for _, value := range fit {
 		for !strings.HasPrefix(value, common) {
@@ -314,12 +321,12 @@ func (f *Form) complete() tea.Cmd {
 		}
 	}
 	if common == word {
-		return f.say(false, "Type on: several names begin with "+word+".")
+		return f.showMessage(false, "Type on: several names begin with "+word+".")
 	}
 	value := []rune(f.input.Value())
 	end := min(f.input.Position(), len(value))
 	done := string(value[:end])[:at] + common
 	f.input.SetValue(done + string(value[end:]))
 	f.input.SetCursor(len([]rune(done)))
-	return f.typed()
+	return f.handleEdit()
 }

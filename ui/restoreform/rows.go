@@ -13,10 +13,10 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-func (f *Form) Typing() bool { return !f.zoomed && f.focus < len(f.rows)-1 }
+func (f *Form) IsTyping() bool { return !f.isZoomed && f.focusedIndex < len(f.rows)-1 }
 
-// edits are the keys that edit a field. Some terminals send ctrl+h for backspace.
-var edits = []string{
+// editingKeys are the keys that edit a field. Some terminals send ctrl+h for backspace.
+var editingKeys = []string{
 	"backspace",
 	"delete",
 	"left",
@@ -41,37 +41,37 @@ var edits = []string{
 	"alt+right",
 }
 
-// Takes reports whether a key is one for the field: a letter, or one that edits.
-func (f *Form) Takes(msg tea.KeyPressMsg) bool {
-	return f.Typing() && (msg.Text != "" || slices.Contains(edits, msg.String()))
+// AcceptsKey reports whether the field takes a key: a letter, or an editing key.
+func (f *Form) AcceptsKey(msg tea.KeyPressMsg) bool {
+	return f.IsTyping() && (msg.Text != "" || slices.Contains(editingKeys, msg.String()))
 }
 
-func (f *Form) Type(msg tea.Msg) tea.Cmd {
-	f.settle()
-	if !f.Typing() {
+func (f *Form) HandleTyping(msg tea.Msg) tea.Cmd {
+	f.clearMessage()
+	if !f.IsTyping() {
 		return nil
 	}
 	if paste, ok := msg.(tea.PasteMsg); ok {
-		paste.Content = f.rows[f.focus].pasted(paste.Content)
+		paste.Content = f.rows[f.focusedIndex].joinPasted(paste.Content)
 		msg = paste
 	}
 	before := f.input.Value()
 	var cmd tea.Cmd
 	f.input, cmd = f.input.Update(msg)
-	if safe := sanitize.Whole(f.input.Value()); safe != f.input.Value() {
+	if safe := sanitize.FullLine(f.input.Value()); safe != f.input.Value() {
 		f.input.SetValue(safe)
 		f.input.CursorEnd()
 	}
 	if f.input.Value() == before {
 		return cmd
 	}
-	return tea.Batch(cmd, f.typed())
+	return tea.Batch(cmd, f.handleEdit())
 }
 
-// pasted is pasted text on one line: names on lines of their own become a list.
-func (r *row) pasted(text string) string {
+// joinPasted joins pasted text to one line: names on lines of their own become a list.
+func (r *formRow) joinPasted(text string) string {
 	between := " "
-	if r.field != nil && r.field.Many && r.field.Completes != restorespec.Labels {
+	if r.field != nil && r.field.IsList && r.field.CompleteFrom != restorespec.Labels {
 		between = ","
 	}
 	var lines []string
@@ -84,16 +84,16 @@ func (r *row) pasted(text string) string {
 	return strings.Join(lines, between)
 }
 
-func (f *Form) settle() { f.said, f.leaving = "", false }
+func (f *Form) clearMessage() { f.message, f.askedToDiscard = "", false }
 
-func (f *Form) typed() tea.Cmd {
-	f.rows[f.focus].text, f.changed = f.input.Value(), true
-	f.check(f.focus)
-	return f.ask()
+func (f *Form) handleEdit() tea.Cmd {
+	f.rows[f.focusedIndex].text, f.isEdited = f.input.Value(), true
+	f.readRow(f.focusedIndex)
+	return f.schedulePreview()
 }
 
-// check reads one row into the draft. A field that cannot be read is not set.
-func (f *Form) check(at int) {
+// readRow reads one row into the draft. A field that cannot be read stays unset.
+func (f *Form) readRow(at int) {
 	r := &f.rows[at]
 	switch {
 	case r.field == nil && at == 0:
@@ -104,7 +104,7 @@ func (f *Form) check(at int) {
 	case r.field != nil:
 		r.err = nil
 		r.field.Clear(&f.draft)
-		if text := r.field.Tidy(r.text); text != "" {
+		if text := r.field.TidyText(r.text); text != "" {
 			if r.err = r.field.Set(&f.draft, text); r.err == nil {
 				r.err = r.field.Check(&f.draft)
 			}
@@ -115,8 +115,8 @@ func (f *Form) check(at int) {
 	}
 }
 
-// name is the title of a row, with that of the row above where it belongs to it.
-func (f *Form) name(at int) string {
+// rowName returns the title of a row, after the title of the row above if it belongs to that one.
+func (f *Form) rowName(at int) string {
 	title := f.rows[at].title
 	if own := strings.TrimSpace(title); own != title && at > 0 {
 		of := at - 1
@@ -130,11 +130,12 @@ func (f *Form) name(at int) string {
 	return title
 }
 
-// odd is what is wrong with a readable field because of others; refused if Velero refuses it.
-func (f *Form) odd(at int) (text string, refused bool) {
+// fieldProblem returns what is wrong with a readable field because of other fields or the backup; refused is true if
+// Velero refuses the restore for it.
+func (f *Form) fieldProblem(at int) (text string, refused bool) {
 	r, spec := &f.rows[at], &f.draft.Restore.Spec
 	switch {
-	case at == 0 && f.taken():
+	case at == 0 && f.isNameTaken():
 		return "There is a restore of this name already.", true
 	case r.field == nil || strings.TrimSpace(r.text) == "" || r.err != nil:
 		return "", false
@@ -157,17 +158,17 @@ func (f *Form) odd(at int) (text string, refused bool) {
 			return "It has no effect without the field above.", false
 		}
 	case "include-namespaces", "exclude-namespaces", "namespace-mappings":
-		return f.notThere(r), false
+		return f.unknownNamespace(r), false
 	}
 	return "", false
 }
 
-// notThere doubts names of namespaces that are not in the backup.
-func (f *Form) notThere(r *row) string {
-	if len(f.preview.Namespaces) == 0 || f.pending {
+// unknownNamespace returns a warning about names of namespaces that are not in the backup.
+func (f *Form) unknownNamespace(r *formRow) string {
+	if len(f.preview.Namespaces) == 0 || f.isPreviewPending {
 		return ""
 	}
-	for name := range strings.SplitSeq(r.field.Tidy(r.text), ",") {
+	for name := range strings.SplitSeq(r.field.TidyText(r.text), ",") {
 		name, _, _ = strings.Cut(name, ":")
 		if name != "" && !strings.ContainsAny(name, `*?[{"`) && !slices.Contains(f.preview.Namespaces, name) {
 			return "The backup has no namespace " + name + "."
@@ -176,24 +177,24 @@ func (f *Form) notThere(r *row) string {
 	return ""
 }
 
-func (f *Form) taken() bool {
-	return f.assessed != nil && slices.ContainsFunc(f.assessed.Snapshot.Jobs, func(j *job.Job) bool {
+func (f *Form) isNameTaken() bool {
+	return f.assessment != nil && slices.ContainsFunc(f.assessment.Snapshot.Jobs, func(j *job.Job) bool {
 		return j.Kind == job.Restore && j.Name == f.draft.Restore.Name
 	})
 }
 
-func (f *Form) wrong() []string {
+func (f *Form) invalidRowNames() []string {
 	var titles []string
 	for i := range f.rows {
 		if f.rows[i].err != nil {
-			titles = append(titles, f.name(i))
+			titles = append(titles, f.rowName(i))
 		}
 	}
 	return titles
 }
 
-// refused is why neither Velero nor the API server would take the restore.
-func (f *Form) refused() []string {
+// refusalReasons returns why Velero or the API server would not accept the restore.
+func (f *Form) refusalReasons() []string {
 	var all []string
 	spec := &f.draft.Restore.Spec
 	switch {
@@ -202,12 +203,12 @@ func (f *Form) refused() []string {
 	case spec.BackupName == "" && spec.ScheduleName == "":
 		all = append(all, "Give a backup or a schedule to restore from.")
 	}
-	if f.taken() {
+	if f.isNameTaken() {
 		all = append(all, fmt.Sprintf("There is a restore %s already: choose another name.", f.draft.Restore.Name))
 	}
-	all = append(all, collector.Refusals(*spec)...)
-	for _, why := range f.preview.Refused {
-		if !f.pending && !slices.Contains(all, why) {
+	all = append(all, collector.RefusalReasons(*spec)...)
+	for _, why := range f.preview.RefusalReasons {
+		if !f.isPreviewPending && !slices.Contains(all, why) {
 			all = append(all, why)
 		}
 	}

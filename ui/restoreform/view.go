@@ -3,86 +3,87 @@ package restoreform
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 )
 
 const (
-	// beside is from which width on the preview stands beside the form.
-	beside = 100
-	// titleWidth is that of a field's title, with the sign before it.
+	// sideBySideWidth is the smallest width at which the preview is beside the form.
+	sideBySideWidth = 100
+	// titleWidth is the width of a field's title, with the sign before it.
 	titleWidth = 18
 )
 
 func (f *Form) View(c draw.Canvas) string {
-	lines := []string{f.title(c)}
-	f.drawn = nil
-	beside := c.Width >= beside
+	lines := []string{f.renderTitle(c)}
+	f.rowAtLine = nil
+	beside := c.Width >= sideBySideWidth
 	switch {
 	case c.Height < 12:
-	case f.zoomed || beside:
-		lines = append(lines, c.Rule())
+	case f.isZoomed || beside:
+		lines = append(lines, c.RenderRule())
 	default:
-		lines = append(lines, f.whereabouts(c))
+		lines = append(lines, f.renderPosition(c))
 	}
 	height := max(c.Height-len(lines), 1)
-	f.rowsAt = len(lines)
+	f.firstRowLine = len(lines)
 	switch {
-	case f.zoomed:
-		if f.said != "" {
-			lines = append(lines, f.hint(c.Sized(c.Width, 2))...)
+	case f.isZoomed:
+		if f.message != "" {
+			lines = append(lines, f.renderHint(c.WithSize(c.Width, 2))...)
 		}
-		lines = append(lines, f.shown(c.Sized(c.Width, max(c.Height-len(lines), 1)))...)
+		lines = append(lines, f.renderVisiblePreview(c.WithSize(c.Width, max(c.Height-len(lines), 1)))...)
 	case beside:
 		left := min(max(46, c.Width*2/5), 76)
 		f.rowsWidth = left
-		form := f.form(c.Sized(left, height), 4)
-		preview := c.Sized(c.Width-left-3, height)
-		lines = append(
-			lines,
-			c.Sized(left, height).
-				Beside(form, c.Theme.Dim.Render(" "+c.Glyphs.Side+" "), preview.Lines(f.shown(preview)))...)
+		form := f.renderForm(c.WithSize(left, height), 4)
+		preview := c.WithSize(c.Width-left-3, height)
+		between := c.Theme.Dim.Render(" " + c.Glyphs.BoxSide + " ")
+		fitted := preview.FitLines(f.renderVisiblePreview(preview))
+		lines = append(lines, c.WithSize(left, height).JoinColumns(form, between, fitted)...)
 	default:
 		f.rowsWidth = c.Width
 		hints, above := 2, max(height*2/3, 3)
 		if height < 12 {
 			hints = 1
 		}
-		lines = append(lines, f.form(c.Sized(c.Width, above), hints)...)
-		lines = append(lines, c.Heading("Preview"))
-		lines = append(lines, f.shown(c.Sized(c.Width, max(height-above-1, 1)))...)
+		lines = append(lines, f.renderForm(c.WithSize(c.Width, above), hints)...)
+		lines = append(lines, c.RenderHeading("Preview"))
+		lines = append(lines, f.renderVisiblePreview(c.WithSize(c.Width, max(height-above-1, 1)))...)
 	}
-	return c.Page(lines)
+	return c.RenderPage(lines)
 }
 
-// whereabouts is the rule above a partly shown form, with the group and number of the field.
-func (f *Form) whereabouts(c draw.Canvas) string {
+// renderPosition draws the rule above a partly shown form, with the group and number of the field.
+func (f *Form) renderPosition(c draw.Canvas) string {
 	left := strings.Repeat(c.Glyphs.Rule, 2)
-	if group := f.group(f.focus); group != "" {
+	if group := f.rowGroup(f.focusedIndex); group != "" {
 		left += " " + group + " "
 	}
-	right := fmt.Sprintf(" %d of %d ", f.focus+1, len(f.rows)) + strings.Repeat(c.Glyphs.Rule, 2)
+	right := fmt.Sprintf(" %d of %d ", f.focusedIndex+1, len(f.rows)) + strings.Repeat(c.Glyphs.Rule, 2)
 	return c.Theme.Dim.Render(left + strings.Repeat(c.Glyphs.Rule, max(c.Width-lipgloss.Width(left+right), 0)) + right)
 }
 
-func (f *Form) group(at int) string {
+func (f *Form) rowGroup(at int) string {
 	if field := f.rows[max(at, 1)].field; field != nil { // the name is in the group of the first field
 		return field.Group
 	}
 	return ""
 }
 
-// title says what is restored, where to and how much. The cluster gives way first.
-func (f *Form) title(c draw.Canvas) string {
+// renderTitle draws the source, the target and the size of the restore. The target cluster is dropped first.
+func (f *Form) renderTitle(c draw.Canvas) string {
 	const gap = 3 // two between the halves, and one at the end
 	from := cmp.Or(f.draft.Restore.Spec.BackupName, "schedule "+f.draft.Restore.Spec.ScheduleName)
 	words, name := " Restore from ", min(lipgloss.Width(from), 12)
-	says := f.summary()
+	says := f.summaryTexts()
 	for len(says) > 1 && lipgloss.Width(words+says[0])+name+gap > c.Width {
 		says = says[1:]
 	}
@@ -90,83 +91,75 @@ func (f *Form) title(c draw.Canvas) string {
 	if lipgloss.Width(words+right)+name+gap > c.Width {
 		words = " "
 	}
-	left := c.Theme.Strong.Render(words) + c.CutMiddle(from, max(c.Width-lipgloss.Width(words+right)-gap, 0))
+	left := c.Theme.Strong.Render(words) + c.TruncateMiddle(from, max(c.Width-lipgloss.Width(words+right)-gap, 0))
 	if into := " into " + f.options.Context; lipgloss.Width(left+into+right)+gap <= c.Width {
 		left += c.Theme.Dim.Render(into)
 	}
 	style := c.Theme.Strong
-	if len(f.refused())+len(f.wrong()) > 0 {
+	if len(f.refusalReasons())+len(f.invalidRowNames()) > 0 {
 		style = c.Theme.Bad
 	}
-	return c.Split(left, style.Render("  "+right)+" ")
+	return c.AlignEnds(left, style.Render("  "+right)+" ")
 }
 
-func (f *Form) summary() []string {
+func (f *Form) summaryTexts() []string {
 	switch {
-	case len(f.wrong()) > 0:
+	case len(f.invalidRowNames()) > 0:
 		return []string{"not complete"}
-	case len(f.refused()) > 0:
+	case len(f.refusalReasons()) > 0:
 		return []string{"refused"}
-	case f.compares():
-		return f.comparingSays()
-	case f.pending:
+	case f.isComparing():
+		return f.progressTexts()
+	case f.isPreviewPending:
 		return []string{"working it out"}
-	case !f.previewed.Known:
-		return []string{"items not known"}
+	case !f.previewAnswer.HasValue:
+		return []string{view.ItemsUnknown}
 	}
-	items, takes, checking := human.Count(f.preview.Estimate.Total, "item"), "", ""
-	if f.preview.Takes > 0 {
-		takes = ", about " + human.Short.TimeLeft(f.preview.Takes)
-	}
-	if !f.checked {
+	items, takes, checking := f.estimate.Items, human.Prefixed(", ", f.estimate.Duration), ""
+	if !f.isChecked {
 		checking = ", checking"
 	}
-	if f.preview.Unknown != "" {
-		items = "items not known"
-	}
-	count := map[preflight.Severity]int{}
-	for _, found := range f.checkShown().Findings {
-		count[found.Severity]++
-	}
-	if count[preflight.Obstacle]+count[preflight.Doubt] == 0 {
+	findings := f.shownCheck().Findings
+	if !slices.ContainsFunc(findings, func(f preflight.Finding) bool { return f.Severity != preflight.Note }) {
 		return []string{items + takes + checking, items + checking, items}
 	}
-	found := human.Count(count[preflight.Obstacle], "obstacle") + ", " + human.Count(count[preflight.Doubt], "doubt")
+	found := view.PreflightCounts(findings)
 	return []string{items + takes + ", " + found, items + ", " + found, found}
 }
 
-// form are the rows, with groups if all fit, else around the focused one, then the hints.
-func (f *Form) form(c draw.Canvas, hints int) []string {
-	hint := f.hint(c.Sized(c.Width-2, hints))
+// renderForm draws all rows with their groups if they fit, or else the rows around the focused one, and the hints
+// below.
+func (f *Form) renderForm(c draw.Canvas, hints int) []string {
+	hint := f.renderHint(c.WithSize(c.Width-2, hints))
 	room := max(c.Height-hints, 1)
-	lines := f.allRows(c)
+	lines := f.renderAllRows(c)
 	if len(lines) > room {
-		lines = f.someRows(c, room)
+		lines = f.renderRowsAroundFocus(c, room)
 	}
-	lines = c.Sized(c.Width, room).Lines(lines)
-	return append(lines, draw.Indented(c.Sized(c.Width-2, hints).Lines(hint), 1)...)
+	lines = c.WithSize(c.Width, room).FitLines(lines)
+	return append(lines, draw.IndentLines(c.WithSize(c.Width-2, hints).FitLines(hint), 1)...)
 }
 
-func (f *Form) allRows(c draw.Canvas) (lines []string) {
-	f.drawn, f.firstRow = nil, 0
+func (f *Form) renderAllRows(c draw.Canvas) (lines []string) {
+	f.rowAtLine, f.firstRow = nil, 0
 	for i := range f.rows {
-		if group := f.group(i); i == 0 || group != f.group(i-1) {
+		if group := f.rowGroup(i); i == 0 || group != f.rowGroup(i-1) {
 			heading := ""
 			if group != "" {
-				heading = c.Heading(group)
+				heading = c.RenderHeading(group)
 			}
-			lines, f.drawn = append(lines, heading), append(f.drawn, -1)
+			lines, f.rowAtLine = append(lines, heading), append(f.rowAtLine, -1)
 		}
-		lines, f.drawn = append(lines, f.row(c, i)), append(f.drawn, i)
+		lines, f.rowAtLine = append(lines, f.renderRow(c, i)), append(f.rowAtLine, i)
 	}
 	return lines
 }
 
-// someRows are those around the focused one, with how many more there are.
-func (f *Form) someRows(c draw.Canvas, room int) (lines []string) {
-	f.drawn = nil
-	f.firstRow = max(min(f.firstRow, f.focus-1, len(f.rows)-room), f.focus-room+2, 0)
-	f.firstRow = min(f.firstRow, max(len(f.rows)-room, 0), f.focus)
+// renderRowsAroundFocus draws the rows around the focused one, with the number of hidden rows.
+func (f *Form) renderRowsAroundFocus(c draw.Canvas, room int) (lines []string) {
+	f.rowAtLine = nil
+	f.firstRow = max(min(f.firstRow, f.focusedIndex-1, len(f.rows)-room), f.focusedIndex-room+2, 0)
+	f.firstRow = min(f.firstRow, max(len(f.rows)-room, 0), f.focusedIndex)
 	last := min(f.firstRow+room, len(f.rows)) - 1
 	for i := f.firstRow; i <= last; i++ {
 		more := ""
@@ -176,68 +169,71 @@ func (f *Form) someRows(c draw.Canvas, room int) (lines []string) {
 		case i == last && i < len(f.rows)-1:
 			more = fmt.Sprintf(" %s %d", c.Glyphs.Descending, len(f.rows)-1-i)
 		}
-		lines = append(lines, c.Split(f.row(c.Sized(c.Width-lipgloss.Width(more), 1), i), c.Theme.Dim.Render(more)))
-		f.drawn = append(f.drawn, i)
+		lines = append(
+			lines,
+			c.AlignEnds(f.renderRow(c.WithSize(c.Width-lipgloss.Width(more), 1), i), c.Theme.Dim.Render(more)),
+		)
+		f.rowAtLine = append(f.rowAtLine, i)
 	}
 	return lines
 }
 
-func (f *Form) row(c draw.Canvas, i int) string {
+func (f *Form) renderRow(c draw.Canvas, i int) string {
 	r := &f.rows[i]
 	sign, style := " ", c.Theme.Text
-	odd, refused := f.odd(i)
+	odd, refused := f.fieldProblem(i)
 	switch {
-	case i == f.focus:
+	case i == f.focusedIndex:
 		sign, style = c.Theme.Accent.Render(c.Glyphs.Cursor), c.Theme.Strong
 	case r.err != nil || refused:
 		sign = c.Theme.Bad.Render(c.Glyphs.Failed)
 	case odd != "":
 		sign = c.Theme.Waiting.Render(c.Glyphs.Attention)
 	}
-	label := sign + " " + c.Cell(style, r.title, titleWidth-2, false)
+	label := sign + " " + c.RenderCell(style, r.title, titleWidth-2, false)
 	width := max(c.Width-titleWidth-1, 1)
 	switch {
 	case i == len(f.rows)-1:
-		return label + c.Cut(c.Theme.Dim.Render("y copies it"), width)
-	case i == f.focus:
+		return label + c.Truncate(c.Theme.Dim.Render("y copies it"), width)
+	case i == f.focusedIndex:
 		f.input.SetWidth(max(width-1, 1))
 		return label + f.input.View()
 	}
-	return label + c.Cut(r.text, width)
+	return label + c.Truncate(r.text, width)
 }
 
-// hint says what the focused field takes, what is wrong, or what the last key did.
-func (f *Form) hint(c draw.Canvas) []string {
-	r := &f.rows[f.focus]
-	fit := f.candidates()
-	odd, refused := f.odd(f.focus)
+// renderHint draws the answer to the last key, or what is wrong with the focused field, or what it takes.
+func (f *Form) renderHint(c draw.Canvas) []string {
+	r := &f.rows[f.focusedIndex]
+	fit := f.findCompletions()
+	odd, refused := f.fieldProblem(f.focusedIndex)
 	var lines []string
 	most := max(c.Height-1, 1)
 	switch {
-	case f.said != "" && f.bad:
-		return c.Para(c.Theme.Waiting, f.said, c.Height)
-	case f.said != "":
-		return c.Para(c.Theme.Good, f.said, c.Height)
+	case f.message != "" && f.isWarning:
+		return c.RenderParagraph(c.Theme.Waiting, f.message, c.Height)
+	case f.message != "":
+		return c.RenderParagraph(c.Theme.Good, f.message, c.Height)
 	case r.err != nil:
-		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+r.err.Error(), most)
+		lines = c.RenderParagraph(c.Theme.Bad, c.Glyphs.Failed+" "+r.err.Error(), most)
 	case refused:
-		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+odd, most)
+		lines = c.RenderParagraph(c.Theme.Bad, c.Glyphs.Failed+" "+odd, most)
 	case odd != "":
-		lines = c.Para(c.Theme.Waiting, c.Glyphs.Attention+" "+odd, most)
+		lines = c.RenderParagraph(c.Theme.Waiting, c.Glyphs.Attention+" "+odd, most)
 	default:
-		lines = c.Para(c.Theme.Dim, r.help(c), most)
+		lines = c.RenderParagraph(c.Theme.Dim, r.helpText(c), most)
 	}
 	if len(lines) < c.Height && len(fit) > 0 {
 		choices := strings.Join(fit[:min(len(fit), 40)], "  ")
-		if f.completable() {
+		if f.canComplete() {
 			choices = c.Theme.Accent.Render("tab") + " " + choices
 		}
-		lines = append(lines, c.Cut(choices, c.Width))
+		lines = append(lines, c.Truncate(choices, c.Width))
 	}
 	return lines
 }
 
-func (r *row) help(c draw.Canvas) string {
+func (r *formRow) helpText(c draw.Canvas) string {
 	if r.field == nil {
 		return r.hint
 	}
@@ -251,13 +247,13 @@ func (r *row) help(c draw.Canvas) string {
 	return r.hint
 }
 
-func (f *Form) shown(c draw.Canvas) []string {
-	all := f.answer(c)
-	f.lines, f.page = len(all), max(c.Height, 1)
-	f.top = max(min(f.top, f.lines-f.page), 0)
-	shown := all[f.top:min(f.top+f.page, len(all))]
-	if left := len(all) - f.top - len(shown); left > 0 && len(shown) > 1 {
-		shown[len(shown)-1] = c.Cut(c.Theme.Dim.Render(fmt.Sprintf(" %d more lines: pgdn", left+1)), c.Width)
+func (f *Form) renderVisiblePreview(c draw.Canvas) []string {
+	all := f.renderPreview(c)
+	f.lineCount, f.pageHeight = len(all), max(c.Height, 1)
+	f.scrollTop = max(min(f.scrollTop, f.lineCount-f.pageHeight), 0)
+	shown := all[f.scrollTop:min(f.scrollTop+f.pageHeight, len(all))]
+	if left := len(all) - f.scrollTop - len(shown); left > 0 && len(shown) > 1 {
+		shown[len(shown)-1] = c.Truncate(c.Theme.Dim.Render(fmt.Sprintf(" %d more lines: pgdn", left+1)), c.Width)
 	}
 	return shown
 }

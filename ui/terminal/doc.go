@@ -1,3 +1,3 @@
-// Package terminal stands between a Bubble Tea program and the terminal: nothing but text and colours goes to the
-// screen, a terminal that is gone ends the program, and one that was stopped (SIGTSTP, SIGSTOP) is taken anew.
+// Package terminal connects a Bubble Tea program to the terminal: only text and colours go to the screen, a lost
+// terminal ends the program, and after a stop (SIGTSTP, SIGSTOP) the program takes the terminal again.
 package terminal

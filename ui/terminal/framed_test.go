@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -39,11 +38,11 @@ var clipboard = regexp.MustCompile(`\x1b\]52;([^\x07\x1b]*)(\x07|\x1b\\\\)`)
 func TestOnlyCleanTextReachesTheClipboard(t *testing.T) {
 	hostile := "kubectl get\r\x1b]52;c;aGk=\x07\u009b31m\u202e\nsecond\tline"
 	out := &screen{in: strings.NewReader("")}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("the program did not end"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the program did not end"))
 	defer cancel()
 	err := Run(ctx, func(err error) { t.Error(err) }, talker{[]tea.Cmd{
 		tea.SetClipboard(hostile),
-		tea.SetClipboard(strings.Repeat("x", MaxClipboard+1)),
+		tea.SetClipboard(strings.Repeat("x", MaxClipboardBytes+1)),
 		tea.SetPrimaryClipboard("primary"),
 		tea.Raw(ansi.RequestModeSynchronizedOutput),
 		tea.Raw("\x1b]0;raw\x07"),

@@ -9,61 +9,61 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-type Notification string
+type NotificationMethod string
 
 const (
-	NoNotification Notification = "none"
-	Bell           Notification = "bell"   // BEL, which every terminal takes
-	OSC9           Notification = "osc9"   // a desktop notification as iTerm2 introduced it
-	OSC777         Notification = "osc777" // one as rxvt-unicode introduced it
+	NoNotification NotificationMethod = "none"
+	Bell           NotificationMethod = "bell"   // BEL, which every terminal accepts
+	OSC9           NotificationMethod = "osc9"   // a desktop notification as introduced by iTerm2
+	OSC777         NotificationMethod = "osc777" // a desktop notification as introduced by rxvt-unicode
 )
 
-func Notifications() []string {
+func NotificationMethodNames() []string {
 	return []string{string(NoNotification), string(Bell), string(OSC9), string(OSC777)}
 }
 
-// maxNotified is how many bytes a notification may have; GNU Screen takes at most 768.
-const maxNotified = 300
+// maxNotificationBytes is the largest size of a notification in bytes; GNU Screen takes at most 768.
+const maxNotificationBytes = 300
 
-// Notified asks to call a person, in the way that the program was started with.
-type Notified struct{ Text string }
+// NotifyMsg asks to notify a person, in the way chosen at the program's start.
+type NotifyMsg struct{ Text string }
 
-// Multiplexed is what stands between a program and the terminal.
-type Multiplexed int
+// Multiplexer is a terminal multiplexer between the program and the terminal.
+type Multiplexer int
 
 const (
-	Direct Multiplexed = iota
-	// Tmux swallows both notifications: of OSC 9 it knows only 9;4, the progress, from 3.7 on (input.c,
-	// input_exit_osc and input_osc_9). It hands on what is wrapped for it where allow-passthrough is set
-	// (input_dcs_dispatch), which is off since 3.3; where it is off, nothing of that is shown.
+	NoMultiplexer Multiplexer = iota
+	// Tmux drops both notifications: of OSC 9 it knows only 9;4, the progress, since 3.7 (input.c, input_exit_osc and
+	// input_osc_9). It passes on sequences that are wrapped for it if allow-passthrough is set (input_dcs_dispatch),
+	// which is off by default since 3.3; if it is off, a wrapped sequence shows nothing.
 	Tmux
-	// Unclear may be GNU Screen or tmux: what is wrapped for one is printed by the other.
-	Unclear
+	// UnknownMultiplexer may be GNU Screen or tmux: each prints the sequences that are wrapped for the other.
+	UnknownMultiplexer
 )
 
-func MultiplexerOf(env func(string) string) Multiplexed {
+func DetectMultiplexer(env func(string) string) Multiplexer {
 	switch term := env("TERM"); {
-	case env("STY") != "": // with TMUX too, one of them runs inside the other
-		return Unclear
+	case env("STY") != "": // with TMUX also set, one runs inside the other
+		return UnknownMultiplexer
 	case env("TMUX") != "", strings.HasPrefix(term, "tmux"):
 		return Tmux
 	case strings.HasPrefix(term, "screen"):
-		return Unclear
+		return UnknownMultiplexer
 	}
-	return Direct
+	return NoMultiplexer
 }
 
-// Sequence is what a terminal is sent to call a person, empty for nothing.
-func (n Notification) Sequence(text string, kind Kind, through Multiplexed) string {
+// EscapeSequence returns the sequence that notifies a person, empty for none.
+func (n NotificationMethod) EscapeSequence(text string, kind Kind, through Multiplexer) string {
 	const bell = "\a"
-	if n == Bell || n != NoNotification && n != "" && (!kind.Window() || through == Unclear) {
+	if n == Bell || n != NoNotification && n != "" && (!kind.HasWindow() || through == UnknownMultiplexer) {
 		return bell
 	}
-	text = strings.Map(inTitle, sanitize.Cut(sanitize.String(text), maxNotified))
+	text = strings.Map(replaceTitleRune, sanitize.Truncate(sanitize.String(text), maxNotificationBytes))
 	var sequence string
 	switch n {
 	case OSC9:
-		// It begins with a word: what begins with a digit is another command there.
+		// The text begins with a word: a digit at its beginning would make it another command.
 		sequence = ansi.Notify("veltui: " + text)
 	case OSC777:
 		sequence = ansi.URxvtExt("notify", "veltui", strings.ReplaceAll(text, ";", ","))
@@ -76,38 +76,41 @@ func (n Notification) Sequence(text string, kind Kind, through Multiplexed) stri
 	return sequence
 }
 
-// send makes of [Notified] what the terminal takes; other messages stay.
-func (n Notification) send(msg tea.Msg, kind Kind, through Multiplexed) tea.Msg {
-	asked, ok := msg.(Notified)
+// translateMessage replaces a [NotifyMsg] with the message that writes its sequence; it returns other messages
+// unchanged.
+func (n NotificationMethod) translateMessage(msg tea.Msg, kind Kind, through Multiplexer) tea.Msg {
+	asked, ok := msg.(NotifyMsg)
 	if !ok {
 		return msg
 	}
-	if sequence := n.Sequence(asked.Text, kind, through); sequence != "" {
+	if sequence := n.EscapeSequence(asked.Text, kind, through); sequence != "" {
 		return tea.RawMsg{Msg: sequence}
 	}
 	return nil
 }
 
-// Beside are sequences for commands that draw no frames; empty for terminals without a window.
-type Beside struct {
-	Kind    Kind
-	Through Multiplexed
+// WindowSequences makes the escape sequences for commands that draw no frames; they are empty for terminals without a
+// window.
+type WindowSequences struct {
+	Kind        Kind
+	Multiplexer Multiplexer
 }
 
-// Begin keeps the window's title for [Beside.End].
-func (b Beside) Begin() string {
-	if !b.Kind.Window() {
+// SaveTitle returns the sequence that saves the window's title for [WindowSequences.RestoreTitle].
+func (b WindowSequences) SaveTitle() string {
+	if !b.Kind.HasWindow() {
 		return ""
 	}
 	return ansi.WindowOp(22, 2)
 }
 
-// Show sets the title, and the progress indicator to a percentage; below 0 for none.
-func (b Beside) Show(title string, percent int, failing bool) string {
-	if !b.Kind.Window() {
+// ShowProgress returns the sequence that sets the title, and the progress indicator to a percentage; a percentage
+// below 0 removes the indicator.
+func (b WindowSequences) ShowProgress(title string, percent int, failing bool) string {
+	if !b.Kind.HasWindow() {
 		return ""
 	}
-	title = strings.Map(inTitle, sanitize.Cut(sanitize.String(title), maxTitle))
+	title = strings.Map(replaceTitleRune, sanitize.Truncate(sanitize.String(title), maxTitleRunes))
 	progress := ansi.ResetProgressBar
 	switch {
 	case percent < 0:
@@ -119,9 +122,9 @@ func (b Beside) Show(title string, percent int, failing bool) string {
 	return ansi.SetWindowTitle(title) + progress
 }
 
-// End takes the progress indicator away and gives the title back.
-func (b Beside) End() string {
-	if !b.Kind.Window() {
+// RestoreTitle returns the sequence that removes the progress indicator and restores the title.
+func (b WindowSequences) RestoreTitle() string {
+	if !b.Kind.HasWindow() {
 		return ""
 	}
 	return ansi.ResetProgressBar + ansi.WindowOp(23, 2)

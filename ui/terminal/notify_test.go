@@ -5,14 +5,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
 
 func TestNotificationsByTerminal(t *testing.T) {
 	for name, c := range map[string]struct {
-		how  Notification
+		how  NotificationMethod
 		env  string
 		want string
 	}{
@@ -38,7 +37,7 @@ func TestNotificationsByTerminal(t *testing.T) {
 			}
 			return ""
 		}
-		if got := c.how.Sequence("a; b", KindOf(env("TERM")), MultiplexerOf(env)); got != c.want {
+		if got := c.how.EscapeSequence("a; b", DetectKind(env("TERM")), DetectMultiplexer(env)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -47,8 +46,8 @@ func TestNotificationsByTerminal(t *testing.T) {
 // Whatever a job is called, a notification is one line of text, and of bounded length.
 func TestNotificationsAreClean(t *testing.T) {
 	hostile := "x\x1b]0;title\a\x1b\\\u009c\u202e\n\x07;9;4;1" + strings.Repeat("y", 5000)
-	for _, how := range []Notification{OSC9, OSC777} {
-		got := how.Sequence(hostile, Xterm, Direct)
+	for _, how := range []NotificationMethod{OSC9, OSC777} {
+		got := how.EscapeSequence(hostile, Xterm, NoMultiplexer)
 		inner := strings.TrimSuffix(strings.TrimPrefix(got, "\x1b]"), "\a")
 		if strings.ContainsAny(inner, "\x1b\a\n\u009c\u202e") || len(got) > 768 ||
 			how == OSC777 && strings.Count(inner, ";") != 3 {
@@ -59,13 +58,13 @@ func TestNotificationsAreClean(t *testing.T) {
 
 // Only a notification that was asked for reaches the terminal.
 func TestNotificationsReachTheTerminal(t *testing.T) {
-	for how, want := range map[Notification]string{NoNotification: "", OSC9: "\x1b]9;veltui: crm failed\a"} {
+	for how, want := range map[NotificationMethod]string{NoNotification: "", OSC9: "\x1b]9;veltui: crm failed\a"} {
 		out := &screen{in: strings.NewReader("")}
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("the program did not end"))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the program did not end"))
 		err := Run(
 			ctx,
 			func(err error) { t.Error(err) },
-			talker{[]tea.Cmd{func() tea.Msg { return Notified{"crm failed"} }}},
+			talker{[]tea.Cmd{func() tea.Msg { return NotifyMsg{"crm failed"} }}},
 			Options{Input: out, Output: out, Term: "xterm", Notify: how},
 		)
 		cancel()

@@ -15,28 +15,30 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Screen is what a program draws on. A method Abandoned() is told that the terminal could not be given back.
-type Screen interface {
+// OutputFile is the output that a program draws on. Its optional method Abandoned() is called if the terminal could not
+// be given back.
+type OutputFile interface {
 	io.ReadWriteCloser
 	Fd() uintptr
 }
 
 type Options struct {
-	Input   io.Reader
-	Output  Screen
-	Term    string       // the terminal's name, TERM; empty for that of the environment
-	NoColor bool         // draws without colour
-	FPS     int          // bounds how often the terminal is written to, 0 for the default
-	Notify  Notification // how [Notified] calls a person
-	Through Multiplexed  // what such a call goes through
+	Input       io.Reader
+	Output      OutputFile
+	Term        string             // the terminal's name as in TERM; empty for that of the environment
+	NoColor     bool               // draws without colour
+	FPS         int                // limits the frames written per second, 0 for the default
+	Notify      NotificationMethod // how a [NotifyMsg] notifies a person
+	Multiplexer Multiplexer        // the multiplexer that notifications pass through
 
-	started func(send func(tea.Msg)) // for tests
+	onStart func(send func(tea.Msg)) // for tests
 }
 
-// Run runs a program until it or ctx ends, and restores the terminal. lost is called if it goes away.
+// Run runs a program until the program or ctx ends, and restores the terminal. lost is called if the terminal goes
+// away.
 func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o Options) error {
-	kind := KindOf(o.Term)
-	way := newLine(o.Output, kind, lost)
+	kind := DetectKind(o.Term)
+	way := newSlowTerminal(o.Output, kind, lost)
 	environment := os.Environ()
 	if o.Term != "" {
 		environment = append(environment, "TERM="+o.Term)
@@ -51,72 +53,73 @@ func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 		tea.WithInput(o.Input),
 		tea.WithOutput(way),
 		tea.WithEnvironment(environment),
-		tea.WithColorProfile(kind.mostColors(profile)),
+		tea.WithColorProfile(kind.limitProfile(profile)),
 	}
 	if o.FPS > 0 {
 		options = append(options, tea.WithFPS(o.FPS))
 	}
-	stops := newStops()
+	stops := newJobControl()
 	filter := func(model tea.Model, msg tea.Msg) tea.Msg {
-		return o.Notify.send(beside(stops.filter(way.filter(msg))), kind, o.Through)
+		return o.Notify.translateMessage(filterWrites(stops.filterMessage(way.filterMessage(msg))), kind, o.Multiplexer)
 	}
-	program := tea.NewProgram(framed{model, way}, append(options, tea.WithFilter(filter))...)
+	program := tea.NewProgram(framedModel{model, way}, append(options, tea.WithFilter(filter))...)
 	way.send = program.Send
-	if o.started != nil {
-		o.started(program.Send)
+	if o.onStart != nil {
+		o.onStart(program.Send)
 	}
-	stops.attach(ctx, program.Send)
-	go way.run()
+	stops.attachProgram(ctx, program.Send)
+	go way.writeLoop()
 	_, err := program.Run()
-	if screen, ok := o.Output.(interface{ Abandoned() }); !way.finish() && ok {
+	if screen, ok := o.Output.(interface{ Abandoned() }); !way.drainAndClose() && ok {
 		screen.Abandoned()
 	}
 	return err
 }
 
-// MaxClipboard is how many bytes may be copied at once. Some terminals ignore an OSC 52 of 100,000 characters
-// of base64.
-const MaxClipboard = 70_000
+// MaxClipboardBytes is the largest number of bytes to copy at once. Some terminals ignore an OSC 52 with 100,000
+// characters of base64.
+const MaxClipboardBytes = 70_000
 
-// maxTitle is how long, in runes, the window's title may be.
-const maxTitle = 200
+// maxTitleRunes is the largest length of the window's title, in runes.
+const maxTitleRunes = 200
 
-// framed is the root model with cleaned frames; while the line is busy it shows the last one.
-type framed struct {
+// framedModel is the root model with sanitized frames; while the terminal is busy it shows the last frame.
+type framedModel struct {
 	tea.Model
-	way *line
+	output *slowTerminal
 }
 
-func (f framed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if _, free := msg.(lineFree); free {
+func (f framedModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if _, free := msg.(terminalReadyMsg); free {
 		return f, nil
 	}
 	model, cmd := f.Model.Update(msg)
-	return framed{model, f.way}, cmd
+	return framedModel{model, f.output}, cmd
 }
 
-func (f framed) View() tea.View { return f.way.view(f.Model) }
+func (f framedModel) View() tea.View { return f.output.renderFrame(f.Model) }
 
-func clean(view tea.View) tea.View {
+func cleanView(view tea.View) tea.View {
 	view.Content = sanitize.Frame(view.Content)
-	view.WindowTitle = strings.Map(inTitle, sanitize.Cut(view.WindowTitle, maxTitle))
+	view.WindowTitle = strings.Map(replaceTitleRune, sanitize.Truncate(view.WindowTitle, maxTitleRunes))
 	return view
 }
 
-// inTitle replaces characters with a byte that some terminals take for the end of a title.
-func inTitle(r rune) rune {
-	if strings.IndexByte(string(r), 0x9c) >= 0 { // ST of eight bits
+// replaceTitleRune replaces characters that contain a byte which some terminals take for the end of a title.
+func replaceTitleRune(r rune) rune {
+	if strings.IndexByte(string(r), 0x9c) >= 0 { // ST as a single byte
 		return '?'
 	}
 	return r
 }
 
-// beside lets through one question, and clean text for the clipboard. All other messages that write go no further.
-func beside(msg tea.Msg) tea.Msg {
+// filterWrites lets through the query for synchronized output, and sanitized text for the clipboard. It drops all
+// other messages that write.
+func filterWrites(msg tea.Msg) tea.Msg {
 	switch reflect.TypeOf(msg) {
-	case setClipboard:
+	case setClipboardType:
 		text := sanitize.Text(reflect.ValueOf(msg).String())
-		if len(text) > MaxClipboard {
+		if len(text) > MaxClipboardBytes {
 			return nil
 		}
 		return tea.SetClipboard(text)()

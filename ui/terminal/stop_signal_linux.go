@@ -8,9 +8,9 @@ import (
 // signalSetSize is the kernel's sizeof(sigset_t).
 const signalSetSize = 8
 
-// stopSignal returns the signal that stops a process of ours. It restores the default action of
-// SIGTSTP until restore is called: signal.Reset does not, since the Go runtime keeps its handler
-// once it has installed one (sigdisable of runtime/signal_unix.go).
+// stopSignal returns the signal that stops this process. It restores the default action of SIGTSTP until restore is
+// called: signal.Reset does not, because the Go runtime keeps its handler once it has installed one (sigdisable in
+// runtime/signal_unix.go).
 func stopSignal() (number syscall.Signal, restore func()) {
 	// A struct sigaction of zeros is SIG_DFL on every architecture.
 	var standard, handler [32]uint64

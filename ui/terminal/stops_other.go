@@ -10,10 +10,10 @@ import (
 
 func WatchStops(context.Context, func(), func()) {}
 
-type stops struct{}
+type jobControl struct{}
 
-func newStops() *stops { return &stops{} }
+func newJobControl() *jobControl { return &jobControl{} }
 
-func (*stops) attach(context.Context, func(tea.Msg)) {}
+func (*jobControl) attachProgram(context.Context, func(tea.Msg)) {}
 
-func (*stops) filter(msg tea.Msg) tea.Msg { return msg }
+func (*jobControl) filterMessage(msg tea.Msg) tea.Msg { return msg }

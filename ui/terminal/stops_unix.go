@@ -14,35 +14,36 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// WatchStops calls leave before SIGTSTP (ctrl+z) stops the program, and enter when it goes on, also
-// after SIGSTOP, until ctx ends; SIGTSTP is ignored from then on.
+// WatchStops calls leave before SIGTSTP (ctrl+z) stops the program, and enter when the program continues, also after
+// SIGSTOP, until ctx ends; from then on SIGTSTP is ignored.
 func WatchStops(ctx context.Context, leave, enter func()) {
-	s := newStops()
-	s.watch(ctx, func() {
+	s := newJobControl()
+	s.watchSignals(ctx, func() {
 		leave()
-		s.stop()
+		s.stopProcess()
 		enter()
 	}, func() {
 		enter()
-		s.retaking.Store(false)
+		s.reacquiring.Store(false)
 	})
 }
 
-// stops stops the process as its terminal would, and learns when it goes on.
-type stops struct {
-	signals   chan os.Signal
-	continued chan struct{} // capacity 1: a stop of ours has ended
-	stopping  atomic.Bool   // from SIGTSTP, or the user's key, until the process goes on
-	retaking  atomic.Bool   // while the terminal is taken anew
+// jobControl stops the process as its terminal would, and notices when the process continues.
+type jobControl struct {
+	signals     chan os.Signal
+	continued   chan struct{} // capacity 1: a stop of ours has ended
+	stopping    atomic.Bool   // from SIGTSTP, or the user's key, until the process goes on
+	reacquiring atomic.Bool   // the terminal is yet to be taken anew
+	suspending  atomic.Bool   // from the message that stops the program until the program goes on
 }
 
-func newStops() *stops {
-	return &stops{signals: make(chan os.Signal, 4), continued: make(chan struct{}, 1)}
+func newJobControl() *jobControl {
+	return &jobControl{signals: make(chan os.Signal, 4), continued: make(chan struct{}, 1)}
 }
 
-// watch calls stopped after SIGTSTP, and continued after a SIGCONT that ends no stop of ours, until
-// ctx ends. stopped must call stop, and continued end retaking.
-func (s *stops) watch(ctx context.Context, stopped, continued func()) {
+// watchSignals calls stopped after SIGTSTP, and continued after a SIGCONT that ends none of our own stops, until ctx
+// ends. stopped must call stopProcess, and continued must reset reacquiring.
+func (s *jobControl) watchSignals(ctx context.Context, stopped, continued func()) {
 	signal.Notify(s.signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGHUP)
 	go func() {
 		defer signal.Stop(s.signals)
@@ -51,17 +52,17 @@ func (s *stops) watch(ctx context.Context, stopped, continued func()) {
 			case <-ctx.Done():
 				return
 			case received := <-s.signals:
-				s.handle(received, stopped, continued)
+				s.handleSignal(received, stopped, continued)
 			}
 		}
 	}()
 }
 
-func (s *stops) handle(received os.Signal, stopped, continued func()) {
+func (s *jobControl) handleSignal(received os.Signal, stopped, continued func()) {
 	switch {
 	case received == syscall.SIGHUP:
-		// The program ends. A shell that exits continues its stopped jobs in the background, where
-		// to give the terminal back would stop them once more, and nobody is left to continue them.
+		// The program ends. A shell that exits continues its stopped jobs in the background. Giving the terminal back there
+		// would stop the program once more, and nobody is left to continue it.
 		signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
 	case received == syscall.SIGTSTP && s.stopping.CompareAndSwap(false, true):
 		go stopped()
@@ -70,7 +71,7 @@ func (s *stops) handle(received os.Signal, stopped, continued func()) {
 		case s.continued <- struct{}{}:
 		default:
 		}
-	case received == syscall.SIGCONT && s.retaking.CompareAndSwap(false, true):
+	case received == syscall.SIGCONT && s.reacquiring.CompareAndSwap(false, true):
 		go func() {
 			time.Sleep(hangupGrace)
 			continued()
@@ -79,24 +80,24 @@ func (s *stops) handle(received os.Signal, stopped, continued func()) {
 }
 
 const (
-	// stopGrace is how long a stop may take to happen.
+	// stopGrace is how long it may take until a stop happens.
 	stopGrace = 150 * time.Millisecond
-	// hangupGrace is how long a process that goes on waits for SIGHUP, which comes with SIGCONT where
-	// its shell exits, before it touches the terminal.
+	// hangupGrace is how long a continued process waits for SIGHUP before it touches the terminal. SIGHUP comes with
+	// SIGCONT if the process's shell exits.
 	hangupGrace = 50 * time.Millisecond
 )
 
-// stop stops the process group, as ctrl+z does, and returns when it goes on. Where nobody would continue it
-// (POSIX calls the group orphaned) the system ignores the signal, and stop returns after twice stopGrace.
-func (s *stops) stop() {
+// stopProcess stops the process group, as ctrl+z does, and returns when it continues. If nobody would continue it
+// (POSIX calls such a group orphaned), the system ignores the signal, and stopProcess returns after twice stopGrace.
+func (s *jobControl) stopProcess() {
 	s.stopping.Store(true)
 	select {
-	case <-s.continued: // of an earlier stop
+	case <-s.continued: // left over from an earlier stop
 	default:
 	}
 	number, restore := stopSignal()
 	_ = syscall.Kill(0, number)
-	// The first timer may expire during the stop, when SIGCONT is yet to come.
+	// The first timer may expire during the stop, before SIGCONT has come.
 	for waiting, n := true, 0; waiting && n < 2; n++ {
 		select {
 		case <-s.continued:
@@ -109,43 +110,50 @@ func (s *stops) stop() {
 	s.stopping.Store(false)
 }
 
-// attach gives the terminal back while a Bubble Tea program is stopped.
-func (s *stops) attach(ctx context.Context, send func(tea.Msg)) {
-	s.watch(ctx, func() { send(tea.Suspend()) }, func() {
-		// The shell may have changed the terminal's modes: take it anew.
-		send(released(func() {}))
-	})
+// attachProgram gives the terminal back while a Bubble Tea program is stopped, until ctx ends.
+func (s *jobControl) attachProgram(ctx context.Context, send func(tea.Msg)) {
+	s.watchSignals(ctx, func() { send(tea.Suspend()) }, func() { s.reacquireTerminal(send) })
 }
 
-// filter replaces Bubble Tea's own stop, which waits for SIGCONT for ever where the system ignores
-// SIGTSTP, or where a handler is installed for it.
-func (s *stops) filter(msg tea.Msg) tea.Msg {
+// reacquireTerminal takes the terminal again, because the shell may have changed its modes. A stop that comes after
+// this has begun may follow it, and then reacquires the terminal again.
+func (s *jobControl) reacquireTerminal(send func(tea.Msg)) {
+	send(runWithTerminalReleased(func() { s.reacquiring.Store(false) }))
+}
+
+// filterMessage replaces Bubble Tea's own stop, which waits forever for SIGCONT if the system ignores SIGTSTP or a
+// handler is installed for it.
+func (s *jobControl) filterMessage(msg tea.Msg) tea.Msg {
 	switch msg.(type) {
 	case tea.SuspendMsg:
+		if !s.suspending.CompareAndSwap(false, true) {
+			return nil // it was queued before the stop, and would stop the program once more when it goes on
+		}
 		s.stopping.Store(true)
-		return released(s.stop)
+		return runWithTerminalReleased(s.stopProcess)
 	case tea.ResumeMsg:
-		s.retaking.Store(false)
+		s.suspending.Store(false)
+		s.reacquiring.Store(false)
 	}
 	return msg
 }
 
-func released(do interlude) tea.Msg {
+func runWithTerminalReleased(do execFunc) tea.Msg {
 	return tea.Exec(do, func(error) tea.Msg { return tea.ResumeMsg{} })()
 }
 
-type interlude func()
+type execFunc func()
 
-// rendererGrace lets the renderer's goroutine end. It stops the ticker that the next one resets (Bubble
-// Tea's stopRenderer and startRenderer, tea.go): in the wrong order nothing is ever drawn again.
+// rendererGrace lets the renderer's goroutine end. It stops the ticker that the next renderer resets (Bubble Tea's
+// stopRenderer and startRenderer, tea.go): in the wrong order nothing is ever drawn again.
 const rendererGrace = 100 * time.Millisecond
 
-func (i interlude) Run() error {
+func (i execFunc) Run() error {
 	time.Sleep(rendererGrace)
 	i()
 	return nil
 }
 
-func (interlude) SetStdin(io.Reader)  {}
-func (interlude) SetStdout(io.Writer) {}
-func (interlude) SetStderr(io.Writer) {}
+func (execFunc) SetStdin(io.Reader)  {}
+func (execFunc) SetStdout(io.Writer) {}
+func (execFunc) SetStderr(io.Writer) {}

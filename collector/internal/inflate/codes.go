@@ -5,26 +5,26 @@ import (
 	"io"
 )
 
-// codes decodes symbols until the block ends or out is filled up to limit.
+// decodeSymbols decodes symbols until the block ends or out is filled up to limit.
 // reach is how far back the first match may go.
 //
-// One turn of the loop reads at most inAhead bytes and writes at most outSlack
-// bytes, so the bounds are looked at once a turn.
-func (d *Decoder) codes(out []byte, o, limit, reach int) (int, error) {
+// One iteration of the loop reads at most inAhead bytes and writes at most outSlack bytes, so the bounds are checked
+// once per iteration.
+func (d *Decoder) decodeSymbols(out []byte, o, limit, reach int) (int, error) {
 	var (
 		in     = d.in
 		pos    = d.pos
 		bits   = d.bits
 		nbits  = d.nbits
 		inStop = -1 // beyond it the input has to be filled first
-		sound  = o  // what was decoded from bits that are really there
+		sound  = o  // the end of the output decoded from bits that really exist
 		origin = o - reach
 		err    error
 	)
-	if reach == window {
+	if reach == windowSize {
 		origin = 0
 	}
-	// Literals go out without a check of their own: the compiler must see that out is long enough.
+	// Literals are written without a check of their own: the compiler must see that out is long enough.
 	if len(out) < limit+outSlack {
 		panic("inflate: output without slack")
 	}
@@ -32,15 +32,15 @@ loop:
 	for o < limit {
 		if pos > inStop {
 			d.pos, d.bits, d.nbits = pos, bits, nbits
-			if d.overrun() {
+			if d.hasOverrun() {
 				break
 			}
 			sound = o
-			d.fill()
+			d.fillInput()
 			pos, bits, nbits = d.pos, d.bits, d.nbits
 			inStop = d.inEnd - inAhead
 			if d.srcErr != nil && pos > inStop {
-				inStop = -1 // only zeros follow: look again after every turn
+				inStop = -1 // only zeros follow: check after every iteration
 			}
 			if pos > len(in)-inAhead {
 				err = io.ErrUnexpectedEOF
@@ -151,14 +151,14 @@ loop:
 			o += length
 			continue
 		}
-		// The match overlaps itself: what was copied becomes the source.
+		// The match overlaps itself: copied bytes become the source.
 		for end := o + length; o < end; {
 			o += copy(out[o:end], out[from:o])
 		}
 	}
 	d.pos, d.bits, d.nbits = pos, bits, nbits
 	d.bits &= 1<<(d.nbits&63) - 1 // the loop leaves bits above nbits
-	if d.overrun() {
+	if d.hasOverrun() {
 		return sound, io.ErrUnexpectedEOF
 	}
 	return o, err

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	window   = 32 << 10 // how far back a match may reach
-	blockLen = 1 << 20
-	maxMatch = 258
-	// outSlack is what one turn of the symbol loop may write beyond the point it was allowed to start at:
-	// two literals and one match, rounded up to whole words.
+	windowSize = 32 << 10 // how far back a match may reach
+	blockLen   = 1 << 20
+	maxMatch   = 258
+	// outSlack is how many bytes one iteration of the symbol loop may write beyond its limit: two literals and one
+	// match, rounded up to whole words.
 	outSlack = maxMatch + 2 + 64
-	// inAhead is what one turn of the symbol loop may read of the input.
+	// inAhead is how many bytes of input one iteration of the symbol loop may read.
 	inAhead = 16
-	// inSlack is how much input there is at least before such a turn.
+	// inSlack is the minimum number of bytes of input before an iteration.
 	inSlack  = 2 * inAhead
 	inputLen = 128 << 10
 )
 
-// Block is one piece of decoded data. Its zero value is ready for Next.
+// Block is one piece of decoded data. Its zero value is ready for NextBlock.
 type Block struct {
 	buf []byte // window bytes of history, then the data
 	n   int
 }
 
-// Bytes is the data; it is valid until the block is given to Next again.
-func (b *Block) Bytes() []byte { return b.buf[window : window+b.n] }
+// Bytes returns the data, valid until the block is passed to NextBlock again.
+func (b *Block) Bytes() []byte { return b.buf[windowSize : windowSize+b.n] }
 
-// Error is a stream that cannot be decoded, and where.
+// Error is an error in a stream, with its position.
 type Error struct {
 	Offset int64 // in the compressed stream
 	Err    error
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// What is wrong with a stream. A stream that ends too early is io.ErrUnexpectedEOF.
+// These are the errors in a stream. A stream that ends too early is io.ErrUnexpectedEOF.
 var (
 	ErrHeader   = errors.New("not a gzip header")
 	ErrChecksum = errors.New("checksum does not match the data")
@@ -52,10 +52,10 @@ var (
 	ErrTrailing = errors.New("data after the end of the gzip stream")
 )
 
-type state uint8
+type decoderState uint8
 
 const (
-	atMember state = iota
+	atMember decoderState = iota
 	atBlock
 	inCodes
 	inStored
@@ -65,83 +65,83 @@ const (
 
 // Decoder decodes one gzip stream of any number of members.
 type Decoder struct {
-	src     io.Reader
-	in      []byte // inputLen + inSlack; beyond inEnd there are zeros once srcErr is set
-	pos     int    // the next byte of in that is not in bits yet
-	inEnd   int
-	base    int64 // offset of in[0] in the stream
-	srcErr  error
-	bits    uint64
-	nbits   uint
-	state   state
-	last    bool // the current deflate block is the last one
-	members int
-	stored  int // bytes left of a stored block
+	src             io.Reader
+	in              []byte // inputLen + inSlack; beyond inEnd there are zeros once srcErr is set
+	pos             int    // index of the next byte of in that is not in bits yet
+	inEnd           int
+	baseOffset      int64 // offset of in[0] in the stream
+	srcErr          error
+	bits            uint64
+	nbits           uint
+	state           decoderState
+	isLastBlock     bool // the current deflate block is the last one
+	memberCount     int
+	storedRemaining int // remaining bytes of a stored block
 
-	crc    uint32
-	member int64 // bytes decoded of this member
-	out    int64 // bytes decoded in all
-	prev   *Block
+	crc           uint32
+	memberBytes   int64 // bytes decoded of this member
+	totalBytes    int64 // bytes decoded in all
+	previousBlock *Block
 
 	lit  litTable
 	dist distTable
 	lens [maxLit + maxDist]uint8
 }
 
-// New makes a Decoder that reads src, in large pieces.
+// New returns a Decoder that reads src in large pieces.
 func New(src io.Reader) *Decoder {
 	return &Decoder{src: src, in: make([]byte, inputLen+inSlack)}
 }
 
-// Consumed is how many bytes of the compressed stream were used so far.
-func (d *Decoder) Consumed() int64 { return d.base + int64(d.pos) - int64(d.nbits>>3) }
+// BytesConsumed returns how many bytes of the compressed stream were used so far.
+func (d *Decoder) BytesConsumed() int64 { return d.baseOffset + int64(d.pos) - int64(d.nbits>>3) }
 
-// Produced is how many bytes were decoded so far.
-func (d *Decoder) Produced() int64 { return d.out }
+// BytesProduced returns how many bytes were decoded so far.
+func (d *Decoder) BytesProduced() int64 { return d.totalBytes }
 
-// Next decodes the next piece into b. It returns io.EOF after the last one. With any other error b holds
-// what was decoded before it. The block given to the call before must not have been changed by anyone else.
-func (d *Decoder) Next(b *Block) error {
+// NextBlock decodes the next piece into b. It returns io.EOF after the last one. With any other error, b holds the
+// data decoded before it. The block of the previous call must not have been changed since.
+func (d *Decoder) NextBlock(b *Block) error {
 	if b.buf == nil {
-		b.buf = make([]byte, window+blockLen+outSlack)
+		b.buf = make([]byte, windowSize+blockLen+outSlack)
 	}
-	if d.prev != nil {
-		copy(b.buf[:window], d.prev.buf[d.prev.n:d.prev.n+window])
+	if d.previousBlock != nil {
+		copy(b.buf[:windowSize], d.previousBlock.buf[d.previousBlock.n:d.previousBlock.n+windowSize])
 	}
-	d.prev = b
-	o, err := d.decode(b.buf, window)
-	b.n = o - window
+	d.previousBlock = b
+	o, err := d.fillOutput(b.buf, windowSize)
+	b.n = o - windowSize
 	return err
 }
 
-// decode fills out from o on until it is full enough, and returns where it stopped.
-func (d *Decoder) decode(out []byte, o int) (int, error) {
+// fillOutput fills out from o on until it is full enough, and returns the end of the data.
+func (d *Decoder) fillOutput(out []byte, o int) (int, error) {
 	summed := o
 	sum := func(upTo int) {
 		d.crc = crc32.Update(d.crc, crc32.IEEETable, out[summed:upTo])
-		d.member += int64(upTo - summed)
-		d.out += int64(upTo - summed)
+		d.memberBytes += int64(upTo - summed)
+		d.totalBytes += int64(upTo - summed)
 		summed = upTo
 	}
-	limit := window + blockLen
+	limit := windowSize + blockLen
 	for {
 		var err error
 		switch d.state {
 		case atMember:
 			if err = d.readHeader(); err == nil {
-				d.crc, d.member, d.state = 0, 0, atBlock
+				d.crc, d.memberBytes, d.state = 0, 0, atBlock
 			}
 		case atBlock:
 			err = d.readBlockHeader()
 		case inStored:
 			o, err = d.copyStored(out, o, limit)
 		case inCodes:
-			reach := d.member + int64(o-summed)
-			o, err = d.codes(out, o, limit, int(min(reach, window)))
+			reach := d.memberBytes + int64(o-summed)
+			o, err = d.decodeSymbols(out, o, limit, int(min(reach, windowSize)))
 		case atTrailer:
 			sum(o)
 			if err = d.readTrailer(); err == nil {
-				d.state, d.members = atMember, d.members+1
+				d.state, d.memberCount = atMember, d.memberCount+1
 			}
 		case ended:
 			err = io.EOF
@@ -149,7 +149,7 @@ func (d *Decoder) decode(out []byte, o int) (int, error) {
 		if err != nil {
 			sum(o)
 			d.state = ended
-			return o, d.explain(err)
+			return o, d.explainError(err)
 		}
 		if o >= limit {
 			sum(o)
@@ -158,23 +158,23 @@ func (d *Decoder) decode(out []byte, o int) (int, error) {
 	}
 }
 
-func (d *Decoder) explain(err error) error {
+func (d *Decoder) explainError(err error) error {
 	if err == io.EOF {
 		return err
 	}
 	if d.srcErr != nil && d.srcErr != io.EOF && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = d.srcErr
 	}
-	return &Error{Offset: d.Consumed(), Err: err}
+	return &Error{Offset: d.BytesConsumed(), Err: err}
 }
 
-// fill makes sure that at least inSlack bytes can be read at pos: more of the stream, or zeros after its end.
-func (d *Decoder) fill() {
+// fillInput makes at least inSlack bytes available at pos: more of the stream, or zeros after its end.
+func (d *Decoder) fillInput() {
 	if d.inEnd-d.pos >= inSlack || d.srcErr != nil {
 		return
 	}
-	d.giveBack()
-	d.base += int64(d.pos)
+	d.returnBytes()
+	d.baseOffset += int64(d.pos)
 	d.inEnd = copy(d.in, d.in[d.pos:d.inEnd])
 	d.pos = 0
 	for empty := 0; d.inEnd < inputLen && d.srcErr == nil; {
@@ -187,7 +187,7 @@ func (d *Decoder) fill() {
 			}
 			continue
 		}
-		// What is there is enough to go on with: a slow stream is decoded as it comes.
+		// This is enough to continue: a slow stream is decoded as it arrives.
 		if d.inEnd >= inSlack {
 			break
 		}
@@ -197,14 +197,14 @@ func (d *Decoder) fill() {
 	}
 }
 
-// overrun says whether bits were used that the stream does not have.
-func (d *Decoder) overrun() bool { return d.pos-int(d.nbits>>3) > d.inEnd }
+// hasOverrun reports whether more bits were used than the stream has.
+func (d *Decoder) hasOverrun() bool { return d.pos-int(d.nbits>>3) > d.inEnd }
 
-// take returns the next n bits (at most 32).
-func (d *Decoder) take(n uint) (uint32, error) {
+// takeBits returns the next n bits (at most 32).
+func (d *Decoder) takeBits(n uint) (uint32, error) {
 	for d.nbits < n {
 		if d.pos >= d.inEnd {
-			d.fill()
+			d.fillInput()
 			if d.pos >= d.inEnd {
 				return 0, io.ErrUnexpectedEOF
 			}
@@ -219,30 +219,30 @@ func (d *Decoder) take(n uint) (uint32, error) {
 	return v, nil
 }
 
-// giveBack returns whole bytes that were read ahead to the input.
-func (d *Decoder) giveBack() {
+// returnBytes gives whole bytes that were read ahead back to the input.
+func (d *Decoder) returnBytes() {
 	d.pos -= int(d.nbits >> 3)
 	d.nbits &= 7
 	d.bits &= 1<<d.nbits - 1
 }
 
-// align drops the bits up to the next byte.
-func (d *Decoder) align() {
-	d.giveBack()
+// alignToByte drops the bits up to the next byte.
+func (d *Decoder) alignToByte() {
+	d.returnBytes()
 	d.bits, d.nbits = 0, 0
 }
 
 func (d *Decoder) readBlockHeader() error {
-	head, err := d.take(3)
+	head, err := d.takeBits(3)
 	if err != nil {
 		return err
 	}
-	d.last = head&1 != 0
+	d.isLastBlock = head&1 != 0
 	switch head >> 1 {
 	case 0:
 		return d.readStoredHeader()
 	case 1:
-		d.fixedTables()
+		d.buildFixedTables()
 		d.state = inCodes
 		return nil
 	case 2:
@@ -258,37 +258,37 @@ func (d *Decoder) readBlockHeader() error {
 
 func (d *Decoder) endBlock() {
 	d.state = atBlock
-	if d.last {
+	if d.isLastBlock {
 		d.state = atTrailer
 	}
 }
 
 func (d *Decoder) readStoredHeader() error {
-	d.align()
-	v, err := d.take(32)
+	d.alignToByte()
+	v, err := d.takeBits(32)
 	if err != nil {
 		return err
 	}
 	if uint16(v) != ^uint16(v>>16) {
 		return ErrCorrupt
 	}
-	d.stored = int(v & 0xffff)
+	d.storedRemaining = int(v & 0xffff)
 	d.state = inStored
 	return nil
 }
 
 func (d *Decoder) copyStored(out []byte, o, limit int) (int, error) {
-	for d.stored > 0 && o < limit {
+	for d.storedRemaining > 0 && o < limit {
 		if d.pos >= d.inEnd {
-			d.fill()
+			d.fillInput()
 			if d.pos >= d.inEnd {
 				return o, io.ErrUnexpectedEOF
 			}
 		}
-		n := copy(out[o:limit], d.in[d.pos:min(d.inEnd, d.pos+d.stored)])
-		o, d.pos, d.stored = o+n, d.pos+n, d.stored-n
+		n := copy(out[o:limit], d.in[d.pos:min(d.inEnd, d.pos+d.storedRemaining)])
+		o, d.pos, d.storedRemaining = o+n, d.pos+n, d.storedRemaining-n
 	}
-	if d.stored == 0 {
+	if d.storedRemaining == 0 {
 		d.endBlock()
 	}
 	return o, nil

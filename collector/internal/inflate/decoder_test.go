@@ -17,7 +17,7 @@ func decodeAll(r io.Reader) ([]byte, error) {
 	var all []byte
 	for i := 0; ; i++ {
 		b := &blocks[i%2]
-		err := d.Next(b)
+		err := d.NextBlock(b)
 		all = append(all, b.Bytes()...)
 		if err == io.EOF {
 			return all, nil
@@ -220,12 +220,12 @@ func BenchmarkDecode(b *testing.B) {
 		d := New(bytes.NewReader(packed))
 		var blocks [2]Block
 		for i := 0; ; i++ {
-			if err := d.Next(&blocks[i%2]); err == io.EOF {
+			if err := d.NextBlock(&blocks[i%2]); err == io.EOF {
 				break
 			} else if err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.SetBytes(d.Produced())
+		b.SetBytes(d.BytesProduced())
 	}
 }

@@ -2,7 +2,7 @@ package inflate
 
 import "io"
 
-// Flags of a gzip header (RFC 1952, 2.3.1).
+// These are the flags of a gzip header (RFC 1952, 2.3.1).
 const (
 	flagHeaderCRC = 1 << 1
 	flagExtra     = 1 << 2
@@ -11,53 +11,53 @@ const (
 	flagReserved  = 0xe0
 )
 
-// maxHeader bounds the strings of a header: they have no length of their own.
+// maxHeader is the maximum length of a header's strings, which have no length field.
 const maxHeader = 64 << 10
 
-// readHeader reads a member's header, or finds the end of the stream.
+// readHeader reads a member's header. It returns io.EOF at the end of the stream.
 func (d *Decoder) readHeader() error {
-	d.align()
-	d.fill()
-	if d.pos >= d.inEnd && d.members > 0 {
+	d.alignToByte()
+	d.fillInput()
+	if d.pos >= d.inEnd && d.memberCount > 0 {
 		if d.srcErr == io.EOF {
 			return io.EOF
 		}
-		return io.ErrUnexpectedEOF // explain says what the source said
+		return io.ErrUnexpectedEOF // explainError adds the source's error
 	}
 	bad := ErrHeader
-	if d.members > 0 {
+	if d.memberCount > 0 {
 		bad = ErrTrailing
 	}
 	for _, want := range []uint32{0x1f, 0x8b, 8} {
 		at := d.pos
-		got, err := d.take(8)
+		got, err := d.takeBits(8)
 		if err != nil || got != want {
-			d.align()
-			if d.members > 0 {
+			d.alignToByte()
+			if d.memberCount > 0 {
 				d.pos = at
 			}
-			if err != nil && d.members == 0 {
+			if err != nil && d.memberCount == 0 {
 				return err
 			}
 			return bad
 		}
 	}
-	flags, err := d.take(8)
+	flags, err := d.takeBits(8)
 	if err != nil {
 		return err
 	}
 	if flags&flagReserved != 0 {
 		return ErrHeader
 	}
-	if err := d.skip(6); err != nil { // time, extra flags, system
+	if err := d.skipBytes(6); err != nil { // time, extra flags, system
 		return err
 	}
 	if flags&flagExtra != 0 {
-		n, err := d.take(16)
+		n, err := d.takeBits(16)
 		if err != nil {
 			return err
 		}
-		if err := d.skip(int(n)); err != nil {
+		if err := d.skipBytes(int(n)); err != nil {
 			return err
 		}
 	}
@@ -69,14 +69,14 @@ func (d *Decoder) readHeader() error {
 		}
 	}
 	if flags&flagHeaderCRC != 0 {
-		return d.skip(2)
+		return d.skipBytes(2)
 	}
 	return nil
 }
 
-func (d *Decoder) skip(n int) error {
+func (d *Decoder) skipBytes(n int) error {
 	for range n {
-		if _, err := d.take(8); err != nil {
+		if _, err := d.takeBits(8); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (d *Decoder) skip(n int) error {
 
 func (d *Decoder) skipString() error {
 	for range maxHeader {
-		c, err := d.take(8)
+		c, err := d.takeBits(8)
 		if err != nil || c == 0 {
 			return err
 		}
@@ -93,18 +93,18 @@ func (d *Decoder) skipString() error {
 	return ErrHeader
 }
 
-// readTrailer compares the member's checksum and length with what was decoded.
+// readTrailer compares the member's checksum and length with the decoded data.
 func (d *Decoder) readTrailer() error {
-	d.align()
-	crc, err := d.take(32)
+	d.alignToByte()
+	crc, err := d.takeBits(32)
 	if err != nil {
 		return err
 	}
-	size, err := d.take(32)
+	size, err := d.takeBits(32)
 	if err != nil {
 		return err
 	}
-	if crc != d.crc || size != uint32(d.member) {
+	if crc != d.crc || size != uint32(d.memberBytes) {
 		return ErrChecksum
 	}
 	return nil

@@ -9,13 +9,13 @@ const (
 
 	litBits  = 11
 	distBits = 9
-	// A table's first part is indexed by the next bits of the stream; longer codes go on in a second part. Its
-	// size is bounded by one full subtable for every first entry that could need one (at most one a symbol).
+	// A table's first part is indexed by the next bits of the stream; longer codes continue in a second part. Its size
+	// is bounded by one full subtable for every first entry that could need one (at most one per symbol).
 	litSize  = 1<<litBits + maxLit<<(maxCode-litBits)
 	distSize = 1<<distBits + maxDist<<(maxCode-distBits)
 )
 
-// An entry says what the next bits of the stream mean.
+// entry is the meaning of the next bits of the stream.
 //
 //	bits 0-7   how many bits the code word takes
 //	bits 8-12  how many extra bits follow; in a pointer, the subtable's width
@@ -44,8 +44,8 @@ var (
 	distSymbols = makeDistSymbols()
 )
 
-// makeLitSymbols gives each literal and length symbol its entry, without the
-// length of a code word (RFC 1951, 3.2.5).
+// makeLitSymbols returns the entries of the literal and length symbols, without the length of a code word (RFC 1951,
+// 3.2.5).
 func makeLitSymbols() (table [maxLit]entry) {
 	for i := range 256 {
 		table[i] = entryLiteral | entry(i)<<16
@@ -73,7 +73,7 @@ func makeDistSymbols() (table [maxDist]entry) {
 	return table
 }
 
-// codeOrder is the order in which the lengths of the code length code come.
+// codeOrder is the order of the lengths of the code length code.
 var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
 var codeSymbols = func() (table [19]entry) {
@@ -83,9 +83,9 @@ var codeSymbols = func() (table [19]entry) {
 	return table
 }()
 
-// readTables reads a dynamic block's header.
+// readTables reads the header of a dynamic block.
 func (d *Decoder) readTables() error {
-	head, err := d.take(14)
+	head, err := d.takeBits(14)
 	if err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func (d *Decoder) readTables() error {
 	}
 	var lens [19]uint8
 	for _, i := range codeOrder[:ncode] {
-		n, err := d.take(3)
+		n, err := d.takeBits(3)
 		if err != nil {
 			return err
 		}
 		lens[i] = uint8(n)
 	}
 	var code [1 << 7]entry
-	if !build(code[:], 7, lens[:], codeSymbols[:]) {
+	if !buildTable(code[:], 7, lens[:], codeSymbols[:]) {
 		return ErrCorrupt
 	}
 	if err := d.readLengths(&code, nlit+ndist); err != nil {
@@ -111,8 +111,8 @@ func (d *Decoder) readTables() error {
 	if d.lens[256] == 0 {
 		return ErrCorrupt // a block that cannot end
 	}
-	if !build(d.lit[:], litBits, d.lens[:nlit], litSymbols[:]) ||
-		!build(d.dist[:], distBits, d.lens[nlit:nlit+ndist], distSymbols[:]) {
+	if !buildTable(d.lit[:], litBits, d.lens[:nlit], litSymbols[:]) ||
+		!buildTable(d.dist[:], distBits, d.lens[nlit:nlit+ndist], distSymbols[:]) {
 		return ErrCorrupt
 	}
 	return nil
@@ -121,13 +121,13 @@ func (d *Decoder) readTables() error {
 func (d *Decoder) readLengths(code *[1 << 7]entry, n int) error {
 	for i := 0; i < n; {
 		if d.nbits < 7 {
-			d.more()
+			d.refillBits()
 		}
 		e := code[d.bits&(1<<7-1)]
 		if e&entrySpecial != 0 {
 			return ErrCorrupt
 		}
-		if _, err := d.take(uint(e & 0xff)); err != nil {
+		if _, err := d.takeBits(uint(e & 0xff)); err != nil {
 			return err
 		}
 		symbol := uint8(e >> 16)
@@ -146,7 +146,7 @@ func (d *Decoder) readLengths(code *[1 << 7]entry, n int) error {
 		case 18:
 			repeat, extra = 11, 7
 		}
-		more, err := d.take(extra)
+		more, err := d.takeBits(extra)
 		if err != nil {
 			return err
 		}
@@ -162,11 +162,11 @@ func (d *Decoder) readLengths(code *[1 << 7]entry, n int) error {
 	return nil
 }
 
-// more takes up whole bytes while there are any and they fit.
-func (d *Decoder) more() {
+// refillBits adds whole bytes while there are any and they fit.
+func (d *Decoder) refillBits() {
 	for d.nbits <= 56 {
 		if d.pos >= d.inEnd {
-			d.fill()
+			d.fillInput()
 			if d.pos >= d.inEnd {
 				return
 			}
@@ -177,7 +177,7 @@ func (d *Decoder) more() {
 	}
 }
 
-func (d *Decoder) fixedTables() {
+func (d *Decoder) buildFixedTables() {
 	for i := range maxLit {
 		switch {
 		case i < 144:
@@ -193,14 +193,14 @@ func (d *Decoder) fixedTables() {
 	for i := range maxDist {
 		d.lens[maxLit+i] = 5
 	}
-	build(d.lit[:], litBits, d.lens[:maxLit], litSymbols[:])
-	build(d.dist[:], distBits, d.lens[maxLit:maxLit+maxDist], distSymbols[:])
+	buildTable(d.lit[:], litBits, d.lens[:maxLit], litSymbols[:])
+	buildTable(d.dist[:], distBits, d.lens[maxLit:maxLit+maxDist], distSymbols[:])
 }
 
-// build makes a decoding table of width bits from code lengths. It says false
-// if the lengths are no prefix code: over-subscribed, or incomplete. As other
-// decoders do, it lets a code of a single one-bit word pass, and one of none.
-func build(table []entry, width uint, lens []uint8, symbols []entry) bool {
+// buildTable builds a decoding table of width bits from code lengths. It is false if the lengths are not a prefix
+// code: over-subscribed or incomplete. Like other decoders it accepts a code of a single one-bit word, and an empty
+// code.
+func buildTable(table []entry, width uint, lens []uint8, symbols []entry) bool {
 	var count [maxCode + 1]int
 	for _, n := range lens {
 		count[n]++
@@ -243,13 +243,13 @@ func build(table []entry, width uint, lens []uint8, symbols []entry) bool {
 			first[i] = e
 		}
 	}
-	buildLong(table, width, &count, lens, symbols)
+	buildSubtables(table, width, &count, lens, symbols)
 	return true
 }
 
-// buildLong adds the code words that are longer than width. Every subtable is
-// as wide as the longest word needs: words of one prefix come in any order.
-func buildLong(table []entry, width uint, count *[maxCode + 1]int, lens []uint8, symbols []entry) {
+// buildSubtables adds the code words that are longer than width. Every subtable is as wide as the longest word needs:
+// the words of one prefix come in any order.
+func buildSubtables(table []entry, width uint, count *[maxCode + 1]int, lens []uint8, symbols []entry) {
 	longest := uint(maxCode)
 	for longest > width && count[longest] == 0 {
 		longest--

@@ -2,17 +2,16 @@ package coverage
 
 import (
 	"errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 var errTest = errors.New("it cannot be read")
@@ -31,18 +30,18 @@ func TestReasons(t *testing.T) {
 	}{
 		"nothing":                     {func(*scene) {}, "", ""},
 		"paused":                      {func(s *scene) { s.schedule.Spec.Paused = true }, SchedulePaused, "paused"},
-		"invalid":                     {func(s *scene) { s.schedule.Invalid = "Velero does not accept the schedule" }, ScheduleInvalid, "does not accept"},
-		"location refuses":            {func(s *scene) { s.schedule.Refused = "its storage location nas is Unavailable" }, BackupsRefused, "nas"},
+		"invalid":                     {func(s *scene) { s.schedule.InvalidReason = "Velero does not accept the schedule" }, ScheduleInvalid, "does not accept"},
+		"location refuses":            {func(s *scene) { s.schedule.RefusalReason = "its storage location nas is Unavailable" }, BackupsRefused, "nas"},
 		"not included":                {func(s *scene) { s.spec.IncludedNamespaces = []string{"other"} }, NamespaceNotIncluded, "includedNamespaces (other)"},
 		"not included by pattern":     {func(s *scene) { s.spec.IncludedNamespaces = []string{"prod-*"} }, NamespaceNotIncluded, "prod-*"},
 		"included by pattern":         {func(s *scene) { s.spec.IncludedNamespaces = []string{"sh?p"} }, "", ""},
 		"excluded":                    {func(s *scene) { s.spec.ExcludedNamespaces = []string{"shop"} }, NamespaceExcluded, "excludedNamespaces (shop)"},
 		"excluded by pattern":         {func(s *scene) { s.spec.ExcludedNamespaces = []string{"s*"} }, NamespaceExcluded, "s*"},
-		"namespace label":             {func(s *scene) { s.ns.Labels[velerov1.ExcludeFromBackupLabel] = "true" }, NamespaceLabelled, "velero.io/exclude-from-backup"},
-		"namespace label is not true": {func(s *scene) { s.ns.Labels[velerov1.ExcludeFromBackupLabel] = "yes" }, "", ""},
+		"namespace label":             {func(s *scene) { s.ns.Labels[veleroapi.ExcludeFromBackupLabel] = "true" }, NamespaceLabelled, "velero.io/exclude-from-backup"},
+		"namespace label is not true": {func(s *scene) { s.ns.Labels[veleroapi.ExcludeFromBackupLabel] = "yes" }, "", ""},
 		"included by name, excluded by label": {func(s *scene) {
 			s.spec.IncludedNamespaces = []string{"shop"}
-			s.ns.Labels[velerov1.ExcludeFromBackupLabel] = "true"
+			s.ns.Labels[veleroapi.ExcludeFromBackupLabel] = "true"
 		}, BackupsRefused, "by name"},
 		"contradicting namespaces": {func(s *scene) {
 			s.spec.IncludedNamespaces, s.spec.ExcludedNamespaces = []string{"shop"}, []string{"shop"}
@@ -69,11 +68,11 @@ func TestReasons(t *testing.T) {
 		"or selectors":             {func(s *scene) { s.spec.OrLabelSelectors = []*metav1.LabelSelector{selector("a"), selector("b")} }, SelectorMismatch, "backup=a or backup=b"},
 		"empty selector":           {func(s *scene) { s.spec.LabelSelector = &metav1.LabelSelector{} }, SelectorMismatch, "empty"},
 		"selector selects the pod": {func(s *scene) { s.spec.LabelSelector = selector("yes"); s.pod.Labels["backup"] = "yes" }, "", ""},
-		"label":                    {func(s *scene) { s.claim.Labels[velerov1.ExcludeFromBackupLabel] = "true" }, LabelExcluded, "velero.io/exclude-from-backup"},
+		"label":                    {func(s *scene) { s.claim.Labels[veleroapi.ExcludeFromBackupLabel] = "true" }, LabelExcluded, "velero.io/exclude-from-backup"},
 		"label beats pod": {func(s *scene) {
 			s.spec.LabelSelector = selector("yes")
 			s.pod.Labels["backup"] = "yes"
-			s.claim.Labels[velerov1.ExcludeFromBackupLabel] = "true"
+			s.claim.Labels[veleroapi.ExcludeFromBackupLabel] = "true"
 		}, LabelExcluded, ""},
 		"being deleted": {func(s *scene) { at := metav1.NewTime(now); s.claim.DeletionTimestamp = &at }, BeingDeleted, ""},
 		"policy skips class": {func(s *scene) {
@@ -116,7 +115,7 @@ func TestReasons(t *testing.T) {
 			delete(s.cluster.Objects[Pods], "shop/db")
 		}, NotMounted, ""},
 		"server's policy": {func(s *scene) {
-			s.cluster.Server.Flags.VolumePolicies = "all"
+			s.cluster.Server.Flags.GlobalVolumePolicies = "all"
 			s.cluster.Policies["all"] = ParsePolicy("all", map[string]string{"x": "version: v1\nvolumePolicies:\n- conditions: {}\n  action: {type: skip}"})
 		}, PolicySkips, "ConfigMap all"},
 		"policy has a bad version": {func(s *scene) {
@@ -153,23 +152,23 @@ func TestReasons(t *testing.T) {
 		"snapshots off": {func(s *scene) { s.spec.SnapshotVolumes = &no }, SnapshotsOff, "snapshotVolumes"},
 		"snapshots off, opted in": {func(s *scene) {
 			s.spec.SnapshotVolumes = &no
-			s.pod.Annotations[velerov1.VolumesToBackupAnnotation] = "other,vol"
+			s.pod.Annotations[veleroapi.VolumesToBackupAnnotation] = "other,vol"
 		}, "", ""},
-		"not opted in": {func(s *scene) { s.source(nfsSource()) }, NotOptedIn, velerov1.VolumesToBackupAnnotation},
+		"not opted in": {func(s *scene) { s.source(nfsSource()) }, NotOptedIn, veleroapi.VolumesToBackupAnnotation},
 		"opted out": {func(s *scene) {
 			s.source(nfsSource())
 			s.spec.DefaultVolumesToFsBackup = &yes
-			s.pod.Annotations[velerov1.VolumesToExcludeAnnotation] = "vol"
-		}, OptedOut, velerov1.VolumesToExcludeAnnotation},
+			s.pod.Annotations[veleroapi.VolumesToExcludeAnnotation] = "vol"
+		}, OptedOut, veleroapi.VolumesToExcludeAnnotation},
 		"opted out, CSI is off": {func(s *scene) {
 			s.cluster.Server.Flags.Features, s.spec.DefaultVolumesToFsBackup = nil, &yes
-			s.pod.Annotations[velerov1.VolumesToExcludeAnnotation] = "vol"
+			s.pod.Annotations[veleroapi.VolumesToExcludeAnnotation] = "vol"
 		}, OptedOut, "EnableCSI"},
 		"opted out, snapshot": {func(s *scene) {
 			s.spec.DefaultVolumesToFsBackup = &yes
-			s.pod.Annotations[velerov1.VolumesToExcludeAnnotation] = "vol"
+			s.pod.Annotations[veleroapi.VolumesToExcludeAnnotation] = "vol"
 		}, "", ""},
-		"server copies by default": {func(s *scene) { s.source(nfsSource()); s.cluster.Server.Flags.DefaultToFS = true }, "", ""},
+		"server copies by default": {func(s *scene) { s.source(nfsSource()); s.cluster.Server.Flags.DefaultVolumesToFSBackup = true }, "", ""},
 		"unmounted": {func(s *scene) {
 			s.source(nfsSource())
 			s.spec.DefaultVolumesToFsBackup = &yes
@@ -178,7 +177,7 @@ func TestReasons(t *testing.T) {
 		"no container mounts it": {func(s *scene) { s.spec.DefaultVolumesToFsBackup = &yes; s.pod.Spec.Containers[0].VolumeMounts = nil }, NotMounted, "no container"},
 		"pod left out": {func(s *scene) {
 			s.spec.DefaultVolumesToFsBackup = &yes
-			s.pod.Labels[velerov1.ExcludeFromBackupLabel] = "true"
+			s.pod.Labels[veleroapi.ExcludeFromBackupLabel] = "true"
 		}, PodNotTaken, "db"},
 		"pod kind left out":         {func(s *scene) { s.spec.DefaultVolumesToFsBackup = &yes; s.spec.ExcludedResources = []string{"po"} }, PodNotTaken, "pods"},
 		"pod does not run":          {func(s *scene) { s.spec.DefaultVolumesToFsBackup = &yes; s.pod.Status.Phase = corev1.PodSucceeded }, PodNotRunning, ""},
@@ -198,7 +197,7 @@ func TestReasons(t *testing.T) {
 		"server is not seen":    {func(s *scene) { s.cluster.Server.Visible = false; s.spec.DefaultVolumesToFsBackup = &no }, ServerUnknown, ""},
 		"default is not known":  {func(s *scene) { s.cluster.Server.Visible = false }, ServerUnknown, "defaultVolumesToFsBackup"},
 		"no storage class":      {func(s *scene) { s.claim.Spec.StorageClassName = nil }, NoStorageClass, ""},
-		"storage class is gone": {func(s *scene) { delete(s.cluster.Classes, "fast") }, NoStorageClass, "fast"},
+		"storage class is gone": {func(s *scene) { delete(s.cluster.Provisioners, "fast") }, NoStorageClass, "fast"},
 		"no snapshot class":     {func(s *scene) { s.cluster.SnapshotClasses[0].Driver = "other" }, NoSnapshotClass, "csi.example.com"},
 		"two snapshot classes": {func(s *scene) {
 			s.cluster.SnapshotClasses = append(s.cluster.SnapshotClasses, SnapshotClass{"b", "csi.example.com", false})
@@ -208,33 +207,33 @@ func TestReasons(t *testing.T) {
 		}, "", ""},
 		"claim names its class": {func(s *scene) {
 			s.cluster.SnapshotClasses = append(s.cluster.SnapshotClasses, SnapshotClass{"b", "csi.example.com", false})
-			s.claim.Annotations[velerov1.VolumeSnapshotClassDriverPVCAnnotation] = "b"
+			s.claim.Annotations[veleroapi.VolumeSnapshotClassDriverPVCAnnotation] = "b"
 		}, "", ""},
 		"nobody moves":   {func(s *scene) { s.spec.SnapshotMoveData = &yes; delete(s.cluster.Objects[Pods], "velero/agent") }, NoNodeAgent, "moved"},
-		"plugin decides": {func(s *scene) { s.source(nfsSource()); s.cluster.SnapshotPlaces = []string{"default"} }, PluginDecides, ""},
+		"plugin decides": {func(s *scene) { s.source(nfsSource()); s.cluster.VolumeSnapshotLocations = []string{"default"} }, PluginDecides, ""},
 		"volume left out": {func(s *scene) {
 			s.source(nfsSource())
-			s.cluster.SnapshotPlaces = []string{"default"}
+			s.cluster.VolumeSnapshotLocations = []string{"default"}
 			s.spec.IncludeClusterResources = &no
 		}, NotOptedIn, "PersistentVolume"},
 		"volume has the label": {func(s *scene) {
 			s.source(nfsSource())
-			s.cluster.SnapshotPlaces = []string{"default"}
-			s.volume.Labels[velerov1.ExcludeFromBackupLabel] = "true"
+			s.cluster.VolumeSnapshotLocations = []string{"default"}
+			s.volume.Labels[veleroapi.ExcludeFromBackupLabel] = "true"
 		}, LabelExcluded, "its PersistentVolume"},
 		"volume is missing": {func(s *scene) { delete(s.cluster.Volumes, "pv-data") }, VolumeMissing, "pv-data"},
 		"volumes are not seen": {func(s *scene) {
 			delete(s.cluster.Volumes, "pv-data")
-			s.cluster.Unseen[Volumes] = "you may not list it"
+			s.cluster.Unchecked[Volumes] = "you may not list it"
 		}, NotSeen, "you may not"},
-		"snapshot classes are not seen": {func(s *scene) { s.cluster.Unseen[SnapshotClasses] = "you may not list it" }, NotSeen, ""},
+		"snapshot classes are not seen": {func(s *scene) { s.cluster.Unchecked[SnapshotClasses] = "you may not list it" }, NotSeen, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene()
 			c.plant(s)
-			p := newPlan(newIndex(s.cluster), s.schedule)
-			v := p.claim(s.claim)
-			if v.Reason != c.want || (v.Answer == Yes) != (c.want == "") || !strings.Contains(v.Why, c.words) {
+			p := newBackupPlan(newClusterIndex(s.cluster), s.schedule)
+			v := p.judgeClaim(s.claim)
+			if v.Reason != c.want || (v.Answer == Yes) != (c.want == "") || !strings.Contains(v.ReasonText, c.words) {
 				t.Fatalf("%+v, want %q", v, c.want)
 			}
 			if c.want == "" {
@@ -251,9 +250,9 @@ func TestReasons(t *testing.T) {
 // TestEvidence holds what backups say to what is made of it.
 func TestEvidence(t *testing.T) {
 	const day = 24 * time.Hour
-	done := velerov1.BackupPhaseCompleted
-	fails := func(v *artifact.Volume) { v.Result, v.Phase = "failed", "Failed" }
-	skips := func(v *artifact.Volume) { v.Skipped, v.SkippedReason, v.Result = true, "podvolume: opted out;", "" }
+	done := veleroapi.BackupPhaseCompleted
+	fails := func(v *artifact.VolumeInfo) { v.Result, v.Phase = "failed", "Failed" }
+	skips := func(v *artifact.VolumeInfo) { v.Skipped, v.SkippedReason, v.Result = true, "podvolume: opted out;", "" }
 	for name, c := range map[string]struct {
 		plant   func(*scene)
 		state   State
@@ -262,10 +261,10 @@ func TestEvidence(t *testing.T) {
 		expires time.Duration
 	}{
 		"good":              {func(s *scene) { s.backup("b", time.Hour, day, done, listing(entry(nil))) }, Covered, "", "b", day},
-		"two intervals old": {func(s *scene) { s.backup("b", 3*time.Hour, day, done, listing(entry(nil))) }, Warned, TooOld, "b", day},
-		"older than asked":  {func(s *scene) { s.o.MaxAge = time.Minute; s.backup("b", time.Hour, day, done, listing(entry(nil))) }, Warned, TooOld, "b", day},
+		"two intervals old": {func(s *scene) { s.backup("b", 3*time.Hour, day, done, listing(entry(nil))) }, CoveredWithWarning, TooOld, "b", day},
+		"older than asked":  {func(s *scene) { s.o.MaxAge = time.Minute; s.backup("b", time.Hour, day, done, listing(entry(nil))) }, CoveredWithWarning, TooOld, "b", day},
 		"partially failed": {func(s *scene) {
-			s.backup("b", time.Hour, day, velerov1.BackupPhasePartiallyFailed, listing(entry(nil)))
+			s.backup("b", time.Hour, day, veleroapi.BackupPhasePartiallyFailed, listing(entry(nil)))
 		}, Covered, "", "b", day},
 		"longest expiry": {func(s *scene) {
 			s.backup("b", time.Hour, day, done, listing(entry(nil)))
@@ -275,7 +274,7 @@ func TestEvidence(t *testing.T) {
 		"newest failed": {func(s *scene) {
 			s.backup("b", time.Hour, day, done, listing(entry(fails)))
 			s.backup("a", 2*time.Hour, day, done, listing(entry(nil)))
-		}, Warned, VolumeFailed, "a", day},
+		}, CoveredWithWarning, VolumeFailed, "a", day},
 		"all failed": {func(s *scene) { s.backup("b", time.Hour, day, done, listing(entry(fails))) }, Unprotected, VolumeFailed, "", 0},
 		"skipped":    {func(s *scene) { s.backup("b", time.Hour, day, done, listing(entry(skips))) }, Unprotected, VolumeSkipped, "", 0},
 		"left to a plugin": {func(s *scene) {
@@ -284,17 +283,17 @@ func TestEvidence(t *testing.T) {
 		}, Unprotected, PolicyCustom, "", 0},
 		"saved and skipped": {func(s *scene) { s.backup("b", time.Hour, day, done, listing(entry(skips), entry(nil))) }, Covered, "", "b", day},
 		"another volume": {func(s *scene) {
-			s.backup("b", time.Hour, day, done, listing(entry(func(v *artifact.Volume) { v.PersistentVolume = "pv-old" })))
+			s.backup("b", time.Hour, day, done, listing(entry(func(v *artifact.VolumeInfo) { v.PersistentVolume = "pv-old" })))
 		}, Unprotected, NotInBackup, "", 0},
 		"snapshot timed out": {func(s *scene) {
 			r := listing()
 			r.AddErrors([]string{` name: /data message: /Error backing up item error: /error executing custom action (groupResource=persistentvolumeclaims, namespace=shop, name=data): rpc error: code = Unknown desc = failed to get volumesnapshot shop/velero-data-4f5zm: client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline`})
-			s.backup("b", time.Hour, day, velerov1.BackupPhasePartiallyFailed, r)
+			s.backup("b", time.Hour, day, veleroapi.BackupPhasePartiallyFailed, r)
 		}, Unprotected, VolumeFailed, "", 0},
 		"a pod failed with it": {func(s *scene) {
 			r := listing(entry(nil))
 			r.AddErrors([]string{` name: /db message: /Error backing up item error: /error executing custom action (groupResource=pods, namespace=shop, name=db): no (reason)`})
-			s.backup("b", time.Hour, day, velerov1.BackupPhasePartiallyFailed, r)
+			s.backup("b", time.Hour, day, veleroapi.BackupPhasePartiallyFailed, r)
 		}, Covered, "", "b", day},
 		"location is gone": {func(s *scene) {
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
@@ -302,21 +301,21 @@ func TestEvidence(t *testing.T) {
 		"newest is in a location that is gone": {func(s *scene) {
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
 			s.backup("a", 3*time.Hour, day, done, listing(entry(nil))).Spec.StorageLocation = "default"
-		}, Warned, LocationGone, "a", day},
+		}, CoveredWithWarning, LocationGone, "a", day},
 		"its location is not available": {func(s *scene) {
-			s.o.Copies.Locations["nas"] = "Unavailable"
+			s.o.CopyRules.LocationPhases["nas"] = "Unavailable"
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
 		}, Unprotected, LocationUnavailable, "", 0},
 		"expired": {func(s *scene) { s.backup("b", time.Minute, -time.Second, done, listing(entry(nil))) }, Unprotected, BackupExpired, "", 0},
 		"its deletion is requested": {func(s *scene) {
 			s.backup("b", time.Minute, day, done, listing(entry(nil)))
-			s.o.Copies.Requests = velero.RequestsByBackup([]*velerov1.DeleteBackupRequest{{Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"}}})
+			s.o.CopyRules.DeletionRequests = velero.GroupRequestsByBackup([]*veleroapi.DeleteBackupRequest{{Spec: veleroapi.DeleteBackupRequestSpec{BackupName: "b"}}})
 		}, Unprotected, BackupDeleted, "", 0},
 		"its deletion failed, and an older one is kept": {func(s *scene) {
 			s.backup("b", time.Minute, day, done, listing(entry(nil)))
 			s.backup("a", 30*time.Minute, day, done, listing(entry(nil)))
-			s.o.Copies.Requests = velero.RequestsByBackup([]*velerov1.DeleteBackupRequest{{Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"},
-				Status: velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"no"}}}})
+			s.o.CopyRules.DeletionRequests = velero.GroupRequestsByBackup([]*veleroapi.DeleteBackupRequest{{Spec: veleroapi.DeleteBackupRequestSpec{BackupName: "b"},
+				Status: veleroapi.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"no"}}}})
 		}, Covered, "", "a", day},
 		"another cluster made it": {func(s *scene) { s.backup("b", time.Minute, day, done, listing(entry(nil))).Generation = 1 }, Covered, "", "b", day},
 		"being deleted": {func(s *scene) {
@@ -324,54 +323,54 @@ func TestEvidence(t *testing.T) {
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).DeletionTimestamp = &at
 		}, Unprotected, BackupDeleted, "", 0},
 		"phase Deleting": {func(s *scene) {
-			s.backup("b", time.Minute, day, velerov1.BackupPhaseDeleting, listing(entry(nil)))
+			s.backup("b", time.Minute, day, veleroapi.BackupPhaseDeleting, listing(entry(nil)))
 		}, Unprotected, BackupDeleted, "", 0},
 		"expires before the next run": {func(s *scene) {
-			s.schedule.Next = now.Add(2 * day)
-			s.schedule.After = func(t time.Time) time.Time { return t.Add(7 * day) }
+			s.schedule.NextRun = now.Add(2 * day)
+			s.schedule.RunAfter = func(t time.Time) time.Time { return t.Add(7 * day) }
 			s.backup("b", 5*day, day, done, listing(entry(nil)))
-		}, Warned, ExpiresFirst, "b", day},
+		}, CoveredWithWarning, ExpiresFirst, "b", day},
 		"expired, and the run is late": {func(s *scene) {
-			s.schedule.Next = now.Add(-2 * time.Minute)
+			s.schedule.NextRun = now.Add(-2 * time.Minute)
 			s.backup("b", time.Hour, -time.Minute, done, listing(entry(nil)))
 		}, Unprotected, BackupExpired, "", 0},
 		"all have expired": {func(s *scene) {
-			s.schedule.Next, s.schedule.Last = now.Add(2*day), now.Add(-5*day)
+			s.schedule.NextRun, s.schedule.LastEndedRunStart = now.Add(2*day), now.Add(-5*day)
 			s.spec.TTL.Duration = 3 * day
 		}, Unprotected, ExpiresFirst, "", 0},
 		"on Sunday, of a schedule for weekdays": {func(s *scene) {
-			s.schedule.Next = now.Add(18 * time.Hour)
-			s.schedule.After = func(t time.Time) time.Time {
+			s.schedule.NextRun = now.Add(18 * time.Hour)
+			s.schedule.RunAfter = func(t time.Time) time.Time {
 				if t.Before(now) {
-					return s.schedule.Next
+					return s.schedule.NextRun
 				}
 				return t.Add(day)
 			}
 			s.backup("b", 54*time.Hour, 9*day, done, listing(entry(nil)))
 		}, Covered, "", "b", 9 * day},
 		"read in part": {func(s *scene) {
-			s.cluster.Misread = map[string]string{Claims + " shop/data": "spec.x is 7"}
+			s.cluster.PartlyRead = map[string]string{Claims + " shop/data": "spec.x is 7"}
 			s.backup("b", time.Hour, day, done, listing(entry(nil)))
 		}, Undecided, NotSeen, "b", day},
 		"volume read in part": {func(s *scene) {
-			s.cluster.Misread = map[string]string{Volumes + " pv-data": "spec.x is 7"}
+			s.cluster.PartlyRead = map[string]string{Volumes + " pv-data": "spec.x is 7"}
 		}, Undecided, NotSeen, "", 0},
-		"backup failed": {func(s *scene) { s.backup("b", time.Hour, day, velerov1.BackupPhaseFailed, nil) }, Unprotected, BackupFailed, "", 0},
+		"backup failed": {func(s *scene) { s.backup("b", time.Hour, day, veleroapi.BackupPhaseFailed, nil) }, Unprotected, BackupFailed, "", 0},
 		"refused backup": {func(s *scene) {
-			s.backup("c", time.Hour, day, velerov1.BackupPhaseFailedValidation, nil)
+			s.backup("c", time.Hour, day, veleroapi.BackupPhaseFailedValidation, nil)
 			s.backup("b", 3*time.Hour, day, done, listing(entry(nil)))
-		}, Warned, BackupFailed, "b", day},
+		}, CoveredWithWarning, BackupFailed, "b", day},
 		"new since a failure": {func(s *scene) {
 			s.claim.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
-			s.backup("b", time.Hour, day, velerov1.BackupPhaseFailed, nil)
-		}, Warned, NotYet, "", 0},
+			s.backup("b", time.Hour, day, veleroapi.BackupPhaseFailed, nil)
+		}, CoveredWithWarning, NotYet, "", 0},
 		"volume since": {func(s *scene) {
 			s.volume.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
 			r := listing()
 			r.Items[Volumes] = nil
 			s.backup("b", time.Hour, day, done, r)
 		}, Unprotected, NoData, "", 0},
-		"running":  {func(s *scene) { s.backup("b", time.Hour, day, velerov1.BackupPhaseInProgress, listing(entry(nil))) }, Unprotected, NotInBackup, "", 0},
+		"running":  {func(s *scene) { s.backup("b", time.Hour, day, veleroapi.BackupPhaseInProgress, listing(entry(nil))) }, Unprotected, NotInBackup, "", 0},
 		"not read": {func(s *scene) { s.backup("b", time.Hour, day, done, nil) }, Undecided, NotRead, "", 0},
 		"not read, older copy": {func(s *scene) {
 			s.backup("c", time.Hour, day, done, nil)
@@ -385,18 +384,18 @@ func TestEvidence(t *testing.T) {
 		"no record":        {func(s *scene) { r := listing(); r.NoVolumes = true; s.backup("b", time.Hour, day, done, r) }, Undecided, OldVolumeRecord, "", 0},
 		"volume left out":  {func(s *scene) { r := listing(); r.Items[Volumes] = nil; s.backup("b", time.Hour, day, done, r) }, Undecided, OldVolumeRecord, "", 0},
 		"unsaid": {func(s *scene) {
-			s.backup("b", time.Hour, day, done, listing(entry(func(v *artifact.Volume) { v.Result = "" })))
+			s.backup("b", time.Hour, day, done, listing(entry(func(v *artifact.VolumeInfo) { v.Result = "" })))
 		}, Undecided, OldVolumeRecord, "", 0},
 		"nothing takes it": {func(s *scene) {
 			s.schedule.Spec.Paused = true
 			s.backup("b", time.Hour, 2*day, done, listing(entry(nil)))
-		}, Warned, SchedulePaused, "b", 2 * day},
+		}, CoveredWithWarning, SchedulePaused, "b", 2 * day},
 		"label since": {func(s *scene) {
-			s.claim.Labels[velerov1.ExcludeFromBackupLabel] = "true"
+			s.claim.Labels[veleroapi.ExcludeFromBackupLabel] = "true"
 			s.backup("b", time.Hour, day, done, listing(entry(nil)))
-		}, Warned, LabelExcluded, "b", day},
-		"new":     {func(s *scene) { s.claim.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute)) }, Warned, NotYet, "", 0},
-		"pending": {func(s *scene) { s.claim.Status.Phase, s.claim.Spec.VolumeName = corev1.ClaimPending, "" }, Warned, NotBound, "", 0},
+		}, CoveredWithWarning, LabelExcluded, "b", day},
+		"new":     {func(s *scene) { s.claim.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute)) }, CoveredWithWarning, NotYet, "", 0},
+		"pending": {func(s *scene) { s.claim.Status.Phase, s.claim.Spec.VolumeName = corev1.ClaimPending, "" }, CoveredWithWarning, NotBound, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene()
@@ -406,7 +405,7 @@ func TestEvidence(t *testing.T) {
 			if c.expires != 0 {
 				expires = now.Add(c.expires)
 			}
-			if got.State != c.state || got.Reason != c.reason || got.Backup != c.copy || !got.Expires.Equal(expires) ||
+			if got.State != c.state || got.Reason != c.reason || got.Backup != c.copy || !got.ExpiresAt.Equal(expires) ||
 				(got.State != Covered) != (got.Sentence != "") {
 				t.Errorf("%+v, want %s %s", got, c.state, c.reason)
 			}
@@ -418,9 +417,9 @@ func TestEvidence(t *testing.T) {
 func TestNoSchedule(t *testing.T) {
 	for want, unseen := range map[Reason]map[string]string{NoSchedule: {}, NotSeen: {Schedules: "you may not list it"}} {
 		s := newScene()
-		s.cluster.Unseen = unseen
+		s.cluster.Unchecked = unseen
 		j := NewJudge(s.cluster, nil, nil, s.o)
-		if got := j.Result().Namespaces[0]; got.State != Unprotected || got.Reason != want {
+		if got := j.JudgeAll().Namespaces[0]; got.State != Unprotected || got.Reason != want {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
@@ -430,17 +429,17 @@ func TestNoSchedule(t *testing.T) {
 func TestFromBackupsAlone(t *testing.T) {
 	s := newScene()
 	s.cluster.Objects = nil
-	s.cluster.Unseen = map[string]string{Namespaces: "you may not list it", Claims: "you may not list it"}
-	b := s.backup("b", time.Hour, time.Hour, velerov1.BackupPhaseCompleted, listing(entry(nil)))
+	s.cluster.Unchecked = map[string]string{Namespaces: "you may not list it", Claims: "you may not list it"}
+	b := s.backup("b", time.Hour, time.Hour, veleroapi.BackupPhaseCompleted, listing(entry(nil)))
 	j := NewJudge(s.cluster, []*Schedule{s.schedule}, s.backups, s.o)
-	if !j.Needs(b) {
+	if !j.NeedsBackup(b) {
 		t.Fatal("the backup is not needed")
 	}
-	j.Add(b, s.records["b"])
-	r := j.Result()
+	j.AddBackup(b, s.records["b"])
+	r := j.JudgeAll()
 	if len(r.Namespaces) != 1 || len(r.Namespaces[0].Claims) != 1 || r.Namespaces[0].Claims[0].State != Covered ||
 		r.State != Undecided ||
-		len(r.NotSeen) != 2 {
+		len(r.Unchecked) != 2 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -456,11 +455,11 @@ func TestNamespaces(t *testing.T) {
 	}
 	s = newScene()
 	s.spec.SnapshotVolumes = &no
-	s.backup("b", 3*time.Hour, time.Hour, velerov1.BackupPhaseCompleted, listing())
+	s.backup("b", 3*time.Hour, time.Hour, veleroapi.BackupPhaseCompleted, listing())
 	r, _ = s.judge(t)
 	if n := r.Namespaces[0]; n.Reason != SnapshotsOff || !strings.HasPrefix(n.Sentence, "claim data: ") ||
 		n.Workloads[0].Name != "web" ||
-		n.Workloads[0].State != Warned ||
+		n.Workloads[0].State != CoveredWithWarning ||
 		n.Backup != "b" ||
 		r.State != Unprotected {
 		t.Errorf("%+v", n)
@@ -478,7 +477,7 @@ func TestItemFailed(t *testing.T) {
 		` name: /db message: /Error backing up item error: /error executing custom action (groupResource=persistentvolumeclaims, namespace=shop, name=data): CSI got timed out with error: no quota`,
 		` message: /Error listing items error: /timeout`,
 	})
-	s.backup("b", time.Hour, time.Hour, velerov1.BackupPhasePartiallyFailed, r)
+	s.backup("b", time.Hour, time.Hour, veleroapi.BackupPhasePartiallyFailed, r)
 	result, claim := s.judge(t)
 	if claim.Reason != VolumeFailed ||
 		!strings.Contains(claim.Sentence, "in b, saving it failed: CSI got timed out with error: no quota.") {
@@ -496,11 +495,11 @@ func TestItemFailed(t *testing.T) {
 func TestNewSaysLess(t *testing.T) {
 	s := newScene()
 	pending := &corev1.PersistentVolumeClaim{ObjectMeta: meta("shop", "a-pending")}
-	s.cluster.Put(Claims, pending)
+	s.cluster.AddObject(Claims, pending)
 	fresh := &metav1.PartialObjectMetadata{ObjectMeta: meta("shop", "a-new")}
 	fresh.CreationTimestamp = metav1.NewTime(now)
-	s.cluster.Put("deployments.apps", fresh)
-	s.backup("b", 3*time.Hour, time.Hour, velerov1.BackupPhaseCompleted, listing(entry(nil)))
+	s.cluster.AddObject("deployments.apps", fresh)
+	s.backup("b", 3*time.Hour, time.Hour, veleroapi.BackupPhaseCompleted, listing(entry(nil)))
 	if r, _ := s.judge(t); r.Namespaces[0].Reason != TooOld {
 		t.Errorf("%+v", r.Namespaces[0].Item)
 	}
@@ -509,9 +508,9 @@ func TestNewSaysLess(t *testing.T) {
 // TestNamespaceThatDoesNotExist: that one is covered is not said of a name that nothing has.
 func TestNamespaceThatDoesNotExist(t *testing.T) {
 	s := newScene()
-	s.o.Only = []string{"shop", "shpo"}
-	s.backup("b", time.Hour, time.Hour, velerov1.BackupPhaseCompleted, listing(entry(nil)))
-	if r, _ := s.judge(t); r.State != Undecided || !slices.Equal(r.NotSeen, []string{"namespace shpo: there is none"}) {
+	s.o.OnlyNamespaces = []string{"shop", "shpo"}
+	s.backup("b", time.Hour, time.Hour, veleroapi.BackupPhaseCompleted, listing(entry(nil)))
+	if r, _ := s.judge(t); r.State != Undecided || !slices.Equal(r.Unchecked, []string{"namespace shpo: there is none"}) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -520,11 +519,11 @@ func TestNamespaceThatDoesNotExist(t *testing.T) {
 func TestPlatform(t *testing.T) {
 	s := newScene()
 	for _, n := range []string{"kube-system", "openshift", "openshift-dns", "openshifted"} {
-		s.cluster.Put(Namespaces, &metav1.PartialObjectMetadata{ObjectMeta: meta("", n)})
+		s.cluster.AddObject(Namespaces, &metav1.PartialObjectMetadata{ObjectMeta: meta("", n)})
 	}
 	r, _ := s.judge(t)
-	if want := []string{"kube-system", "openshift", "openshift-dns", "velero"}; !slices.Equal(r.LeftOut, want) {
-		t.Errorf("left out %q, want %q", r.LeftOut, want)
+	if want := []string{"kube-system", "openshift", "openshift-dns", "velero"}; !slices.Equal(r.SkippedNamespaces, want) {
+		t.Errorf("left out %q, want %q", r.SkippedNamespaces, want)
 	}
 }
 
@@ -535,7 +534,7 @@ func TestPredict(t *testing.T) {
 	p := Predict(s.cluster, s.schedule)
 	if !slices.Equal(p.Namespaces, []string{"shop"}) || len(p.Claims) > 0 ||
 		!slices.Equal(p.Workloads["Deployment"], []string{"shop/web"}) ||
-		len(p.Unknown) > 0 {
+		len(p.Undecided) > 0 {
 		t.Errorf("%+v", p)
 	}
 	s.claim.Labels["app"] = "web"
@@ -543,16 +542,16 @@ func TestPredict(t *testing.T) {
 		s.cluster,
 		s.schedule,
 	); !slices.Equal(p.Claims, []string{"shop/data"}) ||
-		!slices.Equal(p.Data, p.Claims) {
+		!slices.Equal(p.ClaimsWithData, p.Claims) {
 		t.Errorf("%+v", p)
 	}
 	delete(s.cluster.Objects, "deployments.apps")
 	s.claim.Labels = nil
-	if p = Predict(s.cluster, s.schedule); len(p.Unknown) != 1 || len(p.Namespaces) > 0 {
+	if p = Predict(s.cluster, s.schedule); len(p.Undecided) != 1 || len(p.Namespaces) > 0 {
 		t.Errorf("%+v", p)
 	}
-	s.cluster.Selected = map[string]bool{"shop": true}
-	if p = Predict(s.cluster, s.schedule); len(p.Unknown) > 0 || !slices.Equal(p.Namespaces, []string{"shop"}) {
+	s.cluster.SelectedNamespaces = map[string]bool{"shop": true}
+	if p = Predict(s.cluster, s.schedule); len(p.Undecided) > 0 || !slices.Equal(p.Namespaces, []string{"shop"}) {
 		t.Errorf("%+v", p)
 	}
 }
@@ -562,15 +561,15 @@ func TestRuleOfTheScheduleThatNamesTheNamespace(t *testing.T) {
 	s := newScene()
 	yes, no := true, false
 	s.spec.IncludedNamespaces, s.spec.DefaultVolumesToFsBackup, s.spec.SnapshotVolumes = []string{"shop"}, &yes, &no
-	s.pod.Annotations[velerov1.VolumesToExcludeAnnotation] = "vol"
+	s.pod.Annotations[veleroapi.VolumesToExcludeAnnotation] = "vol"
 	all := &Schedule{
-		Schedule: &velerov1.Schedule{ObjectMeta: meta("velero", "all")},
-		Next:     now.Add(time.Hour),
-		After:    hourly,
+		Schedule: &veleroapi.Schedule{ObjectMeta: meta("velero", "all")},
+		NextRun:  now.Add(time.Hour),
+		RunAfter: hourly,
 	}
 	all.Spec.Template.SnapshotVolumes = &no
 	for _, order := range [][]*Schedule{{all, s.schedule}, {s.schedule, all}} {
-		result := NewJudge(s.cluster, order, nil, s.o).Result()
+		result := NewJudge(s.cluster, order, nil, s.o).JudgeAll()
 		claim := result.Namespaces[0].Claims[0]
 		if !strings.Contains(claim.Sentence, "schedule hourly") {
 			t.Errorf("%s: %s", claim.Name, claim.Sentence)

@@ -1,17 +1,16 @@
 package coverage
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -20,12 +19,12 @@ var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 type scene struct {
 	cluster  *Cluster
 	schedule *Schedule
-	spec     *velerov1.BackupSpec
+	spec     *veleroapi.BackupSpec
 	ns       *corev1.Namespace
 	claim    *corev1.PersistentVolumeClaim
 	volume   *corev1.PersistentVolume
 	pod      *corev1.Pod
-	backups  []*velerov1.Backup
+	backups  []*veleroapi.Backup
 	records  map[string]*Record
 	o        Options
 }
@@ -69,8 +68,8 @@ func newScene() *scene {
 		}, Status: corev1.PodStatus{Phase: corev1.PodRunning}},
 		records: map[string]*Record{},
 		o: Options{
-			Now:    now,
-			Copies: velero.Copies{Locations: map[string]velerov1.BackupStorageLocationPhase{"default": "Available"}},
+			Now:       now,
+			CopyRules: velero.CopyRules{LocationPhases: map[string]veleroapi.BackupStorageLocationPhase{"default": "Available"}},
 		},
 	}
 	s.volume.Spec.StorageClassName = class
@@ -83,37 +82,37 @@ func newScene() *scene {
 	}
 	agent.Labels["role"] = "node-agent"
 	s.cluster = &Cluster{
-		Objects: map[string]map[string]metav1.Object{},
-		Volumes: map[string]*corev1.PersistentVolume{"pv-data": s.volume},
-		Classes: map[string]string{"fast": "csi.example.com"},
+		Objects:      map[string]map[string]metav1.Object{},
+		Volumes:      map[string]*corev1.PersistentVolume{"pv-data": s.volume},
+		Provisioners: map[string]string{"fast": "csi.example.com"},
 		SnapshotClasses: []SnapshotClass{
 			{Name: "snap", Driver: "csi.example.com"},
 		},
-		Policies: map[string]*Policy{},
-		Velero:   "velero",
-		Unseen:   map[string]string{},
+		Policies:        map[string]*Policy{},
+		VeleroNamespace: "velero",
+		Unchecked:       map[string]string{},
 	}
 	controls := true
 	s.pod.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "db", Controller: &controls}}
-	s.cluster.Put(Namespaces, s.ns)
-	s.cluster.Put(Claims, s.claim)
-	s.cluster.Put(Pods, s.pod)
-	s.cluster.Put(Pods, agent)
+	s.cluster.AddObject(Namespaces, s.ns)
+	s.cluster.AddObject(Claims, s.claim)
+	s.cluster.AddObject(Pods, s.pod)
+	s.cluster.AddObject(Pods, agent)
 	web := &metav1.PartialObjectMetadata{ObjectMeta: meta("shop", "web")}
 	web.Labels["app"] = "web"
-	s.cluster.Put("deployments.apps", web)
+	s.cluster.AddObject("deployments.apps", web)
 	s.cluster.Server = velero.Server{
 		Visible:   true,
 		ServerPod: velero.ServerPod{Name: "velero", Flags: velero.DefaultServerFlags()},
 	}
 	s.cluster.Server.Flags.Features = []string{"EnableCSI"}
-	schedule := &velerov1.Schedule{ObjectMeta: meta("velero", "hourly")}
+	schedule := &veleroapi.Schedule{ObjectMeta: meta("velero", "hourly")}
 	s.spec = &schedule.Spec.Template
 	s.schedule = &Schedule{
-		Schedule: schedule,
-		Next:     now.Add(30 * time.Minute),
-		After:    hourly,
-		Last:     now.Add(-30 * time.Minute),
+		Schedule:          schedule,
+		NextRun:           now.Add(30 * time.Minute),
+		RunAfter:          hourly,
+		LastEndedRunStart: now.Add(-30 * time.Minute),
 	}
 	return s
 }
@@ -138,33 +137,33 @@ func nfsSource() corev1.PersistentVolumeSource {
 }
 
 // backup adds one that began ago and lasts for ttl; the newest comes first.
-func (s *scene) backup(name string, ago, ttl time.Duration, phase velerov1.BackupPhase, r *Record) *velerov1.Backup {
-	b := &velerov1.Backup{ObjectMeta: meta("velero", name)}
+func (s *scene) backup(name string, ago, ttl time.Duration, phase veleroapi.BackupPhase, r *Record) *veleroapi.Backup {
+	b := &veleroapi.Backup{ObjectMeta: meta("velero", name)}
 	start, end := metav1.NewTime(now.Add(-ago)), metav1.NewTime(now.Add(ttl))
-	b.Status = velerov1.BackupStatus{Phase: phase, StartTimestamp: &start, Expiration: &end}
+	b.Status = veleroapi.BackupStatus{Phase: phase, StartTimestamp: &start, Expiration: &end}
 	b.Spec.StorageLocation = "default"
 	s.backups = append(s.backups, b)
 	s.records[name] = r
 	return b
 }
 
-func listing(volumes ...artifact.Volume) *Record {
-	return NewRecord([]artifact.Resources{
+func listing(volumes ...artifact.VolumeInfo) *Record {
+	return NewRecord([]artifact.KindItems{
 		{
 			Kind:  "v1/Namespace",
-			Items: []artifact.Resource{{Name: "shop"}},
+			Items: []artifact.ItemEntry{{Name: "shop"}},
 		},
-		{Kind: "apps/v1/Deployment", Items: []artifact.Resource{{Namespace: "shop", Name: "web"}}},
+		{Kind: "apps/v1/Deployment", Items: []artifact.ItemEntry{{Namespace: "shop", Name: "web"}}},
 		{
 			Kind:  "v1/PersistentVolumeClaim",
-			Items: []artifact.Resource{{Namespace: "shop", Name: "data"}},
+			Items: []artifact.ItemEntry{{Namespace: "shop", Name: "data"}},
 		},
-		{Kind: "v1/PersistentVolume", Items: []artifact.Resource{{Name: "pv-data"}}},
+		{Kind: "v1/PersistentVolume", Items: []artifact.ItemEntry{{Name: "pv-data"}}},
 	}, volumes, false)
 }
 
-func entry(change func(*artifact.Volume)) artifact.Volume {
-	v := artifact.Volume{
+func entry(change func(*artifact.VolumeInfo)) artifact.VolumeInfo {
+	v := artifact.VolumeInfo{
 		Namespace:        "shop",
 		Claim:            "data",
 		PersistentVolume: "pv-data",
@@ -182,16 +181,16 @@ func (s *scene) judge(t *testing.T) (*Result, Item) {
 	t.Helper()
 	j := NewJudge(s.cluster, []*Schedule{s.schedule}, s.backups, s.o)
 	for _, b := range s.backups {
-		if !j.Needs(b) {
+		if !j.NeedsBackup(b) {
 			continue
 		}
 		if r := s.records[b.Name]; r != nil {
-			j.Add(b, r)
+			j.AddBackup(b, r)
 		} else {
-			j.Unread(b, errTest)
+			j.RecordUnread(b, errTest)
 		}
 	}
-	r := j.Result()
+	r := j.JudgeAll()
 	for _, n := range r.Namespaces {
 		for _, c := range n.Claims {
 			if n.Name == "shop" && c.Name == "data" {

@@ -3,188 +3,200 @@ package coverage
 import (
 	"cmp"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Options are what is asked.
+// Options say what is judged, and how.
 type Options struct {
-	// Only names the namespaces to judge; empty stands for all but those of Kubernetes and Velero.
-	Only   []string
-	MaxAge time.Duration // how old a copy may be; 0 means until the second run after it
-	Now    time.Time
-	// Copies says which backups count as copies, whatever they hold. Their clock is Now.
-	Copies velero.Copies
+	// OnlyNamespaces names the namespaces to judge; empty means all but those of Kubernetes and Velero.
+	OnlyNamespaces []string
+	MaxAge         time.Duration // how old a copy may be; 0 means until the second run after it
+	Now            time.Time
+	// CopyRules says which backups count as copies, whatever they hold. Its clock is Now.
+	CopyRules velero.CopyRules
 }
 
-// system reports whether a namespace is judged only if it is asked for: that of Velero, Kubernetes and OpenShift.
-func (j *Judge) system(namespace string) bool {
-	return namespace == j.Velero || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") ||
+// isSystemNamespace reports whether a namespace is judged only on request: those of Velero, Kubernetes and OpenShift.
+func (j *Judge) isSystemNamespace(namespace string) bool {
+	return namespace == j.VeleroNamespace || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") ||
 		slices.Contains([]string{"kube-system", "kube-public", "kube-node-lease"}, namespace)
 }
 
-// Judge says how what a cluster holds is protected. Add gives it backups, newest first, of those that Needs asks for.
+// Judge judges how the contents of a cluster are protected. AddBackup gives it backups, newest first, that
+// NeedsBackup asks for.
 type Judge struct {
 	Options
-	*index
-	plans  []*plan
-	things map[reference]*thing
-	within map[string][]*thing // by namespace, with the namespace itself
-	lost   map[string]lost     // the newest backup that cannot be restored, by namespace
-	read   map[string]bool     // the schedules of which a backup was read
-	result Result
+	*clusterIndex
+	plans               []*backupPlan
+	items               map[objectRef]*trackedItem
+	itemsByNamespace    map[string][]*trackedItem     // including the namespace itself
+	unrestorableBackups map[string]unrestorableBackup // the newest backup that cannot be restored, by namespace
+	readSchedules       map[string]bool               // the schedules with a backup that was read
+	result              Result
 }
 
-// reference is a resource and a key of [Cluster.Objects].
-type reference struct{ resource, key string }
+// objectRef is a resource and a key of [Cluster.Objects].
+type objectRef struct{ resource, key string }
 
-// thing is an item and what backups say of it, beside its newest good copy in the item.
-type thing struct {
+// trackedItem is an item and what backups say about it; its newest good copy is in the Item.
+type trackedItem struct {
 	Item
-	resource string
-	object   metav1.Object // nil if only backups tell of it
-	missed   Verdict       // what went wrong in the newest backup that lists it without data
-	missedIn string
-	unread   int    // backups that may hold it, newer than the copy, and were not read
-	misread  string // why it is not known in full
+	resource         string
+	object           metav1.Object // nil if only backups list it
+	lastMiss         Verdict       // what went wrong in the newest backup that lists it without data
+	lastMissBackup   string
+	unreadBackups    int    // backups that may hold it, are newer than the copy, and were not read
+	partlyReadReason string // why it is not fully known
 }
 
-// NewJudge returns a judge of what c holds. backups are those that exist, newest first.
-func NewJudge(c *Cluster, schedules []*Schedule, backups []*velerov1.Backup, o Options) *Judge {
+// NewJudge returns a judge of the contents of c. backups are the existing ones, newest first.
+func NewJudge(c *Cluster, schedules []*Schedule, backups []*veleroapi.Backup, o Options) *Judge {
 	j := &Judge{
-		Options: o,
-		index:   newIndex(c),
-		things:  map[reference]*thing{},
-		within:  map[string][]*thing{},
-		lost:    map[string]lost{},
-		read:    map[string]bool{},
+		Options:             o,
+		clusterIndex:        newClusterIndex(c),
+		items:               map[objectRef]*trackedItem{},
+		itemsByNamespace:    map[string][]*trackedItem{},
+		unrestorableBackups: map[string]unrestorableBackup{},
+		readSchedules:       map[string]bool{},
 	}
-	j.Copies.Now, j.Copies.PartiallyFailed = o.Now, true // each item of a backup is looked up
-	j.result = Result{State: Covered, At: o.Now.UTC().Truncate(time.Second), NotSeen: []string{}, LeftOut: []string{}}
+	j.CopyRules.Now, j.CopyRules.AllowPartiallyFailed = o.Now, true // each item of a backup is checked
+	j.result = Result{
+		State:             Covered,
+		At:                o.Now.UTC().Truncate(time.Second),
+		Unchecked:         []string{},
+		SkippedNamespaces: []string{},
+	}
 	for _, s := range schedules {
-		j.plans = append(j.plans, newPlan(j.index, s))
+		j.plans = append(j.plans, newBackupPlan(j.clusterIndex, s))
 	}
-	// Of rules that weigh the same, one who asks means that of the schedule which names the namespace.
-	slices.SortStableFunc(j.plans, func(a, b *plan) int { return cmp.Compare(a.breadth(), b.breadth()) })
+	// Among rules of equal weight, the one of the schedule that names the namespace is more likely to be meant.
+	slices.SortStableFunc(
+		j.plans,
+		func(a, b *backupPlan) int { return cmp.Compare(a.namespaceCount(), b.namespaceCount()) },
+	)
 	for resource, objects := range c.Objects {
 		for key, o := range objects {
-			if resource == Namespaces || resource == Claims || !owned(o) && o.GetDeletionTimestamp() == nil {
-				j.add(resource, key, o)
+			if resource == Namespaces || resource == Claims || !hasController(o) && o.GetDeletionTimestamp() == nil {
+				j.trackItem(resource, key, o)
 			}
 		}
 	}
 	for _, b := range backups {
-		if why := j.whyLost(b); why.Answer != "" {
-			takes := velero.NamespacesOf(b).Matcher()
-			for n := range j.within {
-				if j.lost[n].at.IsZero() && takes(n) {
-					j.lost[n] = lost{why, Began(b)}
+		if why := j.judgeUnrestorable(b); why.Answer != "" {
+			takes := velero.NamespaceFilterOf(b).Matcher()
+			for n := range j.itemsByNamespace {
+				if j.unrestorableBackups[n].at.IsZero() && takes(n) {
+					j.unrestorableBackups[n] = unrestorableBackup{why, BackupStart(b)}
 				}
 			}
 		}
 	}
-	j.result.NotSeen = append(j.result.NotSeen, slices.Sorted(slices.Values(c.unread()))...)
+	j.result.Unchecked = append(j.result.Unchecked, slices.Sorted(slices.Values(c.uncheckedTexts()))...)
 	return j
 }
 
-// breadth is how many namespaces a schedule names, and the most for all.
-func (p *plan) breadth() int {
+// namespaceCount returns how many namespaces a schedule names, and the maximum for all.
+func (p *backupPlan) namespaceCount() int {
 	if in := p.spec.IncludedNamespaces; len(in) > 0 && !slices.Contains(in, "*") {
 		return len(in)
 	}
 	return math.MaxInt
 }
 
-// add makes the thing of an object, and of its namespace, which may not be listed; or returns nil for one
-// that is not asked for.
-func (j *Judge) add(resource, key string, o metav1.Object) *thing {
+// trackItem returns the item for an object, and adds one for its namespace, which may not be listed; it returns nil
+// for an object that is not to be judged.
+func (j *Judge) trackItem(resource, key string, o metav1.Object) *trackedItem {
 	namespace, name, namespaced := strings.Cut(key, "/")
 	switch {
-	case len(j.Only) > 0 && !slices.Contains(j.Only, namespace):
+	case len(j.OnlyNamespaces) > 0 && !slices.Contains(j.OnlyNamespaces, namespace):
 		return nil
-	case len(j.Only) == 0 && j.system(namespace):
-		if !slices.Contains(j.result.LeftOut, namespace) {
-			j.result.LeftOut = append(j.result.LeftOut, namespace)
+	case len(j.OnlyNamespaces) == 0 && j.isSystemNamespace(namespace):
+		if !slices.Contains(j.result.SkippedNamespaces, namespace) {
+			j.result.SkippedNamespaces = append(j.result.SkippedNamespaces, namespace)
 		}
 		return nil
 	}
-	t := j.things[reference{resource, key}]
+	t := j.items[objectRef{resource, key}]
 	if t == nil {
-		t = &thing{Item: Item{Kind: kinds[resource], Name: namespace}, resource: resource}
-		j.things[reference{resource, key}] = t
-		j.within[namespace] = append(j.within[namespace], t)
+		t = &trackedItem{Item: Item{Kind: kinds[resource], Name: namespace}, resource: resource}
+		j.items[objectRef{resource, key}] = t
+		j.itemsByNamespace[namespace] = append(j.itemsByNamespace[namespace], t)
 		if namespaced {
 			t.Namespace, t.Name = namespace, name
-			j.add(Namespaces, namespace, nil)
+			j.trackItem(Namespaces, namespace, nil)
 		}
 	}
-	t.object, t.misread = cmp.Or(t.object, o), j.Misread[resource+" "+key]
-	if claim := t.claim(); claim != nil {
-		t.Bytes, t.misread = claim.Status.Capacity.Storage().
+	t.object, t.partlyReadReason = cmp.Or(t.object, o), j.PartlyRead[resource+" "+key]
+	if claim := t.asClaim(); claim != nil {
+		t.Bytes, t.partlyReadReason = claim.Status.Capacity.Storage().
 			Value(),
 			cmp.Or(
-				t.misread,
-				j.Misread[Volumes+" "+claim.Spec.VolumeName],
+				t.partlyReadReason,
+				j.PartlyRead[Volumes+" "+claim.Spec.VolumeName],
 			)
 	}
 	return t
 }
 
-// claim is nil for what is none.
-func (t *thing) claim() *corev1.PersistentVolumeClaim {
+// asClaim returns the item's claim, nil if it is not a claim.
+func (t *trackedItem) asClaim() *corev1.PersistentVolumeClaim {
 	claim, _ := t.object.(*corev1.PersistentVolumeClaim)
 	return claim
 }
 
-// created is zero for what only backups tell of.
-func (t *thing) created() time.Time {
+// creationTime returns the creation time, zero for an item that only backups list.
+func (t *trackedItem) creationTime() time.Time {
 	if t.object == nil {
 		return time.Time{}
 	}
 	return t.object.GetCreationTimestamp().Time
 }
 
-// unbound reports whether a thing is a claim without a volume: it has no data.
-func (t *thing) unbound() bool { return t.claim() != nil && !bound(t.claim()) }
+// isUnbound reports whether an item is a claim without a volume: it has no data.
+func (t *trackedItem) isUnbound() bool { return t.asClaim() != nil && !isBound(t.asClaim()) }
 
-// Began is when a backup began, or was created.
-func Began(b *velerov1.Backup) time.Time {
+// BackupStart returns when a backup began, or was created.
+func BackupStart(b *veleroapi.Backup) time.Time {
 	if b.Status.StartTimestamp != nil {
 		return b.Status.StartTimestamp.Time
 	}
 	return b.CreationTimestamp.Time
 }
 
-// lost is a backup that cannot be restored, and when it began.
-type lost struct {
+// unrestorableBackup is a backup that cannot be restored, and when it began.
+type unrestorableBackup struct {
 	Verdict
 	at time.Time
 }
 
-// whyLost is why a backup cannot be restored, zero if it can, has not ended, or that is unknown.
-func (j *Judge) whyLost(b *velerov1.Backup) Verdict {
-	if b.Status.Phase == velerov1.BackupPhaseFailed || b.Status.Phase == velerov1.BackupPhaseFailedValidation {
+// judgeUnrestorable returns why a backup cannot be restored, zero if it can, has not ended, or that is unknown.
+func (j *Judge) judgeUnrestorable(b *veleroapi.Backup) Verdict {
+	if b.Status.Phase == veleroapi.BackupPhaseFailed || b.Status.Phase == veleroapi.BackupPhaseFailedValidation {
 		why := cmp.Or(b.Status.FailureReason, strings.Join(b.Status.ValidationErrors, "; "))
-		return leftOut(BackupFailed, b.Name+" is "+string(b.Status.Phase)+human.Clause(": ", human.Shorten(why, 200)))
+		return excludedVerdict(
+			BackupFailed,
+			b.Name+" is "+string(b.Status.Phase)+human.Prefixed(": ", human.Shorten(why, 200)),
+		)
 	}
-	no := j.Copies.Excludes(b)
-	if reason := lostReasons[no.Reason]; reason != "" {
-		return leftOut(reason, b.Name+" does not count: "+no.Why)
+	no := j.CopyRules.FindExclusion(b)
+	if reason := unrestorableReasons[no.Reason]; reason != "" {
+		return excludedVerdict(reason, b.Name+" does not count: "+no.ReasonText)
 	}
 	return Verdict{}
 }
 
-// lostReasons are those by which what a backup holds is no copy. A backup that has not ended is none yet.
-var lostReasons = map[velero.CopyReason]Reason{
+// unrestorableReasons are the reasons for which a backup's contents do not count as a copy. A backup that has not ended
+// does not count yet.
+var unrestorableReasons = map[velero.CopyExclusionReason]Reason{
 	velero.CopyBeingDeleted:      BackupDeleted,
 	velero.CopyDeletionRequested: BackupDeleted,
 	velero.CopyDeletionFailed:    BackupDeleted,
@@ -194,79 +206,81 @@ var lostReasons = map[velero.CopyReason]Reason{
 	velero.CopyLocationDown:      LocationUnavailable,
 }
 
-// Needs reports whether a backup may change what is known: it may hold something that has no copy, or none
-// that lasts as long.
-func (j *Judge) Needs(b *velerov1.Backup) bool {
-	if no := j.Copies.Excludes(b); !no.Counts() && no.Reason != velero.CopyUnknown {
-		return false // nothing of it is stored, or not all yet, or for no use
+// NeedsBackup reports whether a backup may change the result: it may hold something that has no copy, or no copy that
+// lasts as long.
+func (j *Judge) NeedsBackup(b *veleroapi.Backup) bool {
+	if no := j.CopyRules.FindExclusion(b); !no.IsCopy() && no.Reason != velero.CopyUnknown {
+		return false // nothing of it is stored, or not all yet, or to no avail
 	}
-	takes := velero.NamespacesOf(b).Matcher()
-	for n, things := range j.within {
-		if slices.ContainsFunc(things, func(t *thing) bool { return t.needs(b) }) && takes(n) {
+	takes := velero.NamespaceFilterOf(b).Matcher()
+	for n, things := range j.itemsByNamespace {
+		if slices.ContainsFunc(things, func(t *trackedItem) bool { return t.needsBackup(b) }) && takes(n) {
 			return true
 		}
 	}
-	// Without the right to list, only backups tell what there is: the newest of each schedule.
-	return (j.Unseen[Namespaces] != "" || j.Unseen[Claims] != "") && !j.read[b.Labels[velerov1.ScheduleNameLabel]]
+	// Without the right to list, only backups tell what exists: the newest of each schedule.
+	return (j.Unchecked[Namespaces] != "" || j.Unchecked[Claims] != "") &&
+		!j.readSchedules[b.Labels[veleroapi.ScheduleNameLabel]]
 }
 
-func (t *thing) needs(b *velerov1.Backup) bool {
+func (t *trackedItem) needsBackup(b *veleroapi.Backup) bool {
 	expires := b.Status.Expiration
-	return !t.unbound() && (t.Backup == "" || !t.Lasts && (expires == nil || expires.After(t.Expires)))
+	return !t.isUnbound() && (t.Backup == "" || !t.NeverExpires && (expires == nil || expires.After(t.ExpiresAt)))
 }
 
-const mostNotSeen = 20
+const maxUnchecked = 20
 
-// Unread notes that a backup is needed and was not read.
-func (j *Judge) Unread(b *velerov1.Backup, why error) {
-	j.result.Unread++
-	if len(j.result.NotSeen) < mostNotSeen {
-		j.result.NotSeen = append(j.result.NotSeen, "backup "+b.Name+": "+why.Error())
+// RecordUnread records that a backup is needed but was not read.
+func (j *Judge) RecordUnread(b *veleroapi.Backup, why error) {
+	j.result.BackupsUnread++
+	if len(j.result.Unchecked) < maxUnchecked {
+		j.result.Unchecked = append(j.result.Unchecked, "backup "+b.Name+": "+why.Error())
 	}
-	takes := velero.NamespacesOf(b).Matcher()
-	for n, things := range j.within {
+	takes := velero.NamespaceFilterOf(b).Matcher()
+	for n, things := range j.itemsByNamespace {
 		if takes(n) {
 			for _, t := range things {
 				if t.Backup == "" {
-					t.unread++
+					t.unreadBackups++
 				}
 			}
 		}
 	}
 }
 
-// Add takes what is stored of a backup.
-func (j *Judge) Add(b *velerov1.Backup, r *Record) {
-	j.result.Read++
-	if no := j.Copies.Excludes(
+// AddBackup adds what is stored of a backup.
+func (j *Judge) AddBackup(b *veleroapi.Backup, r *Record) {
+	j.result.BackupsRead++
+	if no := j.CopyRules.FindExclusion(
 		b,
-	); no.Reason == velero.CopyUnknown && !slices.Contains(j.result.NotSeen, no.Why) &&
-		len(j.result.NotSeen) < mostNotSeen {
-		j.result.NotSeen = append(j.result.NotSeen, no.Why)
+	); no.Reason == velero.CopyUnknown && !slices.Contains(j.result.Unchecked, no.ReasonText) &&
+		len(j.result.Unchecked) < maxUnchecked {
+		j.result.Unchecked = append(j.result.Unchecked, no.ReasonText)
 	}
-	j.read[b.Labels[velerov1.ScheduleNameLabel]] = true
+	j.readSchedules[b.Labels[veleroapi.ScheduleNameLabel]] = true
 	for resource, keys := range r.Items {
 		for _, key := range keys {
-			t := j.things[reference{resource, key}]
-			if t == nil && j.Unseen[resource] != "" && (resource == Claims || resource == Namespaces) {
-				t = j.add(resource, key, nil) // where such things may not be listed, the backup tells of them
+			t := j.items[objectRef{resource, key}]
+			if t == nil && j.Unchecked[resource] != "" && (resource == Claims || resource == Namespaces) {
+				// If such objects may not be listed, the backup tells which ones exist.
+				t = j.trackItem(resource, key, nil)
 			}
 			switch why := r.Failed[resource+" "+key]; {
 			case t == nil:
 			case resource == Claims:
-				t.add(b, r.data(key, j.volume(t), Began(b)))
+				t.addVerdict(b, r.judgeClaim(key, j.volumeOfClaim(t), BackupStart(b)))
 			case why != "":
-				t.add(b, leftOut(ItemFailed, "saving it failed: "+why))
+				t.addVerdict(b, excludedVerdict(ItemFailed, "saving it failed: "+why))
 			default:
-				t.add(b, taken)
+				t.addVerdict(b, includedVerdict)
 			}
 		}
 	}
 }
 
-// volume is that of a claim, zero if it has none or is not seen.
-func (j *Judge) volume(t *thing) (v corev1.PersistentVolume) {
-	if claim := t.claim(); claim != nil {
+// volumeOfClaim returns the volume of a claim, zero if it has none or the volume was not read.
+func (j *Judge) volumeOfClaim(t *trackedItem) (v corev1.PersistentVolume) {
+	if claim := t.asClaim(); claim != nil {
 		v.Name = claim.Spec.VolumeName
 		if seen := j.Volumes[v.Name]; seen != nil {
 			v.CreationTimestamp = seen.CreationTimestamp
@@ -275,54 +289,54 @@ func (j *Judge) volume(t *thing) (v corev1.PersistentVolume) {
 	return v
 }
 
-// addCopy notes a good copy: the newest is the one to name, the one that lasts longest says until when.
-func (t *thing) addCopy(b *velerov1.Backup) {
+// addCopy records a good copy: the newest copy is named, and the one that lasts longest says until when.
+func (t *trackedItem) addCopy(b *veleroapi.Backup) {
 	if t.Backup == "" {
-		t.Backup, t.At = b.Name, sane(Began(b))
+		t.Backup, t.BackupAt = b.Name, jsonTime(BackupStart(b))
 	}
 	switch expires := b.Status.Expiration; {
-	case expires == nil || sane(expires.Time).IsZero():
-		t.Lasts, t.Expires = true, time.Time{}
-	case !t.Lasts && expires.After(t.Expires):
-		t.Expires = expires.UTC()
+	case expires == nil || jsonTime(expires.Time).IsZero():
+		t.NeverExpires, t.ExpiresAt = true, time.Time{}
+	case !t.NeverExpires && expires.After(t.ExpiresAt):
+		t.ExpiresAt = expires.UTC()
 	}
 }
 
-// sane is a time that JSON can hold, else zero: the status of a backup may say anything.
-func sane(t time.Time) time.Time {
+// jsonTime returns a time that JSON can hold, else zero: the status of a backup may contain anything.
+func jsonTime(t time.Time) time.Time {
 	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}
 	}
 	return t
 }
 
-// add notes what a backup that lists a thing has of it, of a claim its data.
-func (t *thing) add(b *velerov1.Backup, v Verdict) {
+// addVerdict records what a backup that lists an item holds of it, for a claim its data.
+func (t *trackedItem) addVerdict(b *veleroapi.Backup, v Verdict) {
 	switch {
 	case v.Answer == Yes:
 		t.addCopy(b)
-	case t.Backup == "" && (t.missed.Answer == "" || t.missed.Answer == No && v.Answer == Unknown):
-		t.missed, t.missedIn = v, b.Name
+	case t.Backup == "" && (t.lastMiss.Answer == "" || t.lastMiss.Answer == No && v.Answer == Unknown):
+		t.lastMiss, t.lastMissBackup = v, b.Name
 	}
 }
 
-// Result judges everything. Add and Unread come before.
-func (j *Judge) Result() *Result {
+// JudgeAll judges everything. AddBackup and RecordUnread are called before.
+func (j *Judge) JudgeAll() *Result {
 	r := j.result
-	slices.Sort(r.LeftOut)
-	for _, n := range j.Only {
-		if j.within[n] == nil && j.Unseen[Namespaces] == "" {
-			r.NotSeen = append(r.NotSeen, "namespace "+n+": there is none")
+	slices.Sort(r.SkippedNamespaces)
+	for _, n := range j.OnlyNamespaces {
+		if j.itemsByNamespace[n] == nil && j.Unchecked[Namespaces] == "" {
+			r.Unchecked = append(r.Unchecked, "namespace "+n+": there is none")
 		}
 	}
 	r.Namespaces = []Namespace{}
-	if len(r.NotSeen)+r.Unread > 0 {
+	if len(r.Unchecked)+r.BackupsUnread > 0 {
 		r.State = Undecided
 	}
-	for _, things := range j.within {
+	for _, things := range j.itemsByNamespace {
 		n := Namespace{Claims: []Item{}, Workloads: []Item{}}
 		for _, t := range things {
-			j.judge(t)
+			j.judgeItem(t)
 			switch t.resource {
 			case Namespaces:
 				n.Item = t.Item
@@ -332,56 +346,58 @@ func (j *Judge) Result() *Result {
 				n.Workloads = append(n.Workloads, t.Item)
 			}
 		}
-		n.sum()
-		r.State = order[max(r.State.rank(), n.State.rank())]
+		n.summarizeItems()
+		r.State = stateOrder[max(r.State.severityRank(), n.State.severityRank())]
 		r.Namespaces = append(r.Namespaces, n)
 	}
 	slices.SortStableFunc(r.Namespaces, func(a, b Namespace) int { return human.CompareNames(a.Name, b.Name) })
 	return &r
 }
 
-// next is the first schedule that takes a thing; without one, it is the rule of the schedule that comes closest.
-func (j *Judge) next(t *thing) (*plan, Verdict) {
-	var best *plan
-	verdict := leftOut(NoSchedule, "there is no schedule")
-	if why := j.Unseen[Schedules]; why != "" {
-		verdict = unknown(NotSeen, "schedules cannot be read: "+why)
+// findNextPlan returns the first schedule that includes an item; without one, the verdict is the rule of the schedule
+// that comes closest.
+func (j *Judge) findNextPlan(t *trackedItem) (*backupPlan, Verdict) {
+	var best *backupPlan
+	verdict := excludedVerdict(NoSchedule, "there is no schedule")
+	if why := j.Unchecked[Schedules]; why != "" {
+		verdict = unknownVerdict(NotSeen, "schedules cannot be read: "+why)
 	}
 	for _, p := range j.plans {
-		v := p.thing(t)
+		v := p.judgeItem(t)
 		if v.Answer != Yes {
-			v.Why = "schedule " + p.Name + ": " + v.Why
+			v.ReasonText = "schedule " + p.Name + ": " + v.ReasonText
 		}
-		sooner := best != nil && v.Answer == Yes && verdict.Answer == Yes && !p.Next.IsZero() &&
-			p.Next.Before(best.Next)
-		if best == nil || v.rank() > verdict.rank() || sooner {
+		sooner := best != nil && v.Answer == Yes && verdict.Answer == Yes && !p.NextRun.IsZero() &&
+			p.NextRun.Before(best.NextRun)
+		if best == nil || v.closenessRank() > verdict.closenessRank() || sooner {
 			best, verdict = p, v
 		}
 	}
 	return best, verdict
 }
 
-// thing is whether the next backup takes a thing, of a claim with its data, and of a namespace what is in it.
-func (p *plan) thing(t *thing) Verdict {
-	namespace := p.namespace(cmp.Or(t.Namespace, t.Name))
+// judgeItem judges whether the next backup includes an item, for a claim with its data, and for a namespace its
+// contents.
+func (p *backupPlan) judgeItem(t *trackedItem) Verdict {
+	namespace := p.judgeNamespace(cmp.Or(t.Namespace, t.Name))
 	switch {
 	case namespace.Answer != Yes:
 		return namespace
 	case t.object == nil:
-		return unknown(NotSeen, "you may not read what the cluster holds")
+		return unknownVerdict(NotSeen, "you may not read what the cluster holds")
 	case t.resource == Claims:
-		return p.claim(t.claim())
+		return p.judgeClaim(t.asClaim())
 	case t.resource != Namespaces:
-		return p.object(t.resource, t.object)
+		return p.judgeObject(t.resource, t.object)
 	case t.object.GetDeletionTimestamp() != nil:
-		return p.namespaceItself(t.object)
+		return p.judgeNamespaceObject(t.object)
 	}
-	return taken
+	return includedVerdict
 }
 
-// distant are the reasons of schedules that do not come close, the most distant first: a rule about a thing itself
-// says more than one about its namespace.
-var distant = []Reason{
+// distantReasons are the reasons of schedules that do not come close, the most distant first: a rule about an item
+// itself says more than a rule about its namespace.
+var distantReasons = []Reason{
 	NoSchedule,
 	NamespaceNotIncluded,
 	NamespaceExcluded,
@@ -395,69 +411,75 @@ var distant = []Reason{
 	PolicyFilter,
 }
 
-// rank is how close a schedule comes.
-func (v Verdict) rank() int {
-	at := slices.Index(distant, v.Reason)
+// closenessRank returns how close a schedule comes.
+func (v Verdict) closenessRank() int {
+	at := slices.Index(distantReasons, v.Reason)
 	switch {
 	case v.Answer == Yes:
-		return len(distant) + 2
+		return len(distantReasons) + 2
 	case v.Answer == Unknown:
-		return len(distant) + 1
+		return len(distantReasons) + 1
 	case at < 0:
-		return len(distant)
+		return len(distantReasons)
 	}
 	return at
 }
 
-func (j *Judge) judge(t *thing) {
-	p, v := j.next(t)
+func (j *Judge) judgeItem(t *trackedItem) {
+	p, v := j.findNextPlan(t)
 	target, next := j.MaxAge, ""
 	if v.Answer == Yes {
-		t.Schedule, t.Next, next = p.Name, p.Next.UTC(), cmp.Or(human.Clock(p.Next, j.Now), "next")
-		target = cmp.Or(target, p.allowed(cmp.Or(t.At, p.Next)))
+		t.Schedule, t.NextRunAt, next = p.Name, p.NextRun.UTC(), cmp.Or(human.ClockTime(p.NextRun, j.Now), "next")
+		target = cmp.Or(target, p.allowedAge(cmp.Or(t.BackupAt, p.NextRun)))
 	} else if p != nil {
-		t.Rule = p.Name
+		t.RuleSchedule = p.Name
 	}
-	t.MaxAge = int64(target.Seconds())
-	age := j.Now.Sub(t.At)
+	t.MaxAgeSeconds = int64(target.Seconds())
+	age := j.Now.Sub(t.BackupAt)
 	old := target > 0 && age > target
-	lost := j.lost[cmp.Or(t.Namespace, t.Name)]
-	if !lost.at.After(t.At) {
+	lost := j.unrestorableBackups[cmp.Or(t.Namespace, t.Name)]
+	if !lost.at.After(t.BackupAt) {
 		lost.Verdict = Verdict{}
 	}
 	without, last := "in no backup", "The last copy, "+t.Backup+", never expires."
 	if t.resource == Claims {
 		without = "in no backup with its data"
 	}
-	if !t.Lasts {
-		last = "The last copy, " + t.Backup + ", expires " + human.Clock(t.Expires, j.Now) + "."
+	if !t.NeverExpires {
+		last = "The last copy, " + t.Backup + ", expires " + human.ClockTime(t.ExpiresAt, j.Now) + "."
 	}
 	switch {
-	case t.unbound():
-		t.say(
-			Warned,
+	case t.isUnbound():
+		t.setState(
+			CoveredWithWarning,
 			NotBound,
 			"the claim has no volume, its phase is %s: nothing of it can be saved.",
-			cmp.Or(string(t.claim().Status.Phase), "not set"),
+			cmp.Or(string(t.asClaim().Status.Phase), "not set"),
 		)
-	case t.misread != "":
-		t.say(Undecided, NotSeen, "%s.", t.misread)
-	case t.Backup == "" && t.unread > 0:
-		t.say(Undecided, NotRead, "%s not read that may hold it.", human.Plural(t.unread, "backup was", "backups were"))
-	case t.Backup == "" && t.missed.Answer == Unknown:
-		t.say(Undecided, t.missed.Reason, "backup %s: %s.", t.missedIn, t.missed.Why)
-	case t.Backup == "" && (v.Answer == No || v.Reason == PolicyCustom): // Velero records what a plugin saves as skipped
-		t.say(Unprotected, v.Reason, "in no backup: %s.", v.Why)
-	case t.Backup == "" && t.missed.Answer != "":
-		t.say(Unprotected, t.missed.Reason, "%s: in %s, %s.", without, t.missedIn, t.missed.Why)
-	case t.Backup == "" && lost.Answer != "" && !lost.at.Before(t.created()):
-		t.say(Unprotected, lost.Reason, "in no backup: %s.", lost.Why)
+	case t.partlyReadReason != "":
+		t.setState(Undecided, NotSeen, "%s.", t.partlyReadReason)
+	case t.Backup == "" && t.unreadBackups > 0:
+		t.setState(
+			Undecided,
+			NotRead,
+			"%s not read that may hold it.",
+			human.CountForms(t.unreadBackups, "backup was", "backups were"),
+		)
+	case t.Backup == "" && t.lastMiss.Answer == Unknown:
+		t.setState(Undecided, t.lastMiss.Reason, "backup %s: %s.", t.lastMissBackup, t.lastMiss.ReasonText)
+	case t.Backup == "" && (v.Answer == No || v.Reason == PolicyCustom):
+		// Velero records what a plugin saves as skipped.
+		t.setState(Unprotected, v.Reason, "in no backup: %s.", v.ReasonText)
+	case t.Backup == "" && t.lastMiss.Answer != "":
+		t.setState(Unprotected, t.lastMiss.Reason, "%s: in %s, %s.", without, t.lastMissBackup, t.lastMiss.ReasonText)
+	case t.Backup == "" && lost.Answer != "" && !lost.at.Before(t.creationTime()):
+		t.setState(Unprotected, lost.Reason, "in no backup: %s.", lost.ReasonText)
 	case t.Backup == "" && v.Answer == Unknown:
-		t.say(Unprotected, v.Reason, "in no backup. %s.", v.Why)
-	case t.Backup == "" && t.created().After(p.Last):
-		t.say(Warned, NotYet, "in no backup yet: schedule %s takes it %s.", p.Name, next)
-	case t.Backup == "" && p.spec.TTL.Duration > 0 && p.Last.Add(p.spec.TTL.Duration).Before(p.Next):
-		t.say(
+		t.setState(Unprotected, v.Reason, "in no backup. %s.", v.ReasonText)
+	case t.Backup == "" && t.creationTime().After(p.LastEndedRunStart):
+		t.setState(CoveredWithWarning, NotYet, "in no backup yet: schedule %s takes it %s.", p.Name, next)
+	case t.Backup == "" && p.spec.TTL.Duration > 0 && p.LastEndedRunStart.Add(p.spec.TTL.Duration).Before(p.NextRun):
+		t.setState(
 			Unprotected,
 			ExpiresFirst,
 			"in no backup: those of schedule %s last for %s, and it runs %s.",
@@ -466,44 +488,51 @@ func (j *Judge) judge(t *thing) {
 			next,
 		)
 	case t.Backup == "":
-		t.say(Unprotected, NotInBackup, "in no backup, although schedule %s takes it.", p.Name)
-	case old && t.unread > 0:
-		t.say(
+		t.setState(Unprotected, NotInBackup, "in no backup, although schedule %s takes it.", p.Name)
+	case old && t.unreadBackups > 0:
+		t.setState(
 			Undecided,
 			NotRead,
 			"the newest copy that was read is %s old: newer backups were not read.",
 			human.Duration(age),
 		)
 	case v.Answer == No:
-		t.say(Warned, v.Reason, "nothing takes it again: %s. %s", v.Why, last)
-	case t.missed.Answer != "":
-		t.say(Warned, t.missed.Reason, "backup %s: %s. %s", t.missedIn, t.missed.Why, last)
+		t.setState(CoveredWithWarning, v.Reason, "nothing takes it again: %s. %s", v.ReasonText, last)
+	case t.lastMiss.Answer != "":
+		t.setState(CoveredWithWarning, t.lastMiss.Reason, "backup %s: %s. %s", t.lastMissBackup, t.lastMiss.ReasonText, last)
 	case old && lost.Answer != "":
-		t.say(Warned, lost.Reason, "backup %s. The newest copy is %s old. %s", lost.Why, human.Duration(age), last)
+		t.setState(
+			CoveredWithWarning,
+			lost.Reason,
+			"backup %s. The newest copy is %s old. %s",
+			lost.ReasonText,
+			human.Duration(age),
+			last,
+		)
 	case old:
-		t.say(
-			Warned,
+		t.setState(
+			CoveredWithWarning,
 			TooOld,
 			"the newest copy is %s old, more than %s. %s",
 			human.Duration(age),
 			human.Duration(target),
 			last,
 		)
-	case v.Answer == Yes && !t.Lasts && (t.Expires.Before(p.Next) || t.Expires.Before(j.Now)):
-		t.say(Warned, ExpiresFirst, "%s Schedule %s takes it again %s.", last, p.Name, next)
+	case v.Answer == Yes && !t.NeverExpires && (t.ExpiresAt.Before(p.NextRun) || t.ExpiresAt.Before(j.Now)):
+		t.setState(CoveredWithWarning, ExpiresFirst, "%s Schedule %s takes it again %s.", last, p.Name, next)
 	default:
 		t.State = Covered
 	}
 }
 
-// allowed is how old a copy made at a moment may get: until the second run after it.
-func (s *Schedule) allowed(made time.Time) time.Duration {
-	if s.After == nil || s.After(made).IsZero() {
+// allowedAge returns how old a copy made at a given time may get: until the second run after it.
+func (s *Schedule) allowedAge(made time.Time) time.Duration {
+	if s.RunAfter == nil || s.RunAfter(made).IsZero() {
 		return 0
 	}
-	return max(0, s.After(s.After(made)).Sub(made).Round(time.Minute))
+	return max(0, s.RunAfter(s.RunAfter(made)).Sub(made).Round(time.Minute))
 }
 
-func (t *thing) say(state State, reason Reason, format string, args ...any) {
-	t.State, t.Reason, t.Sentence = state, reason, human.Capital(fmt.Sprintf(format, args...))
+func (t *trackedItem) setState(state State, reason Reason, format string, args ...any) {
+	t.State, t.Reason, t.Sentence = state, reason, human.Capitalize(fmt.Sprintf(format, args...))
 }

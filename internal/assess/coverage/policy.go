@@ -30,7 +30,7 @@ type Policy struct {
 }
 
 type volumePolicy struct {
-	Conditions conditions `json:"conditions"`
+	Conditions volumeConditions `json:"conditions"`
 	Action     struct {
 		Type       string         `json:"type"`
 		Parameters map[string]any `json:"parameters"`
@@ -38,8 +38,8 @@ type volumePolicy struct {
 	title, configMap string // in a sentence
 }
 
-// conditions are those of volume_filter_data.go and volume_resources_validator.go.
-type conditions struct {
+// volumeConditions are those of volume_filter_data.go and volume_resources_validator.go.
+type volumeConditions struct {
 	Capacity     string   `json:"capacity"`
 	StorageClass []string `json:"storageClass"`
 	NFS          *struct {
@@ -50,22 +50,22 @@ type conditions struct {
 		Driver     string            `json:"driver"`
 		Attributes map[string]string `json:"volumeAttributes"`
 	} `json:"csi"`
-	Types        []string                            `json:"volumeTypes"`
-	Labels       map[string]string                   `json:"pvcLabels"`
-	Phases       []corev1.PersistentVolumeClaimPhase `json:"pvcPhase"`
-	Mode         corev1.PersistentVolumeMode         `json:"pvcVolumeMode"`
-	AccessModes  []corev1.PersistentVolumeAccessMode `json:"pvcAccessModes"`
-	lower, upper resource.Quantity
+	Types                    []string                            `json:"volumeTypes"`
+	Labels                   map[string]string                   `json:"pvcLabels"`
+	Phases                   []corev1.PersistentVolumeClaimPhase `json:"pvcPhase"`
+	Mode                     corev1.PersistentVolumeMode         `json:"pvcVolumeMode"`
+	AccessModes              []corev1.PersistentVolumeAccessMode `json:"pvcAccessModes"`
+	minCapacity, maxCapacity resource.Quantity
 }
 
-// ParsePolicy reads a ConfigMap as getResourcePoliciesFromConfig and Validate do; an error stays in the policy.
+// ParsePolicy reads a ConfigMap as getResourcePoliciesFromConfig and Validate do; an error is stored in the policy.
 func ParsePolicy(configMap string, data map[string]string) *Policy {
 	p := &Policy{}
-	p.err = p.parse(configMap, data)
+	p.err = p.parseConfigMap(configMap, data)
 	return p
 }
 
-func (p *Policy) parse(configMap string, data map[string]string) error {
+func (p *Policy) parseConfigMap(configMap string, data map[string]string) error {
 	if err := velero.DecodePolicy(data, p); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (p *Policy) parse(configMap string, data map[string]string) error {
 		if !slices.Contains([]string{"skip", "snapshot", "fs-backup", "custom"}, v.Action.Type) {
 			return fmt.Errorf("the action %q does not exist", v.Action.Type)
 		}
-		if err := v.Conditions.parse(); err != nil {
+		if err := v.Conditions.parseCapacity(); err != nil {
 			return err
 		}
 	}
@@ -92,20 +92,20 @@ func (p *Policy) parse(configMap string, data map[string]string) error {
 	return p.Validate()
 }
 
-// parse reads the capacity as parseCapacity and validate do.
-func (c *conditions) parse() error {
+// parseCapacity reads the capacity as Velero's parseCapacity and validate do.
+func (c *volumeConditions) parseCapacity() error {
 	parts := strings.Split(cmp.Or(c.Capacity, ","), ",")
 	if len(parts) != 2 {
 		return fmt.Errorf("the capacity %q has no form like 10Gi,100Gi", c.Capacity)
 	}
-	for i, bound := range []*resource.Quantity{&c.lower, &c.upper} {
+	for i, bound := range []*resource.Quantity{&c.minCapacity, &c.maxCapacity} {
 		quantity, err := resource.ParseQuantity(cmp.Or(strings.TrimSpace(parts[i]), "0"))
 		if err != nil {
 			return fmt.Errorf("the capacity %q: %w", c.Capacity, err)
 		}
 		*bound = quantity
 	}
-	if c.upper.Cmp(c.lower) < 0 && !c.upper.IsZero() {
+	if c.maxCapacity.Cmp(c.minCapacity) < 0 && !c.maxCapacity.IsZero() {
 		return fmt.Errorf("the capacity %q ends before it begins", c.Capacity)
 	}
 	if c.CSI != nil && c.CSI.Driver == "" && c.CSI.Attributes != nil {
@@ -114,7 +114,8 @@ func (c *conditions) parse() error {
 	return nil
 }
 
-// volumePolicyFor is the first that fits, else zero (Policies.match); pv is nil for a claim without one.
+// volumePolicyFor returns the first policy that matches, else zero (Policies.match); pv is nil for a claim without a
+// volume.
 func volumePolicyFor(
 	policies []volumePolicy,
 	pv *corev1.PersistentVolume,
@@ -125,36 +126,36 @@ func volumePolicyFor(
 		source = pv.Spec
 	}
 	for i := range policies {
-		if policies[i].Conditions.hold(&source, claim) {
+		if policies[i].Conditions.matchesVolume(&source, claim) {
 			return policies[i]
 		}
 	}
 	return volumePolicy{}
 }
 
-// hold reports whether a volume meets all conditions (volume_resources.go).
-func (c *conditions) hold(pv *corev1.PersistentVolumeSpec, claim *corev1.PersistentVolumeClaim) bool {
+// matchesVolume reports whether a volume meets all conditions (volume_resources.go).
+func (c *volumeConditions) matchesVolume(pv *corev1.PersistentVolumeSpec, claim *corev1.PersistentVolumeClaim) bool {
 	size := pv.Capacity.Storage()
-	return c.lower.Cmp(*size) <= 0 && (c.upper.IsZero() || c.upper.Cmp(*size) >= 0) &&
-		oneOf(c.StorageClass, pv.StorageClassName) &&
+	return c.minCapacity.Cmp(*size) <= 0 && (c.maxCapacity.IsZero() || c.maxCapacity.Cmp(*size) >= 0) &&
+		isListedOrUnset(c.StorageClass, pv.StorageClassName) &&
 		(c.NFS == nil || pv.NFS != nil &&
 			cmp.Or(c.NFS.Server, pv.NFS.Server) == pv.NFS.Server &&
 			cmp.Or(c.NFS.Path, pv.NFS.Path) == pv.NFS.Path) &&
-		c.fitCSI(pv.CSI) &&
-		oneOf(c.Types, volumeType(pv.PersistentVolumeSource)) &&
+		c.matchesCSI(pv.CSI) &&
+		isListedOrUnset(c.Types, volumeType(pv.PersistentVolumeSource)) &&
 		labels.SelectorFromSet(c.Labels).Matches(labels.Set(claim.Labels)) &&
-		oneOf(c.Phases, claim.Status.Phase) &&
+		isListedOrUnset(c.Phases, claim.Status.Phase) &&
 		(c.Mode == "" || claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == c.Mode) &&
 		(len(c.AccessModes) == 0 || len(c.AccessModes) == len(claim.Spec.AccessModes) &&
 			sets.New(c.AccessModes...).Equal(sets.New(claim.Spec.AccessModes...)))
 }
 
-// oneOf reports whether a condition lists a value, or nothing.
-func oneOf[T ~string](listed []T, value T) bool {
+// isListedOrUnset reports whether a condition lists a value, or nothing at all.
+func isListedOrUnset[T ~string](listed []T, value T) bool {
 	return len(listed) == 0 || value != "" && slices.Contains(listed, value)
 }
 
-func (c *conditions) fitCSI(source *corev1.CSIPersistentVolumeSource) bool {
+func (c *volumeConditions) matchesCSI(source *corev1.CSIPersistentVolumeSource) bool {
 	switch {
 	case c.CSI == nil:
 		return true
@@ -171,7 +172,7 @@ func (c *conditions) fitCSI(source *corev1.CSIPersistentVolumeSource) bool {
 	return true
 }
 
-// volumeType is the name of the source that is set, as in getVolumeTypeFromPV, empty for none.
+// volumeType returns the name of the source that is set, as getVolumeTypeFromPV does, empty for none.
 func volumeType(source corev1.PersistentVolumeSource) string {
 	v := reflect.ValueOf(source)
 	for i := range v.NumField() {

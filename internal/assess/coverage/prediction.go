@@ -15,90 +15,95 @@ type Prediction struct {
 	Schedule   string   `json:"schedule"`
 	Namespaces []string `json:"namespaces"`
 	// Claims and Workloads are as NAMESPACE/NAME, Workloads by kind. Data are the claims whose data is taken.
-	Claims    []string            `json:"claims"`
-	Data      []string            `json:"data"`
-	Workloads map[string][]string `json:"workloads"`
-	Unknown   []string            `json:"unknown"`
-	// Refused is why there is no next backup.
-	Refused string `json:"refused,omitempty"`
+	Claims         []string            `json:"claims"`
+	ClaimsWithData []string            `json:"data"`
+	Workloads      map[string][]string `json:"workloads"`
+	Undecided      []string            `json:"unknown"`
+	// RefusalReason is why there is no next backup.
+	RefusalReason string `json:"refused,omitempty"`
 }
 
-// List is some of what a backup takes, in words.
-type List struct {
+// ItemList is a part of what a backup includes, in words.
+type ItemList struct {
 	Title string
 	Items []string
 }
 
-// Lists are all that it takes, and what is unknown.
-func (p Prediction) Lists() []List {
+// TitledLists returns everything that the backup includes, and what is unknown.
+func (p Prediction) TitledLists() []ItemList {
 	claims := slices.Clone(p.Claims)
 	for i, name := range claims {
-		if !slices.Contains(p.Data, name) {
+		if !slices.Contains(p.ClaimsWithData, name) {
 			claims[i] += ", without its data"
 		}
 	}
-	lists := []List{{"Namespaces", p.Namespaces}, {"Claims", claims}}
+	lists := []ItemList{{"Namespaces", p.Namespaces}, {"Claims", claims}}
 	for _, kind := range slices.Sorted(maps.Keys(p.Workloads)) {
-		lists = append(lists, List{kind + "s", p.Workloads[kind]})
+		lists = append(lists, ItemList{kind + "s", p.Workloads[kind]})
 	}
-	return append(lists, List{"Unknown", p.Unknown})
+	return append(lists, ItemList{"Unknown", p.Undecided})
 }
 
-// Predict returns what the next backup of a schedule takes.
+// Predict returns what the next backup of a schedule includes.
 func Predict(c *Cluster, s *Schedule) Prediction {
-	p := newPlan(newIndex(c), s)
+	p := newBackupPlan(newClusterIndex(c), s)
 	out := Prediction{
-		Schedule:   s.Name,
-		Namespaces: []string{},
-		Claims:     []string{},
-		Data:       []string{},
-		Workloads:  map[string][]string{},
-		Unknown:    []string{},
-		Refused:    p.refused.Why,
+		Schedule:       s.Name,
+		Namespaces:     []string{},
+		Claims:         []string{},
+		ClaimsWithData: []string{},
+		Workloads:      map[string][]string{},
+		Undecided:      []string{},
+		RefusalReason:  p.refusal.ReasonText,
 	}
 	add := func(list []string, what, name string, v Verdict) []string {
 		switch v.Answer {
 		case Yes:
 			return append(list, name)
 		case Unknown:
-			out.Unknown = append(out.Unknown, what+" "+name+": "+v.Why)
+			out.Undecided = append(out.Undecided, what+" "+name+": "+v.ReasonText)
 		}
 		return list
 	}
 	for name, n := range c.Objects[Namespaces] {
-		out.Namespaces = add(out.Namespaces, "namespace", name, p.namespaceItself(n))
+		out.Namespaces = add(out.Namespaces, "namespace", name, p.judgeNamespaceObject(n))
 	}
 	for name, claim := range c.Objects[Claims] {
-		v := p.object(Claims, claim)
+		v := p.judgeObject(Claims, claim)
 		out.Claims = add(out.Claims, "claim", name, v)
 		if v.Answer == Yes {
-			out.Data = add(out.Data, "data of claim", name, p.data(claim.(*corev1.PersistentVolumeClaim)))
+			out.ClaimsWithData = add(
+				out.ClaimsWithData,
+				"data of claim",
+				name,
+				p.judgeData(claim.(*corev1.PersistentVolumeClaim)),
+			)
 		}
 	}
 	for _, resource := range append([]string{Pods}, Workloads...) {
 		var list []string
 		for name, o := range c.Objects[resource] {
-			if !owned(o) {
-				list = add(list, kinds[resource], name, p.object(resource, o))
+			if !hasController(o) {
+				list = add(list, kinds[resource], name, p.judgeObject(resource, o))
 			}
 		}
 		if len(list) > 0 {
 			out.Workloads[kinds[resource]] = list
 		}
 	}
-	out.Unknown = append(out.Unknown, c.unread()...)
+	out.Undecided = append(out.Undecided, c.uncheckedTexts()...)
 	workloads := slices.Collect(maps.Values(out.Workloads))
-	for _, list := range append(workloads, out.Namespaces, out.Claims, out.Data, out.Unknown) {
+	for _, list := range append(workloads, out.Namespaces, out.Claims, out.ClaimsWithData, out.Undecided) {
 		slices.Sort(list)
 	}
 	return out
 }
 
-// Selects returns the selectors of a schedule and the resources in which what they select decides which namespaces
-// its next backup takes; nothing where that is known without.
-func Selects(c *Cluster, s *Schedule) (selectors, resources []string) {
-	p := newPlan(newIndex(c), s)
-	if !p.everywhere() || p.refused.Answer != "" || len(p.policy.Namespaced) > 0 {
+// DecisiveSelectors returns the selectors of a schedule and the resources whose selected objects decide which
+// namespaces its next backup includes; nothing if that is known without them.
+func DecisiveSelectors(c *Cluster, s *Schedule) (selectors, resources []string) {
+	p := newBackupPlan(newClusterIndex(c), s)
+	if !p.includesEverywhere() || p.refusal.Answer != "" || len(p.policy.Namespaced) > 0 {
 		return nil, nil
 	}
 	for _, selector := range p.selectors {
@@ -107,7 +112,7 @@ func Selects(c *Cluster, s *Schedule) (selectors, resources []string) {
 		}
 	}
 	for _, r := range c.Kinds.Resources {
-		if resource := r.GroupResource(); r.Namespaced && p.kind(resource).Answer == Yes {
+		if resource := r.GroupResource(); r.Namespaced && p.judgeKind(resource).Answer == Yes {
 			resources = append(resources, resource)
 		}
 	}

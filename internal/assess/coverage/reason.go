@@ -67,31 +67,33 @@ const (
 	OldVolumeRecord Reason = "OldVolumeRecord" // a backup lists the claim, and keeps no record of its volume
 )
 
-// Minor reports whether nothing that was there for a run is at risk: it is new, or holds no data.
-func (r Reason) Minor() bool { return r == NotYet || r == NotBound }
+// IsMinor reports whether nothing that was there for a run is at risk: it is new, or holds no data.
+func (r Reason) IsMinor() bool { return r == NotYet || r == NotBound }
 
-// Answer is whether a backup takes something. The names are API.
-type Answer string
+// Inclusion is whether a backup takes something. The names are API.
+type Inclusion string
 
 // The answers. Unknown stands for what cannot be decided.
 const (
-	Yes     Answer = "yes"
-	No      Answer = "no"
-	Unknown Answer = "unknown"
+	Yes     Inclusion = "yes"
+	No      Inclusion = "no"
+	Unknown Inclusion = "unknown"
 )
 
 // Verdict is whether the next backup of a schedule takes something. Without Yes, Reason and Why say the rule.
 type Verdict struct {
-	Answer Answer
-	Reason Reason
-	Why    string // a clause
-	pulled bool   // another item can still bring it in: only the collection leaves it out
+	Answer        Inclusion
+	Reason        Reason
+	ReasonText    string // a clause
+	canBePulledIn bool   // another item can still bring it in: only the collection leaves it out
 }
 
-var taken = Verdict{Answer: Yes}
+var includedVerdict = Verdict{Answer: Yes}
 
-func leftOut(reason Reason, why string) Verdict { return Verdict{Answer: No, Reason: reason, Why: why} }
+func excludedVerdict(reason Reason, why string) Verdict {
+	return Verdict{Answer: No, Reason: reason, ReasonText: why}
+}
 
-func unknown(reason Reason, why string) Verdict {
-	return Verdict{Answer: Unknown, Reason: reason, Why: why}
+func unknownVerdict(reason Reason, why string) Verdict {
+	return Verdict{Answer: Unknown, Reason: reason, ReasonText: why}
 }

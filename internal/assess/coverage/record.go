@@ -16,34 +16,34 @@ import (
 
 // Record is what is stored of one backup: names and states, no contents.
 type Record struct {
-	// Items are those that are judged, and the volumes, by resource, as NAMESPACE/NAME, or NAME if they are in no
-	// namespace. Of namespaces they are all in which the backup has anything.
+	// Items are the judged items, and the volumes, by resource, as NAMESPACE/NAME, or NAME without a namespace. The
+	// namespaces are all those of which the backup holds anything.
 	Items map[string][]string
-	// Saved is what became of the data of claims, by NAMESPACE/NAME. Of several records of one claim, one with
-	// data counts.
-	Saved map[string]Saved
-	// Failed are those of Items that Velero lists and failed to store, by RESOURCE KEY, and why.
+	// Saved is what became of the data of claims, by NAMESPACE/NAME. Of several records of one claim, a record with data
+	// counts.
+	Saved map[string]SavedData
+	// Failed are those of Items that Velero lists but failed to store, by RESOURCE KEY, with the reasons.
 	Failed map[string]string
 	// NoVolumes is true for a backup of a Velero that keeps no record of volumes.
 	NoVolumes bool
 }
 
-// Saved is what became of a claim's data in a backup, and the volume it was in.
-type Saved struct {
+// SavedData is what became of a claim's data in a backup, and the volume that held it.
+type SavedData struct {
 	PV string
 	Verdict
 }
 
 // NewRecord reads what Velero stored of a backup. noVolumes is true if it stored no record of volumes.
-func NewRecord(list []artifact.Resources, volumes []artifact.Volume, noVolumes bool) *Record {
+func NewRecord(list []artifact.KindItems, volumes []artifact.VolumeInfo, noVolumes bool) *Record {
 	r := &Record{
 		Items:     map[string][]string{},
-		Saved:     map[string]Saved{},
+		Saved:     map[string]SavedData{},
 		Failed:    map[string]string{},
 		NoVolumes: noVolumes,
 	}
 	for _, k := range list {
-		resource := resourceOf(k.Kind)
+		resource := findResource(k.Kind)
 		for _, i := range k.Items {
 			if i.Namespace != "" {
 				r.Items[Namespaces] = append(r.Items[Namespaces], i.Namespace)
@@ -59,18 +59,18 @@ func NewRecord(list []artifact.Resources, volumes []artifact.Volume, noVolumes b
 		v := &volumes[i]
 		key := v.Namespace + "/" + v.Claim
 		if v.Claim != "" && r.Saved[key].Answer != Yes {
-			r.Saved[key] = Saved{v.PersistentVolume, saved(v)}
+			r.Saved[key] = SavedData{v.PersistentVolume, savedVerdict(v)}
 		}
 	}
 	return r
 }
 
-// Wanted reports whether a record keeps the items of a kind in Velero's lists.
-func Wanted(listed string) bool { return resourceOf(listed) != "" }
+// IsWantedKind reports whether a record keeps the items of a kind in Velero's lists.
+func IsWantedKind(listed string) bool { return findResource(listed) != "" }
 
-// resourceOf is the resource of a kind in Velero's lists, group/version/Kind or version/Kind; empty for one
-// that no one needs.
-func resourceOf(listed string) string {
+// findResource returns the resource of a kind in Velero's lists, group/version/Kind or version/Kind; empty for a kind
+// that is not needed.
+func findResource(listed string) string {
 	kind := path.Base(listed)
 	version, _ := schema.ParseGroupVersion(path.Dir(listed))
 	if listed == "v1/PersistentVolume" {
@@ -84,32 +84,34 @@ func resourceOf(listed string) string {
 	return ""
 }
 
-func saved(v *artifact.Volume) Verdict {
+func savedVerdict(v *artifact.VolumeInfo) Verdict {
 	switch v.Outcome() {
 	case artifact.VolumeSaved:
-		return taken
+		return includedVerdict
 	case artifact.VolumeSkipped:
-		return leftOut(
+		return excludedVerdict(
 			VolumeSkipped,
-			"its data was skipped"+human.Clause(": ", strings.TrimSuffix(v.SkippedReason, ";")),
+			"its data was skipped"+human.Prefixed(": ", strings.TrimSuffix(v.SkippedReason, ";")),
 		)
 	case artifact.VolumeFailed:
-		return leftOut(VolumeFailed, "saving its data failed"+human.Clause(": ", v.Method+" "+v.Phase))
+		return excludedVerdict(VolumeFailed, "saving its data failed"+human.Prefixed(": ", v.Method+" "+v.Phase))
 	}
-	return unknown(OldVolumeRecord, "Velero's record does not say whether its data was saved")
+	return unknownVerdict(OldVolumeRecord, "Velero's record does not say whether its data was saved")
 }
 
-// failure matches what Velero says of an item that an action failed on: it lists the item, and stores neither that nor
-// what the action would have saved, as a snapshot that timed out (pkg/backup/item_backupper.go, executeActions).
-var failure = regexp.MustCompile(
+// itemFailurePattern matches what Velero says about an item for which an action failed: Velero lists the item, but
+// stores neither the item nor what the action would have saved, such as a snapshot that timed out
+// (pkg/backup/item_backupper.go, executeActions).
+var itemFailurePattern = regexp.MustCompile(
 	`(?s)name: /(\S+) .*\(groupResource=([^,]+), namespace=([^,]*), name=([^)]+)\): ` +
 		`(?:rpc error: code = \w+ desc = )?(.*)`,
 )
 
-// AddErrors notes the items that errors of the backup name. What fails while a pod brings it in fails the pod, too.
+// AddErrors records the items that errors of the backup name. An item that fails while a pod brings it in fails the
+// pod, too.
 func (r *Record) AddErrors(messages []string) {
 	for _, text := range messages {
-		m := failure.FindStringSubmatch(text)
+		m := itemFailurePattern.FindStringSubmatch(text)
 		if m == nil {
 			continue
 		}
@@ -124,26 +126,26 @@ func (r *Record) AddErrors(messages []string) {
 	}
 }
 
-// data is what became of the data of a claim that the backup, which then began, lists. pv is the claim's
-// volume, without a name if that is not known.
-func (r *Record) data(claim string, pv corev1.PersistentVolume, began time.Time) Verdict {
+// judgeClaim returns what became of the data of a claim that the backup, which began at that time, lists. pv is the
+// claim's volume, without a name if it is unknown.
+func (r *Record) judgeClaim(claim string, pv corev1.PersistentVolume, began time.Time) Verdict {
 	s, recorded := r.Saved[claim]
 	switch why := r.Failed[Claims+" "+claim]; {
 	case why != "":
-		return leftOut(VolumeFailed, "saving it failed: "+why)
+		return excludedVerdict(VolumeFailed, "saving it failed: "+why)
 	case recorded && s.PV != "" && pv.Name != "" && s.PV != pv.Name:
-		return Verdict{} // of another claim that had the name
+		return Verdict{} // a record of another claim that had the name
 	case recorded:
 		return s.Verdict
 	case r.NoVolumes:
-		return unknown(OldVolumeRecord, "Velero stored no record of volumes")
+		return unknownVerdict(OldVolumeRecord, "Velero stored no record of volumes")
 	case pv.CreationTimestamp.After(began):
-		return leftOut(NoData, "it lists the claim, which had no volume or another one then")
+		return excludedVerdict(NoData, "it lists the claim, which had no volume or another one then")
 	case pv.Name != "" && !slices.Contains(r.Items[Volumes], pv.Name):
-		return unknown(
+		return unknownVerdict(
 			OldVolumeRecord,
 			"the backup leaves out its PersistentVolume, so Velero keeps no record of its data",
 		)
 	}
-	return leftOut(NoData, "it lists the claim, and nothing saved its data")
+	return excludedVerdict(NoData, "it lists the claim, and nothing saved its data")
 }

@@ -12,18 +12,18 @@ import (
 // State is how something is protected. The names are API.
 type State string
 
-// The states, the worst last.
+// These are the states, the worst last.
 const (
 	Covered State = "covered"
-	// a good copy exists, and it is too old, the newest backup failed, or nothing takes it again
-	Warned      State = "warning"
-	Undecided   State = "unknown"     // what would decide was not read
-	Unprotected State = "unprotected" // no backup that exists holds it with its data
+	// CoveredWithWarning: a good copy exists, but it is too old, the newest backup failed, or nothing includes it again.
+	CoveredWithWarning State = "warning"
+	Undecided          State = "unknown"     // the deciding evidence was not read
+	Unprotected        State = "unprotected" // no existing backup holds it with its data
 )
 
-var order = []State{Covered, Warned, Undecided, Unprotected}
+var stateOrder = []State{Covered, CoveredWithWarning, Undecided, Unprotected}
 
-func (s State) rank() int { return slices.Index(order, s) }
+func (s State) severityRank() int { return slices.Index(stateOrder, s) }
 
 // Item is a namespace, claim or workload, and how it is protected.
 type Item struct {
@@ -35,18 +35,18 @@ type Item struct {
 	Reason   Reason `json:"reason,omitempty"`
 	Sentence string `json:"sentence,omitempty"`
 	// Backup is the newest backup that holds it, and a claim with its data. At is when that began.
-	Backup string    `json:"backup,omitempty"`
-	At     time.Time `json:"backupAt,omitzero"`
-	// MaxAge is how old the copy may be in seconds, absent if nothing says it.
-	MaxAge int64 `json:"maxAgeSeconds,omitempty"`
-	// Expires is when the last copy does if nothing changes. Lasts is true if one never does.
-	Expires time.Time `json:"expiresAt,omitzero"`
-	Lasts   bool      `json:"neverExpires,omitempty"`
+	Backup   string    `json:"backup,omitempty"`
+	BackupAt time.Time `json:"backupAt,omitzero"`
+	// MaxAgeSeconds is how old the copy may be in seconds, absent if nothing says it.
+	MaxAgeSeconds int64 `json:"maxAgeSeconds,omitempty"`
+	// ExpiresAt is when the last copy does if nothing changes. Lasts is true if one never does.
+	ExpiresAt    time.Time `json:"expiresAt,omitzero"`
+	NeverExpires bool      `json:"neverExpires,omitempty"`
 	// Schedule takes it next, at Next.
-	Schedule string    `json:"schedule,omitempty"`
-	Next     time.Time `json:"nextAt,omitzero"`
-	// Rule names the schedule whose rule Reason is, empty if another reason counts.
-	Rule string `json:"-"`
+	Schedule  string    `json:"schedule,omitempty"`
+	NextRunAt time.Time `json:"nextAt,omitzero"`
+	// RuleSchedule names the schedule whose rule Reason is, empty if another reason counts.
+	RuleSchedule string `json:"-"`
 	// Bytes is the capacity of a claim.
 	Bytes int64 `json:"bytes,omitempty"`
 }
@@ -55,10 +55,10 @@ type Item struct {
 // state, the oldest of the newest copies, the first expiry and the next run.
 type Namespace struct {
 	Item
-	// Covered is how many of Claims are covered.
-	Covered   int    `json:"claimsCovered"`
-	Claims    []Item `json:"claims"`
-	Workloads []Item `json:"workloads"`
+	// CoveredClaims is how many of Claims are covered.
+	CoveredClaims int    `json:"claimsCovered"`
+	Claims        []Item `json:"claims"`
+	Workloads     []Item `json:"workloads"`
 }
 
 // Result is the coverage of a cluster.
@@ -67,17 +67,18 @@ type Result struct {
 	State      State       `json:"state"`
 	At         time.Time   `json:"at"`
 	Namespaces []Namespace `json:"items"`
-	// NotSeen says what could not be read. LeftOut are the namespaces of Kubernetes and Velero, which nobody asked for.
-	NotSeen []string `json:"notSeen"`
-	LeftOut []string `json:"leftOut"`
-	// Read counts the backups whose record was needed and read, Unread those that could not be read.
-	Read   int `json:"backupsRead"`
-	Unread int `json:"backupsUnread"`
+	// Unchecked says what could not be read. SkippedNamespaces are the namespaces of Kubernetes and Velero, which nobody
+	// asked for.
+	Unchecked         []string `json:"notSeen"`
+	SkippedNamespaces []string `json:"leftOut"`
+	// BackupsRead counts the backups whose record was needed and read, Unread those that could not be read.
+	BackupsRead   int `json:"backupsRead"`
+	BackupsUnread int `json:"backupsUnread"`
 	// Requests is how many requests looking at the cluster took.
 	Requests int `json:"requests"`
 }
 
-// Reading is a reading of coverage, or of what a schedule takes next, that is under way or over.
+// Reading is a reading of coverage, or of what a schedule includes next, that is under way or finished.
 type Reading[T any] struct {
 	Schedule string
 	Result   *T     // the last one, nil if there is none yet
@@ -85,8 +86,8 @@ type Reading[T any] struct {
 	Err      error  // why the last reading failed
 }
 
-// sum makes of a namespace by itself one with what is in it.
-func (n *Namespace) sum() {
+// summarizeItems sums up the items of a namespace in its own fields.
+func (n *Namespace) summarizeItems() {
 	for _, list := range [][]Item{n.Claims, n.Workloads} {
 		slices.SortStableFunc(
 			list,
@@ -95,7 +96,7 @@ func (n *Namespace) sum() {
 	}
 	for _, c := range n.Claims {
 		if c.State == Covered {
-			n.Covered++
+			n.CoveredClaims++
 		}
 	}
 	all := slices.Concat(n.Claims, n.Workloads)
@@ -104,32 +105,35 @@ func (n *Namespace) sum() {
 	}
 	weight := map[bool]int{false: 1}
 	worst := slices.MaxFunc(all, func(a, b Item) int {
-		return cmp.Or(cmp.Compare(a.State.rank(), b.State.rank()), weight[a.Reason.Minor()]-weight[b.Reason.Minor()])
+		return cmp.Or(
+			cmp.Compare(a.State.severityRank(), b.State.severityRank()),
+			weight[a.Reason.IsMinor()]-weight[b.Reason.IsMinor()],
+		)
 	})
 	n.Item = Item{
-		Kind:   n.Kind,
-		Name:   n.Name,
-		State:  worst.State,
-		Reason: worst.Reason,
-		MaxAge: worst.MaxAge,
-		Rule:   worst.Rule,
+		Kind:          n.Kind,
+		Name:          n.Name,
+		State:         worst.State,
+		Reason:        worst.Reason,
+		MaxAgeSeconds: worst.MaxAgeSeconds,
+		RuleSchedule:  worst.RuleSchedule,
 	}
 	same := 0
 	for _, i := range all {
-		if i.Backup != "" && (n.At.IsZero() || i.At.Before(n.At)) {
-			n.Backup, n.At = i.Backup, i.At
+		if i.Backup != "" && (n.BackupAt.IsZero() || i.BackupAt.Before(n.BackupAt)) {
+			n.Backup, n.BackupAt = i.Backup, i.BackupAt
 		}
-		if !i.Expires.IsZero() && (n.Expires.IsZero() || i.Expires.Before(n.Expires)) {
-			n.Expires = i.Expires
+		if !i.ExpiresAt.IsZero() && (n.ExpiresAt.IsZero() || i.ExpiresAt.Before(n.ExpiresAt)) {
+			n.ExpiresAt = i.ExpiresAt
 		}
-		if !i.Next.IsZero() && (n.Next.IsZero() || i.Next.Before(n.Next)) {
-			n.Schedule, n.Next = i.Schedule, i.Next
+		if !i.NextRunAt.IsZero() && (n.NextRunAt.IsZero() || i.NextRunAt.Before(n.NextRunAt)) {
+			n.Schedule, n.NextRunAt = i.Schedule, i.NextRunAt
 		}
 		if i.State == worst.State && i.Reason == worst.Reason {
 			same++
 		}
 	}
-	n.Lasts = n.Backup != "" && n.Expires.IsZero()
+	n.NeverExpires = n.Backup != "" && n.ExpiresAt.IsZero()
 	switch {
 	case worst.State == Covered:
 	case same == 1:
@@ -139,28 +143,28 @@ func (n *Namespace) sum() {
 	}
 }
 
-// ClaimsCovered says how many of the claims are, empty if there are none.
-func (n Namespace) ClaimsCovered() string {
+// CoveredClaimsText returns how many of the claims are covered, empty if there are none.
+func (n Namespace) CoveredClaimsText() string {
 	if len(n.Claims) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d", n.Covered, len(n.Claims))
+	return fmt.Sprintf("%d of %d", n.CoveredClaims, len(n.Claims))
 }
 
-// Expiry says in how long the last copy expires, empty if there is none.
-func (i Item) Expiry(now time.Time) string {
+// ExpiryText returns the time until the last copy expires, empty if there is none.
+func (i Item) ExpiryText(now time.Time) string {
 	switch {
-	case i.Lasts:
+	case i.NeverExpires:
 		return "never"
-	case i.Expires.IsZero():
+	case i.ExpiresAt.IsZero():
 		return ""
-	case i.Expires.Before(now):
+	case i.ExpiresAt.Before(now):
 		return "expired"
 	}
-	return human.In(i.Expires, now)
+	return human.Until(i.ExpiresAt, now)
 }
 
-// Title is the item in a sentence.
-func (i Item) Title() string { return cmp.Or(words[i.Kind], i.Kind) + " " + i.Name }
+// Title returns the item as named in a sentence.
+func (i Item) Title() string { return cmp.Or(kindWords[i.Kind], i.Kind) + " " + i.Name }
 
-var words = map[string]string{"PersistentVolumeClaim": "claim", "Namespace": "namespace"}
+var kindWords = map[string]string{"PersistentVolumeClaim": "claim", "Namespace": "namespace"}

@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// typed reads what clients of Kubernetes' own kinds send.
-var typed = func() runtime.Decoder {
+// typedDecoder decodes objects of Kubernetes' own kinds that clients send.
+var typedDecoder = func() runtime.Decoder {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme,
@@ -41,71 +41,71 @@ var typed = func() runtime.Decoder {
 	return serializer.NewCodecFactory(s).UniversalDeserializer()
 }()
 
-var podKind = kindOf(gvk("", "v1", "Pod"))
+var podKind = newServedKind(newGVK("", "v1", "Pod"))
 
-// user is who everybody is that knows the token.
-const user = "demo"
+// userName is the user for everybody with the token.
+const userName = "demo"
 
-// maxBody bounds what a client may send.
-const maxBody = 4 << 20
+// maxBodyBytes is the maximum size of a client's request body.
+const maxBodyBytes = 4 << 20
 
-// API serves the cluster to those who send the bearer token.
-func (c *Cluster) API(token string) http.Handler {
+// APIHandler returns a handler that serves the cluster to clients with the bearer token.
+func (c *Cluster) APIHandler(token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if subtle.ConstantTimeCompare([]byte(sent), []byte(token)) != 1 {
-			answerError(w, apierrors.NewUnauthorized("Unauthorized"))
+			respondError(w, apierrors.NewUnauthorized("Unauthorized"))
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if err := c.route(w, r); err != nil {
-			answerError(w, err)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+		if err := c.routeRequest(w, r); err != nil {
+			respondError(w, err)
 		}
 	})
 }
 
-func (c *Cluster) route(w http.ResponseWriter, r *http.Request) error {
+func (c *Cluster) routeRequest(w http.ResponseWriter, r *http.Request) error {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case r.URL.Path == "/version":
-		return answer(w, http.StatusOK, version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3", Platform: "demo"})
+		return respondJSON(w, http.StatusOK, version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3", Platform: "demo"})
 	case r.URL.Path == "/readyz", r.URL.Path == "/livez", r.URL.Path == "/healthz":
 		fmt.Fprint(w, "ok")
 		return nil
 	case r.URL.Path == "/api":
-		return answer(
+		return respondJSON(
 			w,
 			http.StatusOK,
 			metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}},
 		)
 	case r.URL.Path == "/apis":
-		return answer(w, http.StatusOK, c.groups())
+		return respondJSON(w, http.StatusOK, c.groupList())
 	case parts[0] == "api" && len(parts) >= 2:
-		return c.group(w, r, schema.GroupVersion{Version: parts[1]}, parts[2:])
+		return c.serveGroup(w, r, schema.GroupVersion{Version: parts[1]}, parts[2:])
 	case parts[0] == "apis" && len(parts) >= 3:
-		return c.group(w, r, schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:])
+		return c.serveGroup(w, r, schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:])
 	}
 	return errNoPath
 }
 
-// errNoPath is what the API server says about a path that it does not have.
+// errNoPath is the API server's answer for an unknown path.
 var errNoPath = apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, true)
 
-func (c *Cluster) group(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, parts []string) error {
+func (c *Cluster) serveGroup(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, parts []string) error {
 	if len(parts) == 0 {
-		if list := c.resources(gv); list != nil {
-			return answer(w, http.StatusOK, list)
+		if list := c.resourceList(gv); list != nil {
+			return respondJSON(w, http.StatusOK, list)
 		}
 		return errNoPath
 	}
-	if review, found := reviews[gv.Group+"/"+parts[0]]; found && r.Method == http.MethodPost {
-		return answer(w, http.StatusCreated, review)
+	if review, found := reviewResponses[gv.Group+"/"+parts[0]]; found && r.Method == http.MethodPost {
+		return respondJSON(w, http.StatusCreated, review)
 	}
-	q := request{cluster: c, w: w, r: r}
+	q := objectRequest{cluster: c, w: w, r: r}
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		q.namespace, parts = parts[1], parts[2:]
 	}
-	if q.kind = c.kind(gv.WithResource(parts[0])); q.kind == nil {
+	if q.kind = c.findKind(gv.WithResource(parts[0])); q.kind == nil {
 		return errNoPath
 	}
 	if len(parts) > 1 {
@@ -113,7 +113,7 @@ func (c *Cluster) group(w http.ResponseWriter, r *http.Request, gv schema.GroupV
 	}
 	switch {
 	case len(parts) == 3 && q.kind.gvr == podKind.gvr && parts[2] == "log" && r.Method == http.MethodGet:
-		pod, err := q.get()
+		pod, err := q.getObject()
 		if err != nil {
 			return err
 		}
@@ -121,61 +121,61 @@ func (c *Cluster) group(w http.ResponseWriter, r *http.Request, gv schema.GroupV
 	case len(parts) > 2:
 		return errNoPath // Velero's kinds have no status subresource
 	}
-	return q.serve()
+	return q.serveObjects()
 }
 
-// request is one request for objects.
-type request struct {
+// objectRequest is one request for objects.
+type objectRequest struct {
 	cluster         *Cluster
 	w               http.ResponseWriter
 	r               *http.Request
-	kind            *kind
+	kind            *servedKind
 	namespace, name string
 }
 
-func (q request) serve() error {
+func (q objectRequest) serveObjects() error {
 	dryRun := q.r.URL.Query().Get("dryRun") == metav1.DryRunAll
 	switch {
 	case q.r.Method == http.MethodGet && q.name == "":
-		return q.list()
+		return q.serveList()
 	case q.r.Method == http.MethodGet:
-		o, err := q.get()
-		return q.answer(http.StatusOK, o, err)
+		o, err := q.getObject()
+		return q.respondObject(http.StatusOK, o, err)
 	case q.r.Method == http.MethodPost && q.name == "":
-		o, err := q.body()
+		o, err := q.decodeBody()
 		if err != nil {
 			return err
 		}
-		o, err = q.cluster.create(q.kind, o, q.author(), dryRun)
-		return q.answer(http.StatusCreated, o, err)
+		o, err = q.cluster.createObject(q.kind, o, q.requestAuthor(), dryRun)
+		return q.respondObject(http.StatusCreated, o, err)
 	case q.r.Method == http.MethodPut && q.name != "":
-		o, err := q.body()
+		o, err := q.decodeBody()
 		if err != nil {
 			return err
 		}
 		o.SetName(q.name)
-		o, err = q.cluster.update(q.kind, o, q.author(), dryRun)
-		return q.answer(http.StatusOK, o, err)
+		o, err = q.cluster.updateObject(q.kind, o, q.requestAuthor(), dryRun)
+		return q.respondObject(http.StatusOK, o, err)
 	case q.r.Method == http.MethodPatch && q.name != "":
 		data, err := io.ReadAll(q.r.Body)
 		if err != nil {
 			return apierrors.NewBadRequest(err.Error())
 		}
 		t, _, _ := strings.Cut(q.r.Header.Get("Content-Type"), ";")
-		o, err := q.cluster.patch(q.kind, q.namespace, q.name, types.PatchType(t), data, q.author(), dryRun)
-		return q.answer(http.StatusOK, o, err)
+		o, err := q.cluster.patchObject(q.kind, q.namespace, q.name, types.PatchType(t), data, q.requestAuthor(), dryRun)
+		return q.respondObject(http.StatusOK, o, err)
 	case q.r.Method == http.MethodDelete && q.name != "":
-		return q.delete(dryRun)
+		return q.deleteObject(dryRun)
 	}
 	return apierrors.NewMethodNotSupported(q.kind.gvr.GroupResource(), q.r.Method)
 }
 
-func (q request) get() (*Object, error) {
+func (q objectRequest) getObject() (*Object, error) {
 	q.cluster.mu.Lock()
-	o, err := q.cluster.get(q.kind, q.namespace, q.name)
+	o, err := q.cluster.getLocked(q.kind, q.namespace, q.name)
 	q.cluster.mu.Unlock()
 	if apierrors.IsNotFound(err) {
-		for _, other := range q.cluster.others(q.kind) {
+		for _, other := range q.cluster.listExtra(q.kind) {
 			if other.GetNamespace() == q.namespace && other.GetName() == q.name {
 				return other, nil
 			}
@@ -184,11 +184,11 @@ func (q request) get() (*Object, error) {
 	return o, err
 }
 
-func (q request) delete(dryRun bool) error {
+func (q objectRequest) deleteObject(dryRun bool) error {
 	var o metav1.DeleteOptions
 	data, err := io.ReadAll(q.r.Body)
 	if err == nil && len(data) > 0 {
-		_, _, err = typed.Decode(data, nil, &o)
+		_, _, err = typedDecoder.Decode(data, nil, &o)
 	}
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -196,18 +196,18 @@ func (q request) delete(dryRun bool) error {
 	if dryRun {
 		o.DryRun = []string{metav1.DryRunAll}
 	}
-	deleted, err := q.cluster.delete(q.kind, q.namespace, q.name, o, q.author())
-	return q.answer(http.StatusOK, deleted, err)
+	deleted, err := q.cluster.deleteObject(q.kind, q.namespace, q.name, o, q.requestAuthor())
+	return q.respondObject(http.StatusOK, deleted, err)
 }
 
-// body reads an object, which clients of Kubernetes' own kinds send as protobuf.
-func (q request) body() (*Object, error) {
+// decodeBody decodes the object in the request's body. Clients send Kubernetes' own kinds as protobuf.
+func (q objectRequest) decodeBody() (*Object, error) {
 	data, err := io.ReadAll(q.r.Body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if strings.Contains(q.r.Header.Get("Content-Type"), "protobuf") {
-		o, _, err := typed.Decode(data, nil, nil)
+		o, _, err := typedDecoder.Decode(data, nil, nil)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
@@ -231,53 +231,53 @@ func (q request) body() (*Object, error) {
 	return o, nil
 }
 
-// author is who sends a request: its field manager, or the program's name.
-func (q request) author() Author {
-	by := Author{Manager: q.r.URL.Query().Get("fieldManager"), Client: true}
-	if by.Manager == "" {
-		by.Manager, _, _ = strings.Cut(q.r.UserAgent(), "/")
+// requestAuthor returns the author of a request: its field manager, or the program's name.
+func (q objectRequest) requestAuthor() Author {
+	by := Author{FieldManager: q.r.URL.Query().Get("fieldManager"), FromClient: true}
+	if by.FieldManager == "" {
+		by.FieldManager, _, _ = strings.Cut(q.r.UserAgent(), "/")
 	}
 	return by
 }
 
-func (q request) answer(code int, o *Object, err error) error {
+func (q objectRequest) respondObject(code int, o *Object, err error) error {
 	if err != nil {
 		return err
 	}
 	if q.metadataOnly() {
-		o = metadataOf(o)
+		o = stripToMetadata(o)
 	}
-	return answer(q.w, code, o)
+	return respondJSON(q.w, code, o)
 }
 
-// metadataOnly: a client may ask for the metadata of objects alone.
-func (q request) metadataOnly() bool {
+// metadataOnly reports whether the client asks only for the metadata of objects.
+func (q objectRequest) metadataOnly() bool {
 	return strings.Contains(q.r.Header.Get("Accept"), "as=PartialObjectMetadata")
 }
 
-func metadataOf(o *Object) *Object {
+func stripToMetadata(o *Object) *Object {
 	return &Object{Object: map[string]any{
 		"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Object["metadata"],
 	}}
 }
 
-func answer(w http.ResponseWriter, code int, body any) error {
+func respondJSON(w http.ResponseWriter, code int, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // who has gone gets nothing
+	_, _ = w.Write(text) // the client may have disconnected
 	return nil
 }
 
-func answerError(w http.ResponseWriter, err error) {
+func respondError(w http.ResponseWriter, err error) {
 	status := apierrors.NewInternalError(err).ErrStatus
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {
 		status = known.Status()
 	}
 	status.Kind, status.APIVersion = "Status", "v1"
-	_ = answer(w, int(status.Code), status)
+	_ = respondJSON(w, int(status.Code), status)
 }

@@ -8,55 +8,55 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// maxChanges is how many changes are kept for those who resume a watch.
+// maxChanges is how many changes are kept for clients that resume a watch.
 const maxChanges = 4096
 
-// changes are the newest changes, for any number of readers of any speed.
-type changes struct {
-	list []versioned
-	// gone is the version up to which changes were dropped.
-	gone uint64
-	// news is closed, and replaced, when there is a change.
-	news chan struct{}
+// changeLog holds the newest changes, for any number of readers of any speed.
+type changeLog struct {
+	list []versionedChange
+	// droppedVersion is the version up to which changes were dropped.
+	droppedVersion uint64
+	// changed is closed and replaced at each change.
+	changed chan struct{}
 }
 
-type versioned struct {
+type versionedChange struct {
 	Change
-	kind    *kind
+	kind    *servedKind
 	version uint64
 }
 
-func (l *changes) add(k *kind, change Change, version uint64) {
+func (l *changeLog) appendChange(k *servedKind, change Change, version uint64) {
 	if len(l.list) >= maxChanges {
 		drop := maxChanges / 4
-		l.gone = l.list[drop-1].version
+		l.droppedVersion = l.list[drop-1].version
 		l.list = slices.Delete(l.list, 0, drop)
 	}
-	l.list = append(l.list, versioned{change, k, version})
-	close(l.news)
-	l.news = make(chan struct{})
+	l.list = append(l.list, versionedChange{change, k, version})
+	close(l.changed)
+	l.changed = make(chan struct{})
 }
 
-// errExpired: the changes that were asked for are no longer kept.
+// errExpired means that the requested changes are no longer kept.
 var errExpired = errors.New("too old resource version")
 
-// since returns the changes after a version, and where to wait for more.
-func (c *Cluster) since(version uint64) (list []versioned, news <-chan struct{}, err error) {
+// changesSince returns the changes after a version, and a channel that is closed when there are more.
+func (c *Cluster) changesSince(version uint64) (list []versionedChange, news <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if version < c.changes.gone {
+	if version < c.changes.droppedVersion {
 		return nil, nil, errExpired
 	}
 	at := len(c.changes.list)
 	for at > 0 && c.changes.list[at-1].version > version {
 		at--
 	}
-	return slices.Clone(c.changes.list[at:]), c.changes.news, nil
+	return slices.Clone(c.changes.list[at:]), c.changes.changed, nil
 }
 
-// event is a change as it looks to one who watches what match selects; ok is
-// false where it is nothing to him.
-func (v versioned) event(match func(*Object) bool) (t watch.EventType, o *Object, ok bool) {
+// watchEvent returns the event that a watch of the objects that match selects gets for a change; ok is false if it
+// gets none.
+func (v versionedChange) watchEvent(match func(*Object) bool) (t watch.EventType, o *Object, ok bool) {
 	was, is := v.Old != nil && match(v.Old), v.New != nil && match(v.New)
 	switch {
 	case is && was:
@@ -71,17 +71,17 @@ func (v versioned) event(match func(*Object) bool) (t watch.EventType, o *Object
 	return "", nil, false
 }
 
-// follow calls emit for each change after a version that match selects, until
-// ctx ends or emit fails.
-func (c *Cluster) follow(
+// followChanges calls emit for each change after a version to an object that match selects, until ctx ends or emit
+// fails.
+func (c *Cluster) followChanges(
 	ctx context.Context,
-	k *kind,
+	k *servedKind,
 	version uint64,
 	match func(*Object) bool,
 	emit func(watch.EventType, *Object) error,
 ) error {
 	for {
-		list, news, err := c.since(version)
+		list, news, err := c.changesSince(version)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (c *Cluster) follow(
 			if v.kind != k {
 				continue
 			}
-			if t, o, ok := v.event(match); ok {
+			if t, o, ok := v.watchEvent(match); ok {
 				if err := emit(t, o); err != nil {
 					return err
 				}

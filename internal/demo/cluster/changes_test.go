@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-var tester = Author{Manager: "tester"}
+var tester = Author{FieldManager: "tester"}
 
 func backup(name string) *Object {
 	o := &Object{Object: map[string]any{"apiVersion": "velero.io/v1", "kind": "Backup"}}
@@ -22,23 +22,23 @@ func backup(name string) *Object {
 // comes whole, however slow the reader is.
 func TestOldVersionsExpire(t *testing.T) {
 	c := New(time.Now)
-	if _, err := c.Create(backup("first"), tester); err != nil {
+	if _, err := c.CreateObject(backup("first"), tester); err != nil {
 		t.Fatal(err)
 	}
 	old := c.version
 	for n := range maxChanges {
-		if _, err := c.Create(backup(fmt.Sprint("b", n)), tester); err != nil {
+		if _, err := c.CreateObject(backup(fmt.Sprint("b", n)), tester); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := c.since(old - 1); !errors.Is(err, errExpired) {
+	if _, _, err := c.changesSince(old - 1); !errors.Is(err, errExpired) {
 		t.Errorf("a version from before what is kept: %v", err)
 	}
-	kept, _, err := c.since(c.changes.gone)
-	if err != nil || uint64(len(kept)) != c.version-c.changes.gone {
-		t.Errorf("%d changes and %v, want %d", len(kept), err, c.version-c.changes.gone)
+	kept, _, err := c.changesSince(c.changes.droppedVersion)
+	if err != nil || uint64(len(kept)) != c.version-c.changes.droppedVersion {
+		t.Errorf("%d changes and %v, want %d", len(kept), err, c.version-c.changes.droppedVersion)
 	}
-	if list, _, err := c.since(c.version); err != nil || len(list) != 0 {
+	if list, _, err := c.changesSince(c.version); err != nil || len(list) != 0 {
 		t.Errorf("after the newest: %d changes, %v", len(list), err)
 	}
 }
@@ -62,7 +62,7 @@ func TestEventsFollowTheSelection(t *testing.T) {
 		{nil, backup("b"), "", false},
 		{backup("b"), backup("b"), "", false},
 	} {
-		got, _, seen := versioned{Change: Change{Old: c.old, New: c.now}}.event(mine)
+		got, _, seen := versionedChange{Change: Change{Old: c.old, New: c.now}}.watchEvent(mine)
 		if got != c.want || seen != c.seen {
 			t.Errorf("from %v to %v: %s %t, want %s %t", c.old != nil, c.now != nil, got, seen, c.want, c.seen)
 		}
@@ -76,14 +76,14 @@ func TestPutKeepsWhatIsWritten(t *testing.T) {
 	o := backup("b")
 	o.SetResourceVersion("88412")
 	o.SetUID("written")
-	if err := c.Put(o); err != nil {
+	if err := c.PutObject(o); err != nil {
 		t.Fatal(err)
 	}
-	got := c.List(o.GroupVersionKind(), "velero")[0]
+	got := c.ListObjects(o.GroupVersionKind(), "velero")[0]
 	if got.GetResourceVersion() != "88412" || got.GetUID() != "written" || got.GetManagedFields() != nil {
 		t.Errorf("it is served as %v", got.Object)
 	}
-	after, err := c.Edit(o.GroupVersionKind(), "velero", "b", tester, func(o *Object) bool {
+	after, err := c.EditObject(o.GroupVersionKind(), "velero", "b", tester, func(o *Object) bool {
 		o.SetLabels(map[string]string{"a": "b"})
 		return true
 	})

@@ -16,61 +16,60 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Object is an object as it is served.
+// Object is an object as served.
 type Object = unstructured.Unstructured
 
-// Cluster holds objects and tells of their changes. It is safe for use by
-// several goroutines.
+// Cluster holds objects and reports their changes. Several goroutines may use it.
 type Cluster struct {
 	clock func() time.Time
 
 	mu      sync.Mutex
 	scheme  *runtime.Scheme
 	tracker clienttesting.ObjectTracker
-	kinds   map[schema.GroupVersionResource]*kind
-	changes changes
+	kinds   map[schema.GroupVersionResource]*servedKind
+	changes changeLog
 	// version is the resource version of the last change.
 	version  uint64
 	observer func(Change)
-	// beside are objects that are served and not kept here.
-	beside func(schema.GroupVersionKind) []*Object
-	logs   podLogs
+	// extraObjects returns objects that are served but not stored here.
+	extraObjects func(schema.GroupVersionKind) []*Object
+	logs         podLogs
 }
 
-// New makes an empty cluster that has clock's time.
+// New returns an empty cluster that uses the given clock.
 func New(clock func() time.Time) *Cluster {
-	c := &Cluster{clock: clock, scheme: runtime.NewScheme(), kinds: map[schema.GroupVersionResource]*kind{}}
+	c := &Cluster{clock: clock, scheme: runtime.NewScheme(), kinds: map[schema.GroupVersionResource]*servedKind{}}
 	c.tracker = clienttesting.NewObjectTracker(c.scheme, unstructured.UnstructuredJSONScheme)
-	c.changes.news = make(chan struct{})
-	for _, g := range always {
-		c.serve(g)
+	c.changes.changed = make(chan struct{})
+	for _, g := range builtinKinds {
+		c.registerKind(g)
 	}
 	return c
 }
 
-// Observe has every change told to f, which must return soon and must not write
-// to the cluster from its own goroutine.
-func (c *Cluster) Observe(f func(Change)) {
+// SetObserver sets f to be called for every change. f must return soon, and must not write to the cluster from the
+// calling goroutine.
+func (c *Cluster) SetObserver(f func(Change)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.observer = f
 }
 
-// Beside serves more kinds, and what f says is there of a kind to who lists or gets it:
-// nobody can watch or change these objects. f may use the cluster.
-func (c *Cluster) Beside(kinds []schema.GroupVersionKind, f func(schema.GroupVersionKind) []*Object) {
+// ServeExtra serves additional kinds, with the objects that f returns for a kind. These objects can be listed and
+// read, but not watched or changed. f may use the cluster.
+func (c *Cluster) ServeExtra(kinds []schema.GroupVersionKind, f func(schema.GroupVersionKind) []*Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, g := range kinds {
-		c.serve(g)
+		c.registerKind(g)
 	}
-	c.beside = f
+	c.extraObjects = f
 }
 
-// others are the objects beside those that are kept.
-func (c *Cluster) others(k *kind) []*Object {
+// listExtra returns the extra objects of a kind.
+func (c *Cluster) listExtra(k *servedKind) []*Object {
 	c.mu.Lock()
-	f := c.beside
+	f := c.extraObjects
 	c.mu.Unlock()
 	if f == nil {
 		return nil
@@ -80,57 +79,56 @@ func (c *Cluster) others(k *kind) []*Object {
 
 // Change is one change of one object.
 type Change struct {
-	// Old is nil where the object was created, New where it was deleted.
+	// Old is nil if the object was created, New if it was deleted.
 	Old, New *Object
-	// By is who made the change.
-	By Author
+	// Author is who made the change.
+	Author Author
 }
 
-// Author is who writes.
+// Author is the author of a write.
 type Author struct {
-	// Manager is the name in managedFields.
-	Manager string
-	// At is when it is said to be written; zero is now.
-	At time.Time
-	// Client is true for requests over the API.
-	Client bool
+	// FieldManager is the name in managedFields.
+	FieldManager string
+	// WrittenAt is the recorded time of the write; zero means now.
+	WrittenAt time.Time
+	// FromClient is true for requests over the API.
+	FromClient bool
 }
 
-// Put stores an object as it is written: with its uid, its resource version,
-// its times and its managedFields. It makes the namespace that the object lies
-// in, if it is not there.
-func (c *Cluster) Put(o *Object) error {
+// PutObject stores an object as given: with its uid, its resource version, its times and its managedFields. It
+// creates the object's namespace if it does not exist.
+func (c *Cluster) PutObject(o *Object) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.serve(o.GroupVersionKind())
+	k := c.registerKind(o.GroupVersionKind())
 	o = o.DeepCopy()
 	if o.GetUID() == "" {
 		o.SetUID(uuid.NewUUID())
 	}
 	if o.GetGeneration() == 0 {
-		o.SetGeneration(3) // as one that was made, begun and ended here
+		o.SetGeneration(3) // as if it was created, started and ended here
 	}
-	// Whatever changes from now on has a newer version than what was written.
+	// Later changes must have a newer version than the stored object.
 	if written, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
 		c.version = max(c.version+1, written)
 	} else {
-		c.stamp(o)
+		c.stampVersion(o)
 	}
-	return c.store(k, nil, o, Author{})
+	return c.storeObject(k, nil, o, Author{})
 }
 
-// EnsureNamespaces makes the namespaces that hold objects and are not there.
+// EnsureNamespaces creates the missing namespaces of the stored objects.
 func (c *Cluster) EnsureNamespaces() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	home := c.kinds[gvk("", "v1", "Namespace").GroupVersion().WithResource("namespaces")]
+	home := c.kinds[newGVK("", "v1", "Namespace").GroupVersion().WithResource("namespaces")]
 	for _, k := range c.kinds {
 		if !k.namespaced {
 			continue
 		}
-		for _, o := range c.list(k, "") {
+		for _, o := range c.listLocked(k, "") {
 			name := o.GetNamespace()
-			if _, err := c.get(home, "", name); err == nil {
+			if _, err := c.getLocked(home, "", name); err == nil {
 				continue
 			}
 			n := &Object{
@@ -144,8 +142,8 @@ func (c *Cluster) EnsureNamespaces() error {
 			n.SetUID(uuid.NewUUID())
 			n.SetCreationTimestamp(metav1.NewTime(c.clock().Add(-90 * 24 * time.Hour)))
 			n.SetLabels(map[string]string{"kubernetes.io/metadata.name": name})
-			c.stamp(n)
-			if err := c.store(home, nil, n, Author{}); err != nil {
+			c.stampVersion(n)
+			if err := c.storeObject(home, nil, n, Author{}); err != nil {
 				return err
 			}
 		}
@@ -153,15 +151,14 @@ func (c *Cluster) EnsureNamespaces() error {
 	return nil
 }
 
-// stamp gives an object the next resource version. The caller holds the lock.
-func (c *Cluster) stamp(o *Object) {
+// stampVersion sets an object's resource version to the next one. The caller holds the lock.
+func (c *Cluster) stampVersion(o *Object) {
 	c.version++
 	o.SetResourceVersion(strconv.FormatUint(c.version, 10))
 }
 
-// store keeps an object and tells of it. old is nil for a new one. The caller
-// holds the lock.
-func (c *Cluster) store(k *kind, old, o *Object, by Author) error {
+// storeObject stores an object and reports the change. old is nil for a new object. The caller holds the lock.
+func (c *Cluster) storeObject(k *servedKind, old, o *Object, by Author) error {
 	write := c.tracker.Create
 	if old != nil {
 		write = func(r schema.GroupVersionResource, o runtime.Object, ns string, _ ...metav1.CreateOptions) error {
@@ -171,30 +168,30 @@ func (c *Cluster) store(k *kind, old, o *Object, by Author) error {
 	if err := write(k.gvr, o, o.GetNamespace()); err != nil {
 		return fmt.Errorf("storing %s %s: %w", k.gvk.Kind, o.GetName(), err)
 	}
-	c.tell(k, Change{Old: old, New: o.DeepCopy(), By: by})
+	c.notifyChange(k, Change{Old: old, New: o.DeepCopy(), Author: by})
 	return nil
 }
 
-// remove deletes an object and tells of it. The caller holds the lock.
-func (c *Cluster) remove(k *kind, old *Object, by Author) error {
+// removeObject deletes an object and reports the change. The caller holds the lock.
+func (c *Cluster) removeObject(k *servedKind, old *Object, by Author) error {
 	if err := c.tracker.Delete(k.gvr, old.GetNamespace(), old.GetName()); err != nil {
 		return fmt.Errorf("deleting %s %s: %w", k.gvk.Kind, old.GetName(), err)
 	}
 	last := old.DeepCopy()
-	c.stamp(last)
-	c.tell(k, Change{Old: last, By: by})
+	c.stampVersion(last)
+	c.notifyChange(k, Change{Old: last, Author: by})
 	return nil
 }
 
-func (c *Cluster) tell(k *kind, change Change) {
-	c.changes.add(k, change, c.version)
+func (c *Cluster) notifyChange(k *servedKind, change Change) {
+	c.changes.appendChange(k, change, c.version)
 	if c.observer != nil {
 		c.observer(change)
 	}
 }
 
-// get returns a copy of an object. The caller holds the lock.
-func (c *Cluster) get(k *kind, namespace, name string) (*Object, error) {
+// getLocked returns a copy of an object. The caller holds the lock.
+func (c *Cluster) getLocked(k *servedKind, namespace, name string) (*Object, error) {
 	found, err := c.tracker.Get(k.gvr, namespace, name)
 	if err != nil {
 		return nil, err
@@ -202,12 +199,11 @@ func (c *Cluster) get(k *kind, namespace, name string) (*Object, error) {
 	return found.(*Object), nil
 }
 
-// list returns copies of a kind's objects, those of one namespace or of all,
-// sorted. The caller holds the lock.
-func (c *Cluster) list(k *kind, namespace string) []*Object {
+// listLocked returns copies of a kind's objects in one namespace or in all, sorted. The caller holds the lock.
+func (c *Cluster) listLocked(k *servedKind, namespace string) []*Object {
 	found, err := c.tracker.List(k.gvr, k.gvk, namespace)
 	if err != nil {
-		return nil // a kind that is served can be listed
+		return nil // served kinds can always be listed
 	}
 	items := found.(*unstructured.UnstructuredList).Items
 	objects := make([]*Object, len(items))
@@ -220,12 +216,11 @@ func (c *Cluster) list(k *kind, namespace string) []*Object {
 	return objects
 }
 
-// List returns copies of all objects of a kind in a namespace, or in all of
-// them if it is empty.
-func (c *Cluster) List(g schema.GroupVersionKind, namespace string) []*Object {
+// ListObjects returns copies of all objects of a kind in a namespace, or in all namespaces if it is empty.
+func (c *Cluster) ListObjects(g schema.GroupVersionKind, namespace string) []*Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.list(c.serve(g), namespace)
+	return c.listLocked(c.registerKind(g), namespace)
 }
 
-func compare(a, b string) int { return cmp.Compare(a, b) }
+func compareStrings(a, b string) int { return cmp.Compare(a, b) }

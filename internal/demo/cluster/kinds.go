@@ -10,79 +10,78 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kind is one kind of object that is served.
-type kind struct {
+// servedKind is one served kind of object.
+type servedKind struct {
 	gvk        schema.GroupVersionKind
 	gvr        schema.GroupVersionResource
 	namespaced bool
 }
 
-// always are the kinds that every cluster with Velero serves. Others are served
-// when an object of theirs comes.
-var always = []schema.GroupVersionKind{
-	gvk(
+// builtinKinds are the kinds that every cluster with Velero serves. Other kinds are served once they have an object.
+var builtinKinds = []schema.GroupVersionKind{
+	newGVK(
 		"",
 		"v1",
 		"Namespace",
 	),
-	gvk("", "v1", "Node"),
-	gvk("", "v1", "Pod"),
-	gvk("", "v1", "Event"),
-	gvk("", "v1", "Secret"),
-	gvk(
+	newGVK("", "v1", "Node"),
+	newGVK("", "v1", "Pod"),
+	newGVK("", "v1", "Event"),
+	newGVK("", "v1", "Secret"),
+	newGVK(
 		"",
 		"v1",
 		"ConfigMap",
 	),
-	gvk("", "v1", "Service"),
-	gvk("", "v1", "PersistentVolume"),
-	gvk("", "v1", "PersistentVolumeClaim"),
-	gvk(
+	newGVK("", "v1", "Service"),
+	newGVK("", "v1", "PersistentVolume"),
+	newGVK("", "v1", "PersistentVolumeClaim"),
+	newGVK(
 		"apps",
 		"v1",
 		"Deployment",
 	),
-	gvk("apps", "v1", "DaemonSet"),
-	gvk("apps", "v1", "ReplicaSet"),
-	gvk("batch", "v1", "Job"),
-	gvk("storage.k8s.io", "v1", "StorageClass"),
-	gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
-	gvk(veleroGroup, "v1", "Backup"),
-	gvk(veleroGroup, "v1", "Restore"),
-	gvk(veleroGroup, "v1", "Schedule"),
-	gvk(veleroGroup, "v1", "BackupStorageLocation"),
-	gvk(veleroGroup, "v1", "VolumeSnapshotLocation"),
-	gvk(veleroGroup, "v1", "BackupRepository"),
-	gvk(veleroGroup, "v1", "DeleteBackupRequest"),
-	gvk(veleroGroup, "v1", "DownloadRequest"),
-	gvk(veleroGroup, "v1", "ServerStatusRequest"),
-	gvk(veleroGroup, "v1", "PodVolumeBackup"),
-	gvk(veleroGroup, "v1", "PodVolumeRestore"),
-	gvk(veleroGroup, "v2alpha1", "DataUpload"),
-	gvk(veleroGroup, "v2alpha1", "DataDownload"),
+	newGVK("apps", "v1", "DaemonSet"),
+	newGVK("apps", "v1", "ReplicaSet"),
+	newGVK("batch", "v1", "Job"),
+	newGVK("storage.k8s.io", "v1", "StorageClass"),
+	newGVK("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+	newGVK(veleroGroup, "v1", "Backup"),
+	newGVK(veleroGroup, "v1", "Restore"),
+	newGVK(veleroGroup, "v1", "Schedule"),
+	newGVK(veleroGroup, "v1", "BackupStorageLocation"),
+	newGVK(veleroGroup, "v1", "VolumeSnapshotLocation"),
+	newGVK(veleroGroup, "v1", "BackupRepository"),
+	newGVK(veleroGroup, "v1", "DeleteBackupRequest"),
+	newGVK(veleroGroup, "v1", "DownloadRequest"),
+	newGVK(veleroGroup, "v1", "ServerStatusRequest"),
+	newGVK(veleroGroup, "v1", "PodVolumeBackup"),
+	newGVK(veleroGroup, "v1", "PodVolumeRestore"),
+	newGVK(veleroGroup, "v2alpha1", "DataUpload"),
+	newGVK(veleroGroup, "v2alpha1", "DataDownload"),
 }
 
 const veleroGroup = "velero.io"
 
-func gvk(group, version, name string) schema.GroupVersionKind {
+func newGVK(group, version, name string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 }
 
-// clusterScoped are the kinds without a namespace.
-var clusterScoped = []string{
+// clusterScopedKinds are the kinds without a namespace.
+var clusterScopedKinds = []string{
 	"Namespace", "Node", "PersistentVolume", "StorageClass", "CustomResourceDefinition",
 	"VolumeSnapshotClass", "VolumeSnapshotContent", "IngressClass", "ClusterRole", "ClusterRoleBinding",
 }
 
-func kindOf(g schema.GroupVersionKind) *kind {
+func newServedKind(g schema.GroupVersionKind) *servedKind {
 	plural, _ := meta.UnsafeGuessKindToResource(g)
 	openShift := strings.HasSuffix(g.Group, ".openshift.io") // its Backup is not Velero's
-	return &kind{gvk: g, gvr: plural, namespaced: !openShift && !slices.Contains(clusterScoped, g.Kind)}
+	return &servedKind{gvk: g, gvr: plural, namespaced: !openShift && !slices.Contains(clusterScopedKinds, g.Kind)}
 }
 
-// serve makes a kind known. The caller holds the lock.
-func (c *Cluster) serve(g schema.GroupVersionKind) *kind {
-	k := kindOf(g)
+// registerKind registers a kind and returns it. The caller holds the lock.
+func (c *Cluster) registerKind(g schema.GroupVersionKind) *servedKind {
+	k := newServedKind(g)
 	if known := c.kinds[k.gvr]; known != nil {
 		return known
 	}
@@ -92,7 +91,7 @@ func (c *Cluster) serve(g schema.GroupVersionKind) *kind {
 	return k
 }
 
-func (c *Cluster) kind(r schema.GroupVersionResource) *kind {
+func (c *Cluster) findKind(r schema.GroupVersionResource) *servedKind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.kinds[r]
@@ -100,8 +99,8 @@ func (c *Cluster) kind(r schema.GroupVersionResource) *kind {
 
 var verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// resources is what discovery says about a group's version; nil if there is none.
-func (c *Cluster) resources(gv schema.GroupVersion) *metav1.APIResourceList {
+// resourceList returns the discovery document of a group version, nil if there is none.
+func (c *Cluster) resourceList(gv schema.GroupVersion) *metav1.APIResourceList {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := &metav1.APIResourceList{
@@ -123,12 +122,12 @@ func (c *Cluster) resources(gv schema.GroupVersion) *metav1.APIResourceList {
 	if list.APIResources == nil {
 		return nil
 	}
-	slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return compareStrings(a.Name, b.Name) })
 	return list
 }
 
-// groups are all API groups but the core one.
-func (c *Cluster) groups() *metav1.APIGroupList {
+// groupList returns all API groups except the core group.
+func (c *Cluster) groupList() *metav1.APIGroupList {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := &metav1.APIGroupList{
@@ -150,6 +149,6 @@ func (c *Cluster) groups() *metav1.APIGroupList {
 		g.PreferredVersion = g.Versions[0]
 		list.Groups = append(list.Groups, g)
 	}
-	slices.SortFunc(list.Groups, func(a, b metav1.APIGroup) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(list.Groups, func(a, b metav1.APIGroup) int { return compareStrings(a.Name, b.Name) })
 	return list
 }

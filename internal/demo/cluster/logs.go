@@ -13,18 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Line is one line of a pod's log.
-type Line struct {
+// LogLine is one line of a pod's log.
+type LogLine struct {
 	Time time.Time
 	Text string
 }
 
-// podLogs are the logs of pods, by namespace and name.
-type podLogs map[string][]Line
+// podLogs holds the logs of pods, by namespace and name.
+type podLogs map[string][]LogLine
 
-// Log appends to a pod's log. A pod that was never given a log has none that
-// can be read.
-func (c *Cluster) Log(namespace, pod string, lines ...Line) {
+// AppendLog appends lines to a pod's log. The log of a pod without any lines cannot be read.
+func (c *Cluster) AppendLog(namespace, pod string, lines ...LogLine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.logs == nil {
@@ -33,26 +32,26 @@ func (c *Cluster) Log(namespace, pod string, lines ...Line) {
 	key := namespace + "/" + pod
 	all := append(c.logs[key], lines...)
 	if over := len(all) - maxLogLines; over > 0 {
-		// A new list: readers hold the old one.
+		// Make a new list: readers hold the old one.
 		all = slices.Clone(all[over+maxLogLines/4:])
 	}
 	c.logs[key] = all
 }
 
-// maxLogLines is how much of a pod's log is kept.
+// maxLogLines is how many lines of a pod's log are kept.
 const maxLogLines = 1 << 15
 
-func (c *Cluster) log(namespace, pod string) (lines []Line, readable bool) {
+func (c *Cluster) podLog(namespace, pod string) (lines []LogLine, readable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lines, readable = c.logs[namespace+"/"+pod]
 	return slices.Clone(lines), readable
 }
 
-// serveLog answers a request for a pod's log. A log that is followed is sent
-// as it is and then stays open.
+// serveLog answers a request for a pod's log. For a followed log it sends the existing lines and then keeps the
+// response open.
 func (c *Cluster) serveLog(w http.ResponseWriter, r *http.Request, pod *Object) error {
-	lines, readable := c.log(pod.GetNamespace(), pod.GetName())
+	lines, readable := c.podLog(pod.GetNamespace(), pod.GetName())
 	if !readable {
 		return apierrors.NewForbidden(
 			podKind.gvr.GroupResource(),
@@ -64,14 +63,14 @@ func (c *Cluster) serveLog(w http.ResponseWriter, r *http.Request, pod *Object) 
 	if name := q.Get("container"); name != "" && !hasContainer(pod, name) {
 		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.GetName()))
 	}
-	since, again := restarted(pod)
+	since, again := findRestart(pod)
 	switch {
 	case q.Get("previous") != "true":
-		lines = slices.DeleteFunc(lines, func(l Line) bool { return again && l.Time.Before(since) })
+		lines = slices.DeleteFunc(lines, func(l LogLine) bool { return again && l.Time.Before(since) })
 	case !again:
 		return apierrors.NewBadRequest(fmt.Sprintf("previous terminated container in pod %q not found", pod.GetName()))
 	default:
-		lines = slices.DeleteFunc(lines, func(l Line) bool { return !since.IsZero() && !l.Time.Before(since) })
+		lines = slices.DeleteFunc(lines, func(l LogLine) bool { return !since.IsZero() && !l.Time.Before(since) })
 	}
 	lines, err := c.selectLines(lines, q)
 	if err != nil {
@@ -88,17 +87,17 @@ func (c *Cluster) serveLog(w http.ResponseWriter, r *http.Request, pod *Object) 
 		text.Truncate(limit)
 	}
 	w.Header().Set("Content-Type", "text/plain")
-	_, _ = text.WriteTo(w) // who has gone gets nothing
+	_, _ = text.WriteTo(w) // the client may have disconnected
 	if q.Get("follow") == "true" {
 		c.followLog(w, r, pod)
 	}
 	return nil
 }
 
-// logPoll is how often a log that is followed is looked after.
-const logPoll = 250 * time.Millisecond
+// logPollInterval is how often a followed log is checked for new lines.
+const logPollInterval = 250 * time.Millisecond
 
-// followLog sends lines as they come, until the client or the pod goes.
+// followLog sends new lines until the client disconnects or the pod is deleted.
 func (c *Cluster) followLog(w http.ResponseWriter, r *http.Request, pod *Object) {
 	last := c.clock()
 	for {
@@ -108,9 +107,9 @@ func (c *Cluster) followLog(w http.ResponseWriter, r *http.Request, pod *Object)
 		select {
 		case <-r.Context().Done():
 			return
-		case <-time.After(logPoll):
+		case <-time.After(logPollInterval):
 		}
-		lines, readable := c.log(pod.GetNamespace(), pod.GetName())
+		lines, readable := c.podLog(pod.GetNamespace(), pod.GetName())
 		if !readable {
 			return
 		}
@@ -127,8 +126,8 @@ func (c *Cluster) followLog(w http.ResponseWriter, r *http.Request, pod *Object)
 	}
 }
 
-// selectLines heeds sinceTime, sinceSeconds and tailLines.
-func (c *Cluster) selectLines(lines []Line, q url.Values) ([]Line, error) {
+// selectLines returns the lines that sinceTime, sinceSeconds and tailLines select.
+func (c *Cluster) selectLines(lines []LogLine, q url.Values) ([]LogLine, error) {
 	var since time.Time
 	if text := q.Get("sinceTime"); text != "" {
 		t, err := time.Parse(time.RFC3339, text)
@@ -140,16 +139,16 @@ func (c *Cluster) selectLines(lines []Line, q url.Values) ([]Line, error) {
 	if seconds, err := strconv.Atoi(q.Get("sinceSeconds")); err == nil {
 		since = c.clock().Add(-time.Duration(seconds) * time.Second)
 	}
-	lines = slices.DeleteFunc(lines, func(l Line) bool { return l.Time.Before(since) })
+	lines = slices.DeleteFunc(lines, func(l LogLine) bool { return l.Time.Before(since) })
 	if tail, err := strconv.Atoi(q.Get("tailLines")); err == nil && tail >= 0 && tail < len(lines) {
 		lines = lines[len(lines)-tail:]
 	}
 	return lines, nil
 }
 
-// restarted reports whether a container of the pod ran before, and when the one
-// that runs now started, zero if none runs: then the last one's log is served.
-func restarted(pod *Object) (since time.Time, again bool) {
+// findRestart reports whether a container of the pod was restarted, and when the running one started, zero if none
+// runs: then the log of the last one is served.
+func findRestart(pod *Object) (since time.Time, again bool) {
 	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	for _, s := range statuses {
 		status, _ := s.(map[string]any)
@@ -157,7 +156,7 @@ func restarted(pod *Object) (since time.Time, again bool) {
 			continue
 		}
 		started, _, _ := unstructured.NestedString(status, "state", "running", "startedAt")
-		since, _ = time.Parse(time.RFC3339, started) // none runs, so since when is not said
+		since, _ = time.Parse(time.RFC3339, started) // if none runs, there is no start time
 		return since, true
 	}
 	return time.Time{}, false

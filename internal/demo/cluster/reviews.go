@@ -1,8 +1,7 @@
 package cluster
 
-// reviews are the answers to who asks about himself: everybody who knows the
-// token may do everything.
-var reviews = map[string]any{
+// reviewResponses are the answers to self-reviews: everybody with the token may do everything.
+var reviewResponses = map[string]any{
 	"authorization.k8s.io/selfsubjectaccessreviews": map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 		"spec": map[string]any{}, "status": map[string]any{"allowed": true},
@@ -19,6 +18,6 @@ var reviews = map[string]any{
 	},
 	"authentication.k8s.io/selfsubjectreviews": map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview",
-		"status": map[string]any{"userInfo": map[string]any{"username": user, "groups": []any{"system:authenticated"}}},
+		"status": map[string]any{"userInfo": map[string]any{"username": userName, "groups": []any{"system:authenticated"}}},
 	},
 }

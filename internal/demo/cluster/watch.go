@@ -17,17 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// list answers a list or a watch.
-func (q request) list() error {
-	match, err := q.selection()
+// serveList answers a list or a watch.
+func (q objectRequest) serveList() error {
+	match, err := q.parseSelectors()
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	if q.r.URL.Query().Get("watch") == "true" || q.r.URL.Query().Get("watch") == "1" {
-		return q.watch(match)
+		return q.serveWatch(match)
 	}
-	objects, at := q.snapshot(match)
-	objects = append(objects, slices.DeleteFunc(q.cluster.others(q.kind), func(o *Object) bool {
+	objects, at := q.listSelected(match)
+	objects = append(objects, slices.DeleteFunc(q.cluster.listExtra(q.kind), func(o *Object) bool {
 		return !match(o) || slices.ContainsFunc(objects, func(kept *Object) bool {
 			return kept.GetName() == o.GetName() && kept.GetNamespace() == o.GetNamespace()
 		})
@@ -37,28 +37,28 @@ func (q request) list() error {
 	for n, o := range objects {
 		items[n] = o.Object
 		if q.metadataOnly() {
-			kind, apiVersion, items[n] = "PartialObjectMetadataList", "meta.k8s.io/v1", metadataOf(o).Object
+			kind, apiVersion, items[n] = "PartialObjectMetadataList", "meta.k8s.io/v1", stripToMetadata(o).Object
 		}
 	}
 	if q.metadataOnly() {
 		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	return answer(q.w, http.StatusOK, map[string]any{
+	return respondJSON(q.w, http.StatusOK, map[string]any{
 		"kind": kind, "apiVersion": apiVersion, "items": items,
 		"metadata": map[string]any{"resourceVersion": strconv.FormatUint(at, 10)},
 	})
 }
 
-// snapshot returns what match selects, and the version that it is of.
-func (q request) snapshot(match func(*Object) bool) ([]*Object, uint64) {
+// listSelected returns the objects that match selects, and the version of the list.
+func (q objectRequest) listSelected(match func(*Object) bool) ([]*Object, uint64) {
 	q.cluster.mu.Lock()
 	defer q.cluster.mu.Unlock()
-	objects := q.cluster.list(q.kind, q.namespace)
+	objects := q.cluster.listLocked(q.kind, q.namespace)
 	return slices.DeleteFunc(objects, func(o *Object) bool { return !match(o) }), q.cluster.version
 }
 
-// selection is what the request's namespace and selectors select.
-func (q request) selection() (func(*Object) bool, error) {
+// parseSelectors returns a function that reports whether the request's namespace and selectors select an object.
+func (q objectRequest) parseSelectors() (func(*Object) bool, error) {
 	label, err := labels.Parse(q.r.URL.Query().Get("labelSelector"))
 	if err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)
@@ -82,50 +82,50 @@ func (q request) selection() (func(*Object) bool, error) {
 	}, nil
 }
 
-// watch streams what happens from a version on. Without a version, or where the
-// client asks for it, all that is there comes first.
-func (q request) watch(match func(*Object) bool) error {
+// serveWatch streams the changes after a version. Without a version, or if the client asks for it, all existing
+// objects come first.
+func (q objectRequest) serveWatch(match func(*Object) bool) error {
 	query := q.r.URL.Query()
 	from, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
 	initial := query.Get("sendInitialEvents") == "true"
-	s := stream{request: q, json: json.NewEncoder(q.w), control: http.NewResponseController(q.w)}
-	if _, _, err := q.cluster.since(from); from > 0 && !initial && err != nil {
+	s := watchStream{objectRequest: q, json: json.NewEncoder(q.w), control: http.NewResponseController(q.w)}
+	if _, _, err := q.cluster.changesSince(from); from > 0 && !initial && err != nil {
 		return apierrors.NewResourceExpired(err.Error())
 	}
 	q.w.Header().Set("Content-Type", "application/json")
 	q.w.WriteHeader(http.StatusOK)
 	if err := s.control.Flush(); err != nil {
-		return nil // who watched has gone
+		return nil // the client has disconnected
 	}
 	if from == 0 || initial {
 		var objects []*Object
-		objects, from = q.snapshot(match)
+		objects, from = q.listSelected(match)
 		for _, o := range objects {
-			if s.send(watch.Added, o) != nil {
+			if s.sendEvent(watch.Added, o) != nil {
 				return nil
 			}
 		}
-		if initial && s.initialEnd(from) != nil {
+		if initial && s.sendInitialEnd(from) != nil {
 			return nil
 		}
 	}
-	err := q.cluster.follow(q.r.Context(), q.kind, from, match, s.send)
+	err := q.cluster.followChanges(q.r.Context(), q.kind, from, match, s.sendEvent)
 	if errors.Is(err, errExpired) {
-		_ = s.send(watch.Error, statusObject(apierrors.NewResourceExpired(err.Error())))
+		_ = s.sendEvent(watch.Error, statusObject(apierrors.NewResourceExpired(err.Error())))
 	}
 	return nil
 }
 
-// stream is an open watch.
-type stream struct {
-	request
+// watchStream is an open watch.
+type watchStream struct {
+	objectRequest
 	json    *json.Encoder
 	control *http.ResponseController
 }
 
-func (s stream) send(t watch.EventType, o *Object) error {
+func (s watchStream) sendEvent(t watch.EventType, o *Object) error {
 	if s.metadataOnly() && t != watch.Error {
-		o = metadataOf(o)
+		o = stripToMetadata(o)
 	}
 	if err := s.json.Encode(map[string]any{"type": t, "object": o.Object}); err != nil {
 		return err
@@ -133,13 +133,13 @@ func (s stream) send(t watch.EventType, o *Object) error {
 	return s.control.Flush()
 }
 
-// initialEnd tells the client that it has seen all that was there.
-func (s stream) initialEnd(version uint64) error {
+// sendInitialEnd tells the client that it has got all initial objects.
+func (s watchStream) sendInitialEnd(version uint64) error {
 	o := &Object{}
 	o.SetGroupVersionKind(s.kind.gvk)
 	o.SetResourceVersion(strconv.FormatUint(version, 10))
 	o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	return s.send(watch.Bookmark, o)
+	return s.sendEvent(watch.Bookmark, o)
 }
 
 func statusObject(err *apierrors.StatusError) *Object {

@@ -19,15 +19,15 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Create adds a new object and returns it as it is served.
-func (c *Cluster) Create(o *Object, by Author) (*Object, error) {
+// CreateObject adds a new object and returns it as served.
+func (c *Cluster) CreateObject(o *Object, by Author) (*Object, error) {
 	c.mu.Lock()
-	k := c.serve(o.GroupVersionKind())
+	k := c.registerKind(o.GroupVersionKind())
 	c.mu.Unlock()
-	return c.create(k, o, by, false)
+	return c.createObject(k, o, by, false)
 }
 
-func (c *Cluster) create(k *kind, o *Object, by Author, dryRun bool) (*Object, error) {
+func (c *Cluster) createObject(k *servedKind, o *Object, by Author, dryRun bool) (*Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o = o.DeepCopy()
@@ -37,29 +37,29 @@ func (c *Cluster) create(k *kind, o *Object, by Author, dryRun bool) (*Object, e
 	if o.GetName() == "" {
 		return nil, apierrors.NewBadRequest("name or generateName is required")
 	}
-	if _, err := c.get(k, o.GetNamespace(), o.GetName()); err == nil {
+	if _, err := c.getLocked(k, o.GetNamespace(), o.GetName()); err == nil {
 		return nil, apierrors.NewAlreadyExists(k.gvr.GroupResource(), o.GetName())
 	}
 	o.SetUID(uuid.NewUUID())
-	o.SetCreationTimestamp(metav1.NewTime(c.at(by)))
+	o.SetCreationTimestamp(metav1.NewTime(c.writeTime(by)))
 	o.SetGeneration(1)
 	o.SetManagedFields(nil)
-	c.claim(o, nil, by)
+	c.updateManagedFields(o, nil, by)
 	if dryRun {
 		return o, nil
 	}
-	c.stamp(o)
-	return o, c.store(k, nil, o, by)
+	c.stampVersion(o)
+	return o, c.storeObject(k, nil, o, by)
 }
 
 var errUnchanged = errors.New("nothing was changed")
 
-// IsUnchanged reports whether an Edit was given up by its function.
+// IsUnchanged reports whether an error means that the function of EditObject left the object alone.
 func IsUnchanged(err error) bool { return errors.Is(err, errUnchanged) }
 
-// Edit changes an object by f, which gets a copy, and returns it as it is
-// served then. f returns false to leave it alone, and must not use the cluster.
-func (c *Cluster) Edit(
+// EditObject changes an object with f, which gets a copy, and returns the object as served. f returns false to leave
+// the object alone, and must not use the cluster.
+func (c *Cluster) EditObject(
 	g schema.GroupVersionKind,
 	namespace, name string,
 	by Author,
@@ -67,8 +67,8 @@ func (c *Cluster) Edit(
 ) (*Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.serve(g)
-	old, err := c.get(k, namespace, name)
+	k := c.registerKind(g)
+	old, err := c.getLocked(k, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +76,12 @@ func (c *Cluster) Edit(
 	if !f(o) {
 		return nil, errUnchanged
 	}
-	return c.replace(k, old, o, by, false)
+	return c.replaceObject(k, old, o, by, false)
 }
 
-// replace stores o in place of old, as the API server does: what may not change
-// does not, an update that changes nothing is none, and an object that is being
-// deleted goes with its last finalizer. The caller holds the lock.
-func (c *Cluster) replace(k *kind, old, o *Object, by Author, dryRun bool) (*Object, error) {
+// replaceObject stores o in place of old, like the API server: immutable fields stay, an update without changes
+// is ignored, and an object being deleted is removed with its last finalizer. The caller holds the lock.
+func (c *Cluster) replaceObject(k *servedKind, old, o *Object, by Author, dryRun bool) (*Object, error) {
 	if sent := o.GetResourceVersion(); sent != "" && sent != old.GetResourceVersion() {
 		return nil, apierrors.NewConflict(k.gvr.GroupResource(), o.GetName(),
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
@@ -102,41 +101,41 @@ func (c *Cluster) replace(k *kind, old, o *Object, by Author, dryRun bool) (*Obj
 	if reflect.DeepEqual(o.Object, old.Object) {
 		return o, nil
 	}
-	if !reflect.DeepEqual(content(o), content(old)) {
+	if !reflect.DeepEqual(withoutMetadata(o), withoutMetadata(old)) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
-	c.claim(o, old, by)
+	c.updateManagedFields(o, old, by)
 	if dryRun {
 		return o, nil
 	}
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
-		return o, c.remove(k, old, by)
+		return o, c.removeObject(k, old, by)
 	}
-	c.stamp(o)
-	return o, c.store(k, old, o, by)
+	c.stampVersion(o)
+	return o, c.storeObject(k, old, o, by)
 }
 
-// content is an object without its metadata.
-func content(o *Object) map[string]any {
+// withoutMetadata returns an object's content without its metadata.
+func withoutMetadata(o *Object) map[string]any {
 	rest := maps.Clone(o.Object)
 	delete(rest, "metadata")
 	return rest
 }
 
-func (c *Cluster) update(k *kind, o *Object, by Author, dryRun bool) (*Object, error) {
+func (c *Cluster) updateObject(k *servedKind, o *Object, by Author, dryRun bool) (*Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old, err := c.get(k, o.GetNamespace(), o.GetName())
+	old, err := c.getLocked(k, o.GetNamespace(), o.GetName())
 	if err != nil {
 		return nil, err
 	}
-	return c.replace(k, old, o.DeepCopy(), by, dryRun)
+	return c.replaceObject(k, old, o.DeepCopy(), by, dryRun)
 }
 
-// patch applies a JSON patch or a merge patch. client-go's reaction does it, on
-// a tracker that holds nothing but the object.
-func (c *Cluster) patch(
-	k *kind,
+// patchObject applies a JSON patch or a merge patch. It uses client-go's reaction on a tracker that holds only the
+// object.
+func (c *Cluster) patchObject(
+	k *servedKind,
 	namespace, name string,
 	t types.PatchType,
 	data []byte,
@@ -152,7 +151,7 @@ func (c *Cluster) patch(
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old, err := c.get(k, namespace, name)
+	old, err := c.getLocked(k, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -166,26 +165,30 @@ func (c *Cluster) patch(
 		clienttesting.NewPatchAction(k.gvr, namespace, name, t, data),
 	)
 	if err != nil {
-		// A failed test of a JSON patch is what the API server calls invalid.
+		// The API server answers a failed test of a JSON patch with Invalid.
 		return nil, apierrors.NewGenericServerResponse(422, "patch", k.gvr.GroupResource(), name, err.Error(), 0, true)
 	}
-	return c.replace(k, old, patched.(*Object), by, dryRun)
+	return c.replaceObject(k, old, patched.(*Object), by, dryRun)
 }
 
-// Delete deletes an object. One with finalizers is marked and stays until they
-// are gone.
-func (c *Cluster) Delete(g schema.GroupVersionKind, namespace, name string, by Author) error {
+// DeleteObject deletes an object. An object with finalizers is marked and stays until they are removed.
+func (c *Cluster) DeleteObject(g schema.GroupVersionKind, namespace, name string, by Author) error {
 	c.mu.Lock()
-	k := c.serve(g)
+	k := c.registerKind(g)
 	c.mu.Unlock()
-	_, err := c.delete(k, namespace, name, metav1.DeleteOptions{}, by)
+	_, err := c.deleteObject(k, namespace, name, metav1.DeleteOptions{}, by)
 	return err
 }
 
-func (c *Cluster) delete(k *kind, namespace, name string, o metav1.DeleteOptions, by Author) (*Object, error) {
+func (c *Cluster) deleteObject(
+	k *servedKind,
+	namespace, name string,
+	o metav1.DeleteOptions,
+	by Author,
+) (*Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old, err := c.get(k, namespace, name)
+	old, err := c.getLocked(k, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -200,48 +203,48 @@ func (c *Cluster) delete(k *kind, namespace, name string, o metav1.DeleteOptions
 		}
 	}
 	marked := old.DeepCopy()
-	at := metav1.NewTime(c.at(by))
+	at := metav1.NewTime(c.writeTime(by))
 	marked.SetDeletionTimestamp(&at)
 	switch {
 	case len(o.DryRun) > 0:
 		return marked, nil
 	case len(old.GetFinalizers()) == 0:
-		c.stamp(marked)
-		return marked, c.remove(k, old, by)
+		c.stampVersion(marked)
+		return marked, c.removeObject(k, old, by)
 	case old.GetDeletionTimestamp() != nil:
 		return old, nil
 	}
-	c.stamp(marked)
-	return marked, c.store(k, old, marked, by)
+	c.stampVersion(marked)
+	return marked, c.storeObject(k, old, marked, by)
 }
 
-// at is when an author writes.
-func (c *Cluster) at(by Author) time.Time {
-	at := by.At
+// writeTime returns the time of an author's write.
+func (c *Cluster) writeTime(by Author) time.Time {
+	at := by.WrittenAt
 	if at.IsZero() {
 		at = c.clock()
 	}
 	return at.UTC().Truncate(time.Second)
 }
 
-// claim notes in managedFields who wrote what, and when. An entry of the
-// author's own moves to now; those of others stay as they are.
-func (c *Cluster) claim(o, old *Object, by Author) {
+// updateManagedFields records in managedFields who wrote what, and when. The author's own entry moves to the time of
+// the write; other entries stay as they are.
+func (c *Cluster) updateManagedFields(o, old *Object, by Author) {
 	fields := map[string]any{}
 	var before map[string]any
 	if old != nil {
-		before = content(old)
+		before = withoutMetadata(old)
 	}
-	written(fields, content(o), before)
+	collectChangedFields(fields, withoutMetadata(o), before)
 	delete(fields, "f:apiVersion")
 	delete(fields, "f:kind")
 	raw, err := utiljson.Marshal(fields)
 	if err != nil {
-		raw = []byte("{}") // what came as JSON can be written as JSON
+		raw = []byte("{}") // fields decoded from JSON can be encoded as JSON
 	}
-	at := metav1.NewTime(c.at(by))
+	at := metav1.NewTime(c.writeTime(by))
 	entry := metav1.ManagedFieldsEntry{
-		Manager: by.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: o.GetAPIVersion(),
+		Manager: by.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: o.GetAPIVersion(),
 		Time: &at, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw)),
 	}
 	var entries []metav1.ManagedFieldsEntry
@@ -253,8 +256,8 @@ func (c *Cluster) claim(o, old *Object, by Author) {
 	o.SetManagedFields(append(entries, entry))
 }
 
-// written collects the fields of now that are not the same in before.
-func written(into, now, before map[string]any) {
+// collectChangedFields adds to into the fields of now that differ from before.
+func collectChangedFields(into, now, before map[string]any) {
 	for key, value := range now {
 		was, there := before[key]
 		if there && reflect.DeepEqual(value, was) {
@@ -263,7 +266,7 @@ func written(into, now, before map[string]any) {
 		inner := map[string]any{}
 		if m, ok := value.(map[string]any); ok {
 			mWas, _ := was.(map[string]any)
-			written(inner, m, mWas)
+			collectChangedFields(inner, m, mWas)
 		}
 		into["f:"+key] = inner
 	}

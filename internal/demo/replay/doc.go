@@ -1,7 +1,6 @@
-// Package replay plays recordings of what a watch of a real cluster saw, with
-// their own timing, on a cluster in memory. Its doors are [Load] and [Play].
+// Package replay plays recorded watches of a real cluster with their original timing on a cluster in memory: [Load]
+// reads recordings, and [Play] plays one.
 //
 // A recording is a file watch.jsonl, or watch.jsonl.gz, of lines
-// {"t":SECONDS,"type":"ADDED|MODIFIED|DELETED","object":{...}}; its name is that
-// of the folder it lies in.
+// {"t":SECONDS,"type":"ADDED|MODIFIED|DELETED","object":{...}}; its name is that of its folder.
 package replay

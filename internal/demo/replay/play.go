@@ -13,23 +13,21 @@ import (
 	"github.com/veltui/veltui/internal/demo/cluster"
 )
 
-// Options say how a recording is played.
+// Options set how a recording is played.
 type Options struct {
 	// Speed divides the recorded times between events; 1 if zero.
 	Speed float64
-	// Skip is how much of the recording lies before the start of the replay.
+	// Skip is how much of the recording comes before the start of the replay.
 	Skip time.Duration
-	// Names: times in names are moved as well, so that a recording can be
-	// played again and again.
-	Names bool
-	// Named is told each name that differs from the recorded one; may be nil.
-	Named func(recorded, name string)
+	// ShiftNameTimes also moves the times in names, so that a recording can be played again and again.
+	ShiftNameTimes bool
+	// OnRename is called for each name that differs from the recorded one; may be nil.
+	OnRename func(recorded, name string)
 }
 
-// Play makes all events of a recording happen at their time. Names are kept,
-// uids are new ones, and times are moved so that the recording begins now. It
-// ends early only with ctx or when the cluster refuses an object. An object
-// that somebody deletes meanwhile stays away.
+// Play replays all events of a recording at their times. Names are kept, uids are new, and times are moved so that
+// the recording begins now. It ends early only if ctx ends or the cluster refuses an object. An object that somebody
+// deletes in the meantime stays deleted.
 func Play(ctx context.Context, c *cluster.Cluster, r Recording, o Options) error {
 	if o.Speed == 0 {
 		o.Speed = 1
@@ -37,23 +35,26 @@ func Play(ctx context.Context, c *cluster.Cluster, r Recording, o Options) error
 	p := player{
 		cluster: c, options: o, uids: map[types.UID]types.UID{},
 		timeline: timeline{
-			from: r.Events[0].At, to: r.Events[len(r.Events)-1].At, speed: o.Speed, names: o.Names,
-			began: time.Now().Add(-time.Duration(float64(o.Skip) / o.Speed)),
+			recordedFrom:   r.Events[0].At,
+			recordedTo:     r.Events[len(r.Events)-1].At,
+			speed:          o.Speed,
+			shiftNameTimes: o.ShiftNameTimes,
+			replayStart:    time.Now().Add(-time.Duration(float64(o.Skip) / o.Speed)),
 		},
 	}
 	for n, event := range r.Events {
-		if err := Sleep(ctx, time.Until(p.timeline.at(event.At))); err != nil {
+		if err := SleepContext(ctx, time.Until(p.timeline.replayTime(event.At))); err != nil {
 			return err
 		}
-		if err := p.play(event); err != nil {
+		if err := p.playEvent(event); err != nil {
 			return fmt.Errorf("playing event %d of %s: %w", n+1, r.Name, err)
 		}
 	}
 	return nil
 }
 
-// Sleep waits; it returns early with an error when ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
+// SleepContext waits for d. It returns early with an error if ctx ends.
+func SleepContext(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
@@ -70,55 +71,67 @@ type player struct {
 	cluster  *cluster.Cluster
 	options  Options
 	timeline timeline
-	// uids are the new uids by the recorded ones.
+	// uids maps the recorded uids to the new ones.
 	uids map[types.UID]types.UID
 }
 
-// play makes one event happen. A watch that was interrupted tells every object
-// as ADDED once more, so what an event does follows from which uids are known.
-func (p *player) play(e Event) error {
+// playEvent replays one event. An interrupted watch reports every object as ADDED once more, so the effect of an
+// event depends on whether its uid is known.
+func (p *player) playEvent(e Event) error {
 	recorded := e.Object
-	o := &cluster.Object{Object: p.moved(recorded.Object).(map[string]any)}
-	if p.options.Named != nil && o.GetName() != recorded.GetName() {
-		p.options.Named(recorded.GetName(), o.GetName())
+	o := &cluster.Object{Object: p.remapValue(recorded.Object).(map[string]any)}
+	if p.options.OnRename != nil && o.GetName() != recorded.GetName() {
+		p.options.OnRename(recorded.GetName(), o.GetName())
 	}
-	by := cluster.Author{Manager: managerOf(e), At: p.timeline.at(e.At)}
+	by := cluster.Author{FieldManager: managerFor(e), WrittenAt: p.timeline.replayTime(e.At)}
 	uid, known := p.uids[recorded.GetUID()]
 	if !known {
 		if e.Type == watch.Deleted {
-			return nil // it was gone before the recording began
+			return nil // it was deleted before the recording began
 		}
-		return p.create(recorded.GetUID(), o, by)
+		return p.createObject(recorded.GetUID(), o, by)
 	}
-	_, err := p.cluster.Edit(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), by, func(now *cluster.Object) bool {
-		if now.GetUID() != uid {
-			return false
-		}
-		adopt(now, o)
-		if e.Type == watch.Deleted {
-			now.SetFinalizers(nil)
-		}
-		return true
-	})
+	_, err := p.cluster.EditObject(
+		o.GroupVersionKind(),
+		o.GetNamespace(),
+		o.GetName(),
+		by,
+		func(now *cluster.Object) bool {
+			if now.GetUID() != uid {
+				return false
+			}
+			replaceContent(now, o)
+			if e.Type == watch.Deleted {
+				now.SetFinalizers(nil)
+			}
+			return true
+		},
+	)
 	if err == nil && (e.Type == watch.Deleted || recorded.GetDeletionTimestamp() != nil) {
-		err = p.cluster.Delete(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), by)
+		err = p.cluster.DeleteObject(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), by)
 	}
-	return ignoreGone(err)
+	return ignoreMissing(err)
 }
 
-// create makes an object, in place of an earlier one of its name.
-func (p *player) create(recorded types.UID, o *cluster.Object, by cluster.Author) error {
-	_, err := p.cluster.Edit(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), by, func(old *cluster.Object) bool {
-		old.SetFinalizers(nil)
-		return true
-	})
+// createObject creates an object, replacing an earlier one of the same name.
+func (p *player) createObject(recorded types.UID, o *cluster.Object, by cluster.Author) error {
+	_, err := p.cluster.EditObject(
+		o.GroupVersionKind(),
+		o.GetNamespace(),
+		o.GetName(),
+		by,
+		func(old *cluster.Object) bool {
+			old.SetFinalizers(nil)
+			return true
+		},
+	)
 	if err == nil {
-		err = p.cluster.Delete(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), by)
+		err = p.cluster.DeleteObject(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), by)
 	}
-	if err := ignoreGone(err); err != nil {
+	if err := ignoreMissing(err); err != nil {
 		return err
 	}
-	created, err := p.cluster.Create(o, by)
+	created, err := p.cluster.CreateObject(o, by)
 	if err != nil {
 		return err
 	}
@@ -126,8 +139,8 @@ func (p *player) create(recorded types.UID, o *cluster.Object, by cluster.Author
 	return nil
 }
 
-// adopt gives an object the content of another and leaves it its identity.
-func adopt(now, o *cluster.Object) {
+// replaceContent replaces an object's content by that of another, but keeps its identity.
+func replaceContent(now, o *cluster.Object) {
 	identity := now.Object["metadata"]
 	now.Object = o.DeepCopy().Object
 	now.Object["metadata"] = identity
@@ -137,40 +150,39 @@ func adopt(now, o *cluster.Object) {
 	now.SetOwnerReferences(o.GetOwnerReferences())
 }
 
-func ignoreGone(err error) error {
+func ignoreMissing(err error) error {
 	if apierrors.IsNotFound(err) || cluster.IsUnchanged(err) {
 		return nil
 	}
 	return err
 }
 
-// moved copies decoded JSON with its times moved and its uids replaced.
-func (p *player) moved(value any) any {
+// remapValue copies decoded JSON with its times moved and its uids replaced.
+func (p *player) remapValue(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(value))
 		for key, v := range value {
-			m[key] = p.moved(v)
+			m[key] = p.remapValue(v)
 		}
 		return m
 	case []any:
 		l := make([]any, len(value))
 		for n, v := range value {
-			l[n] = p.moved(v)
+			l[n] = p.remapValue(v)
 		}
 		return l
 	case string:
 		for old, uid := range p.uids {
 			value = strings.ReplaceAll(value, string(old), string(uid))
 		}
-		return p.timeline.text(value)
+		return p.timeline.remapText(value)
 	}
 	return value
 }
 
-// managerOf is the field manager that such a change is by: the recorder leaves
-// managedFields out.
-func managerOf(e Event) string {
+// managerFor returns the field manager that would have made the change: the recorder leaves managedFields out.
+func managerFor(e Event) string {
 	switch kind := e.Object.GetKind(); {
 	case strings.HasPrefix(kind, "PodVolume"), strings.HasPrefix(kind, "Data"):
 		if e.Type != watch.Added {

@@ -21,24 +21,24 @@ import (
 
 // Event is one recorded change of one object.
 type Event struct {
-	// At is the moment of the recording at which it was seen.
+	// At is when the change was seen, in the time of the recording.
 	At     time.Time
 	Type   watch.EventType
 	Object *unstructured.Unstructured
 }
 
-// Recording is what one watch saw, in its order; it has one event at least.
+// Recording holds the events of one watch, in order; it has at least one event.
 type Recording struct {
-	// Name is the folder it came from.
+	// Name is the folder of the recording.
 	Name   string
 	Events []Event
 }
 
-// recordingFile is the file in which a watch was recorded; it may be compressed.
+// recordingFile is the name of the file of a recorded watch; it may be compressed.
 const recordingFile = "watch.jsonl"
 
-// Load reads all recordings in a tree of folders, in the order of their names.
-// None at all is an error, as is one that cannot be read whole.
+// Load reads all recordings in a tree of folders, in the order of their names. It fails if there is no recording, or
+// if one cannot be read in full.
 func Load(tree fs.FS) ([]Recording, error) {
 	var recordings []Recording
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -58,8 +58,8 @@ func Load(tree fs.FS) ([]Recording, error) {
 	return recordings, nil
 }
 
-// Merge makes one recording of several that were made at the same time.
-func Merge(recordings []Recording) Recording {
+// MergeRecordings merges recordings that were made at the same time into one.
+func MergeRecordings(recordings []Recording) Recording {
 	var all Recording
 	for _, r := range recordings {
 		all.Events = append(all.Events, r.Events...)
@@ -135,7 +135,7 @@ func readEvent(line []byte) (Event, error) {
 	return Event{At: at, Type: raw.Type, Object: object}, nil
 }
 
-// parseSeconds reads seconds since 1970 with a fraction, exactly.
+// parseSeconds parses seconds since 1970 with a fraction, exactly.
 func parseSeconds(text string) (time.Time, error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)

@@ -82,13 +82,13 @@ func TestLoadNamesTheBadLine(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	from := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	began := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	l := timeline{from: from, to: from.Add(time.Minute), began: began, speed: 10, names: true}
+	l := timeline{recordedFrom: from, recordedTo: from.Add(time.Minute), replayStart: began, speed: 10, shiftNameTimes: true}
 	for after, want := range map[time.Duration]time.Duration{
 		0: 0, 30 * time.Second: 3 * time.Second, time.Minute: 6 * time.Second,
 		-time.Hour:                  -time.Hour,
 		time.Minute + 720*time.Hour: 6*time.Second + 720*time.Hour,
 	} {
-		if got := l.at(from.Add(after)).Sub(began); got != want {
+		if got := l.replayTime(from.Add(after)).Sub(began); got != want {
 			t.Errorf("%s after the start comes %s after it, want %s", after, got, want)
 		}
 	}
@@ -99,12 +99,12 @@ func TestTimeline(t *testing.T) {
 		"a20261120000030 12345678901234":   "a20261120000030 12345678901234",
 		"20269920000030 is no time at all": "20269920000030 is no time at all",
 	} {
-		if got := l.text(text); got != want {
+		if got := l.remapText(text); got != want {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}
-	l.names = false
-	if got := l.text("nightly-20261120000030"); got != "nightly-20261120000030" {
+	l.shiftNameTimes = false
+	if got := l.remapText("nightly-20261120000030"); got != "nightly-20261120000030" {
 		t.Errorf("a name that is to be kept becomes %s", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestPlay(t *testing.T) {
 	}
 	c := cluster.New(time.Now)
 	var seen []cluster.Change
-	c.Observe(func(change cluster.Change) { seen = append(seen, change) })
+	c.SetObserver(func(change cluster.Change) { seen = append(seen, change) })
 	r := recordings[0]
 	began := time.Now()
 	if err := Play(t.Context(), c, r, Options{Speed: 1000}); err != nil {
@@ -195,7 +195,7 @@ func TestPlayDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := "gone"
-		for _, u := range c.List(restoreKind, "velero") {
+		for _, u := range c.ListObjects(restoreKind, "velero") {
 			if got, _, _ = unstructured.NestedString(u.Object, "status", "phase"); u.GetDeletionTimestamp() != nil {
 				got += " deleting"
 			}
@@ -217,8 +217,8 @@ func TestPlayTranslatesUIDs(t *testing.T) {
 	if err := Play(t.Context(), c, Recording{Events: events}, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	want := string(c.List(restoreKind, "")[0].GetUID())
-	got := c.List(schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "PodVolumeRestore"}, "")[0].GetLabels()
+	want := string(c.ListObjects(restoreKind, "")[0].GetUID())
+	got := c.ListObjects(schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "PodVolumeRestore"}, "")[0].GetLabels()
 	if got["velero.io/restore-uid"] != want || want == "recorded-uid-1" {
 		t.Errorf("the volume is labelled %v, and the restore's uid is %s", got, want)
 	}
@@ -244,7 +244,7 @@ func TestPlaySkips(t *testing.T) {
 	if err := Play(t.Context(), c, Recording{Events: events}, Options{Skip: 2 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	r := c.List(restoreKind, "")[0]
+	r := c.ListObjects(restoreKind, "")[0]
 	if age := time.Since(r.GetCreationTimestamp().Time).Round(time.Minute); age != 2*time.Hour {
 		t.Errorf("it is %s old, want 2 hours", age)
 	}

@@ -7,47 +7,44 @@ import (
 
 // timeline maps the times of a recording to those of its replay.
 type timeline struct {
-	from, to time.Time // of the recording
-	began    time.Time // of the replay
-	speed    float64
-	// names: times in names move as well, such as those that a schedule gives
-	// to its backups.
-	names bool
+	recordedFrom, recordedTo time.Time // of the recording
+	replayStart              time.Time // of the replay
+	speed                    float64
+	// shiftNameTimes also moves the times in names, such as those that a schedule gives to its backups.
+	shiftNameTimes bool
 }
 
-// at is when a recorded moment comes in the replay. Within the recording time
-// runs speed times as fast; before and after it as ever, so that an expiration
-// in 30 days stays one.
-func (l timeline) at(t time.Time) time.Time {
+// replayTime returns the time in the replay for a time in the recording. Within the recording, time runs speed times
+// as fast; before and after it, at normal speed, so that an expiration in 30 days remains one.
+func (l timeline) replayTime(t time.Time) time.Time {
 	switch {
-	case t.Before(l.from):
-		return l.began.Add(t.Sub(l.from))
-	case t.After(l.to):
-		return l.at(l.to).Add(t.Sub(l.to))
+	case t.Before(l.recordedFrom):
+		return l.replayStart.Add(t.Sub(l.recordedFrom))
+	case t.After(l.recordedTo):
+		return l.replayTime(l.recordedTo).Add(t.Sub(l.recordedTo))
 	}
-	return l.began.Add(time.Duration(float64(t.Sub(l.from)) / l.speed))
+	return l.replayStart.Add(time.Duration(float64(t.Sub(l.recordedFrom)) / l.speed))
 }
 
-// nameTime is how Velero writes a time into a name (Schedule.TimestampedName).
-var nameTime = regexp.MustCompile(`\b20\d{12}\b`)
+// nameTimePattern matches a time that Velero writes into a name (Schedule.TimestampedName).
+var nameTimePattern = regexp.MustCompile(`\b20\d{12}\b`)
 
-const nameLayout = "20060102150405"
+const nameTimeLayout = "20060102150405"
 
-// text moves a text that is a time, and the times in a name. Times are whole
-// seconds, as the API's are: one that a recording holds lies up to a second
-// before the event that brought it, and so it does in the replay.
-func (l timeline) text(s string) string {
+// remapText moves a text that is a time, and the times in a name. Like the API's times, they are in whole seconds: a
+// time in a recording is up to a second before its event, and remains so in the replay.
+func (l timeline) remapText(s string) string {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return l.at(t).UTC().Format(time.RFC3339)
+		return l.replayTime(t).UTC().Format(time.RFC3339)
 	}
-	if !l.names {
+	if !l.shiftNameTimes {
 		return s
 	}
-	return nameTime.ReplaceAllStringFunc(s, func(digits string) string {
-		t, err := time.Parse(nameLayout, digits)
+	return nameTimePattern.ReplaceAllStringFunc(s, func(digits string) string {
+		t, err := time.Parse(nameTimeLayout, digits)
 		if err != nil {
 			return digits
 		}
-		return l.at(t).UTC().Format(nameLayout)
+		return l.replayTime(t).UTC().Format(nameTimeLayout)
 	})
 }

@@ -1,6 +1,4 @@
-// Package responder acts as Velero does on what a user asks of the demo's
-// cluster: it signs URLs, finalizes what was moved on to Finalizing, ends
-// volumes that are to be cancelled, deletes, and runs backups and restores that
-// were created. It touches nothing that no client has changed, and nothing at
-// all where no Velero server runs.
+// Package responder acts like Velero on a user's requests in the demo cluster: it signs URLs, finalizes jobs that
+// were moved on to Finalizing, cancels volumes, deletes, and runs created backups and restores. It only touches
+// objects that a client has changed, and nothing at all if no Velero server runs.
 package responder

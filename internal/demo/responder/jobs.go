@@ -15,59 +15,58 @@ import (
 // volumeKinds are the kinds of a job's volumes.
 var volumeKinds = []string{"PodVolumeBackup", "PodVolumeRestore", "DataUpload", "DataDownload"}
 
-// carryOn takes a job from its phase to its end, a step at a time. A job that
-// is in progress is left to whoever began it.
-func (t *task) carryOn() {
+// runJob takes a job from its current phase to its end, step by step. A job in progress is left to whoever started
+// it.
+func (t *task) runJob() {
 	if phaseOf(t.object) == "InProgress" {
 		return
 	}
-	for t.pause() && t.step() {
+	for t.waitStep() && t.runStep() {
 	}
 }
 
-// itemsAStep is how fast a job that a user created goes.
-const itemsAStep = 120
+// itemsPerStep is the speed of a job that a user created.
+const itemsPerStep = 120
 
-// step takes the next step of a job; it is false where there is none.
-func (t *task) step() bool {
+// runStep takes the next step of a job. It is false if there is none.
+func (t *task) runStep() bool {
 	switch phaseOf(t.object) {
 	case "", "New", "Queued", "ReadyToStart":
-		return t.begin()
+		return t.startJob()
 	case "InProgress":
-		return t.items()
+		return t.processItems()
 	case "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed":
-		return t.operations()
+		return t.awaitVolumes()
 	case "Finalizing":
-		return t.end("Completed")
+		return t.endJob("Completed")
 	case "FinalizingPartiallyFailed":
-		return t.end("PartiallyFailed")
+		return t.endJob("PartiallyFailed")
 	}
 	return false
 }
 
-func (t *task) begin() bool {
-	total := t.total()
-	return t.edit(server, func(o *cluster.Object) bool {
+func (t *task) startJob() bool {
+	total := t.itemTotal()
+	return t.editObject(serverAuthor, func(o *cluster.Object) bool {
 		if o.GetKind() == "Backup" {
 			if location, _, _ := unstructured.NestedString(o.Object, "spec", "storageLocation"); location == "" {
 				_ = unstructured.SetNestedField(o.Object, "default", "spec", "storageLocation") // spec is a map
 			}
 		} else {
-			o.SetFinalizers([]string{finalizer})
+			o.SetFinalizers([]string{restoreFinalizer})
 		}
 		unstructured.RemoveNestedField(o.Object, "status", "queuePosition")
 		setStatus(o, map[string]any{
-			"phase": "InProgress", "startTimestamp": t.now(), "progress": map[string]any{"totalItems": total},
+			"phase": "InProgress", "startTimestamp": t.timestamp(), "progress": map[string]any{"totalItems": total},
 		})
 		return true
 	})
 }
 
-// total is how many items a job that a user created has: a restore those of its
-// backup.
-func (t *task) total() int64 {
+// itemTotal returns how many items a job that a user created has: for a restore, as many as its backup.
+func (t *task) itemTotal() int64 {
 	name, _, _ := unstructured.NestedString(t.object.Object, "spec", "backupName")
-	for _, b := range t.Cluster.List(veleroKind("Backup"), t.object.GetNamespace()) {
+	for _, b := range t.Cluster.ListObjects(veleroGVK("Backup"), t.object.GetNamespace()) {
 		if n, _, _ := unstructured.NestedInt64(
 			b.Object,
 			"status",
@@ -78,15 +77,15 @@ func (t *task) total() int64 {
 			return n
 		}
 	}
-	return 3 * itemsAStep
+	return 3 * itemsPerStep
 }
 
-func (t *task) items() bool {
+func (t *task) processItems() bool {
 	field := "itemsBackedUp"
 	if t.object.GetKind() == "Restore" {
 		field = "itemsRestored"
 	}
-	return t.edit(server, func(o *cluster.Object) bool {
+	return t.editObject(serverAuthor, func(o *cluster.Object) bool {
 		total, _, _ := unstructured.NestedInt64(o.Object, "status", "progress", "totalItems")
 		done, _, _ := unstructured.NestedInt64(o.Object, "status", "progress", field)
 		if done >= total {
@@ -95,41 +94,41 @@ func (t *task) items() bool {
 		}
 		setStatus(
 			o,
-			map[string]any{"progress": map[string]any{"totalItems": total, field: min(total, done+itemsAStep)}},
+			map[string]any{"progress": map[string]any{"totalItems": total, field: min(total, done+itemsPerStep)}},
 		)
 		return true
 	})
 }
 
-// operations waits for the volumes of a job, as Velero's operation controllers
-// do, and moves it on to finalizing.
-func (t *task) operations() bool {
+// awaitVolumes waits for the volumes of a job, as Velero's operation controllers do, and then moves the job on to
+// finalizing.
+func (t *task) awaitVolumes() bool {
 	next := "Finalizing"
 	if phaseOf(t.object) != "WaitingForPluginOperations" {
 		next += "PartiallyFailed"
 	}
-	for _, v := range t.volumes() {
+	for _, v := range t.jobVolumes() {
 		switch phaseOf(v) {
 		case "Completed":
 		case "Failed", "Canceled":
 			next = "FinalizingPartiallyFailed"
 		default:
-			return true // look again
+			return true // check again
 		}
 	}
-	return t.set(server, map[string]any{"phase": next})
+	return t.updateStatus(serverAuthor, map[string]any{"phase": next})
 }
 
-func (t *task) end(phase string) bool {
-	t.set(server, map[string]any{"phase": phase, "completionTimestamp": t.now()})
+func (t *task) endJob(phase string) bool {
+	t.updateStatus(serverAuthor, map[string]any{"phase": phase, "completionTimestamp": t.timestamp()})
 	return false
 }
 
-// volumes are the job's.
-func (t *task) volumes() []*cluster.Object {
+// jobVolumes returns the job's volumes.
+func (t *task) jobVolumes() []*cluster.Object {
 	var found []*cluster.Object
 	for _, kind := range volumeKinds {
-		for _, v := range t.Cluster.List(veleroKind(kind), t.object.GetNamespace()) {
+		for _, v := range t.Cluster.ListObjects(veleroGVK(kind), t.object.GetNamespace()) {
 			uid := string(t.object.GetUID())
 			if v.GetLabels()["velero.io/backup-uid"] == uid || v.GetLabels()["velero.io/restore-uid"] == uid {
 				found = append(found, v)
@@ -139,7 +138,7 @@ func (t *task) volumes() []*cluster.Object {
 	return found
 }
 
-func veleroKind(kind string) schema.GroupVersionKind {
+func veleroGVK(kind string) schema.GroupVersionKind {
 	version := "v1"
 	if kind == "DataUpload" || kind == "DataDownload" {
 		version = "v2alpha1"
@@ -147,81 +146,81 @@ func veleroKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "velero.io", Version: version, Kind: kind}
 }
 
-// cancel ends a volume that is to be cancelled, as its node-agent does.
-func (t *task) cancel() {
+// cancelVolume cancels a volume on request, as its node-agent does.
+func (t *task) cancelVolume() {
 	asked, _, _ := unstructured.NestedBool(t.object.Object, "spec", "cancel")
 	ended := slices.Contains([]string{"Completed", "Failed", "Canceled"}, phaseOf(t.object))
-	if asked && !ended && t.set(agent, map[string]any{"phase": "Canceling"}) && t.pause() {
-		t.set(agent, map[string]any{"phase": "Canceled", "completionTimestamp": t.now()})
+	if asked && !ended && t.updateStatus(agentAuthor, map[string]any{"phase": "Canceling"}) && t.waitStep() {
+		t.updateStatus(agentAuthor, map[string]any{"phase": "Canceled", "completionTimestamp": t.timestamp()})
 	}
 }
 
-// signed is how long a URL is valid.
-const signed = 10 * time.Minute
+// urlLifetime is how long a URL is valid.
+const urlLifetime = 10 * time.Minute
 
-// sign answers a DownloadRequest.
-func (t *task) sign() {
+// signDownload answers a DownloadRequest.
+func (t *task) signDownload() {
 	kind, _, _ := unstructured.NestedString(t.object.Object, "spec", "target", "kind")
 	name, _, _ := unstructured.NestedString(t.object.Object, "spec", "target", "name")
 	job := "Backup"
 	if strings.HasPrefix(kind, "Restore") {
 		job = "Restore"
 	}
-	t.set(server, map[string]any{
-		"phase": "Processed", "expiration": t.Clock().Add(signed).UTC().Format(time.RFC3339),
-		"downloadURL": t.StoreURL + t.Store.Sign(store.Key{Job: jobOf(job, name), File: kind}),
+	t.updateStatus(serverAuthor, map[string]any{
+		"phase": "Processed", "expiration": t.Clock().Add(urlLifetime).UTC().Format(time.RFC3339),
+		"downloadURL": t.StoreURL + t.Store.SignURL(store.FileKey{Job: jobKey(job, name), File: kind}),
 	})
 }
 
-// finalizer is what holds a Restore until its files are deleted.
-const finalizer = "restores.velero.io/external-resources-finalizer"
+// restoreFinalizer keeps a Restore until its files are deleted.
+const restoreFinalizer = "restores.velero.io/external-resources-finalizer"
 
-// release lets a job go that a user deleted.
-func (t *task) release() {
-	if t.pause() {
-		t.edit(server, func(o *cluster.Object) bool {
+// removeFinalizers releases a job that a user deleted.
+func (t *task) removeFinalizers() {
+	if t.waitStep() {
+		t.editObject(serverAuthor, func(o *cluster.Object) bool {
 			o.SetFinalizers(nil)
 			return true
 		})
 	}
 }
 
-// deleteBackup does what a DeleteBackupRequest asks for: the backup's restores,
-// its volumes and the backup itself go, and then the request.
+// deleteBackup carries out a DeleteBackupRequest: it deletes the backup's restores, its volumes and the backup
+// itself, and then the request.
 func (t *task) deleteBackup() {
 	name, _, _ := unstructured.NestedString(t.object.Object, "spec", "backupName")
 	namespace := t.object.GetNamespace()
-	if !t.set(server, map[string]any{"phase": "InProgress"}) {
+	if !t.updateStatus(serverAuthor, map[string]any{"phase": "InProgress"}) {
 		return
 	}
-	for _, b := range t.Cluster.List(veleroKind("Backup"), namespace) {
+	for _, b := range t.Cluster.ListObjects(veleroGVK("Backup"), namespace) {
 		if b.GetName() != name {
 			continue
 		}
 		backup := &task{Responder: t.Responder, object: b}
-		backup.set(server, map[string]any{"phase": "Deleting"})
-		if !t.pause() {
+		backup.updateStatus(serverAuthor, map[string]any{"phase": "Deleting"})
+		if !t.waitStep() {
 			return
 		}
-		for _, restore := range t.Cluster.List(veleroKind("Restore"), namespace) {
+		for _, restore := range t.Cluster.ListObjects(veleroGVK("Restore"), namespace) {
 			if of, _, _ := unstructured.NestedString(restore.Object, "spec", "backupName"); of == name {
-				t.erase(restore)
+				t.forceDelete(restore)
 			}
 		}
-		for _, v := range backup.volumes() {
-			t.erase(v)
+		for _, v := range backup.jobVolumes() {
+			t.forceDelete(v)
 		}
-		t.erase(b)
+		t.forceDelete(b)
 	}
-	t.erase(t.object)
+	t.forceDelete(t.object)
 }
 
-// erase deletes an object whatever holds it; one that is gone is what is wanted.
-func (t *task) erase(o *cluster.Object) {
+// forceDelete deletes an object despite its finalizers. An object that is already deleted is fine.
+func (t *task) forceDelete(o *cluster.Object) {
 	other := &task{Responder: t.Responder, object: o}
-	other.edit(server, func(o *cluster.Object) bool {
+	other.editObject(serverAuthor, func(o *cluster.Object) bool {
 		o.SetFinalizers(nil)
 		return true
 	})
-	_ = t.Cluster.Delete(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), server)
+	_ = t.Cluster.DeleteObject(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), serverAuthor)
 }

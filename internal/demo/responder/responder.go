@@ -15,19 +15,19 @@ import (
 	"github.com/veltui/veltui/internal/demo/store"
 )
 
-// Options say what a Responder works on.
+// Options configure a Responder.
 type Options struct {
 	Cluster *cluster.Cluster
 	Store   *store.Store
-	// StoreURL is where the store answers, such as http://127.0.0.1:1234.
+	// StoreURL is the URL of the store, such as http://127.0.0.1:1234.
 	StoreURL string
-	// Pace is how long a step takes.
-	Pace time.Duration
-	// Clock is the cluster's.
+	// StepDuration is how long a step takes.
+	StepDuration time.Duration
+	// Clock is the cluster's clock.
 	Clock func() time.Time
 }
 
-// Responder answers changes that clients make.
+// Responder reacts to changes that clients make.
 type Responder struct {
 	Options
 	ctx   context.Context
@@ -35,38 +35,37 @@ type Responder struct {
 	group sync.WaitGroup
 
 	mu sync.Mutex
-	// busy are the objects that are worked on.
+	// busy holds the objects being worked on.
 	busy map[types.UID]bool
 }
 
-// Start makes a responder that hears of all changes until Stop.
+// Start returns a responder that observes all changes until Stop.
 func Start(o Options) *Responder {
 	r := &Responder{Options: o, busy: map[types.UID]bool{}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
-	o.Cluster.Observe(r.changed)
+	o.Cluster.SetObserver(r.handleChange)
 	return r
 }
 
-// Stop ends all that is going on, and waits for it.
+// Stop cancels all running work, and waits for its end.
 func (r *Responder) Stop() {
-	r.Cluster.Observe(nil)
+	r.Cluster.SetObserver(nil)
 	r.stop()
 	r.group.Wait()
 }
 
-// The authors whose names are in managedFields.
+// These are the authors named in managedFields.
 var (
-	server = cluster.Author{Manager: "velero-server"}
-	agent  = cluster.Author{Manager: "node-agent-server"}
+	serverAuthor = cluster.Author{FieldManager: "velero-server"}
+	agentAuthor  = cluster.Author{FieldManager: "node-agent-server"}
 )
 
-// changed begins to work on what a client has written, unless that goes on
-// already.
-func (r *Responder) changed(c cluster.Change) {
-	if !c.By.Client || c.New == nil || r.ctx.Err() != nil {
+// handleChange starts the work on an object that a client has written, unless it is running already.
+func (r *Responder) handleChange(c cluster.Change) {
+	if !c.Author.FromClient || c.New == nil || r.ctx.Err() != nil {
 		return
 	}
-	work := r.work(c)
+	work := r.selectWork(c)
 	uid := c.New.GetUID()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,25 +80,25 @@ func (r *Responder) changed(c cluster.Change) {
 			delete(r.busy, uid)
 		}()
 		t := &task{Responder: r, object: c.New}
-		if t.serverRuns() {
+		if t.isServerReady() {
 			work(t)
 		}
 	})
 }
 
-// work is what follows from a change; nil is nothing.
-func (r *Responder) work(c cluster.Change) func(*task) {
+// selectWork returns the work that follows from a change, nil for none.
+func (r *Responder) selectWork(c cluster.Change) func(*task) {
 	switch kind := c.New.GetKind(); {
 	case kind == "DownloadRequest" && c.Old == nil:
-		return (*task).sign
+		return (*task).signDownload
 	case kind == "DeleteBackupRequest" && c.Old == nil:
 		return (*task).deleteBackup
 	case (kind == "Backup" || kind == "Restore") && c.New.GetDeletionTimestamp() != nil:
-		return (*task).release
+		return (*task).removeFinalizers
 	case kind == "Backup" || kind == "Restore":
-		return (*task).carryOn
+		return (*task).runJob
 	case slices.Contains(volumeKinds, kind):
-		return (*task).cancel
+		return (*task).cancelVolume
 	}
 	return nil
 }
@@ -110,9 +109,9 @@ type task struct {
 	object *cluster.Object
 }
 
-// pause waits one step; it is false when the demo ends.
-func (t *task) pause() bool {
-	timer := time.NewTimer(t.Pace)
+// waitStep waits for one step. It is false when the demo ends.
+func (t *task) waitStep() bool {
+	timer := time.NewTimer(t.StepDuration)
 	defer timer.Stop()
 	select {
 	case <-t.ctx.Done():
@@ -122,11 +121,11 @@ func (t *task) pause() bool {
 	}
 }
 
-// edit changes the object as somebody of Velero's; it is false where the object
-// is gone or f leaves it alone.
-func (t *task) edit(by cluster.Author, f func(*cluster.Object) bool) bool {
+// editObject changes the object as one of Velero's authors. It is false if the object was deleted or f leaves it
+// alone.
+func (t *task) editObject(by cluster.Author, f func(*cluster.Object) bool) bool {
 	o := t.object
-	after, err := t.Cluster.Edit(
+	after, err := t.Cluster.EditObject(
 		o.GroupVersionKind(),
 		o.GetNamespace(),
 		o.GetName(),
@@ -142,9 +141,9 @@ func (t *task) edit(by cluster.Author, f func(*cluster.Object) bool) bool {
 	return true
 }
 
-// set writes fields of the object's status.
-func (t *task) set(by cluster.Author, fields map[string]any) bool {
-	return t.edit(by, func(o *cluster.Object) bool {
+// updateStatus writes fields of the object's status.
+func (t *task) updateStatus(by cluster.Author, fields map[string]any) bool {
+	return t.editObject(by, func(o *cluster.Object) bool {
 		setStatus(o, fields)
 		return true
 	})
@@ -161,20 +160,20 @@ func setStatus(o *cluster.Object, fields map[string]any) {
 	o.Object["status"] = status
 }
 
-func (t *task) now() string { return t.Clock().UTC().Format(time.RFC3339) }
+func (t *task) timestamp() string { return t.Clock().UTC().Format(time.RFC3339) }
 
-// serverRuns reports whether a Velero server is ready in the object's namespace.
-func (t *task) serverRuns() bool {
-	return slices.ContainsFunc(t.Cluster.List(podKind, t.object.GetNamespace()), func(p *cluster.Object) bool {
-		return IsServer(p) && ready(p)
+// isServerReady reports whether a Velero server is ready in the object's namespace.
+func (t *task) isServerReady() bool {
+	return slices.ContainsFunc(t.Cluster.ListObjects(podKind, t.object.GetNamespace()), func(p *cluster.Object) bool {
+		return IsServerPod(p) && isPodReady(p)
 	})
 }
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// IsServer reports whether a pod is a Velero server, by its service account
-// and, where there are several such, by its arguments.
-func IsServer(pod *cluster.Object) bool {
+// IsServerPod reports whether a pod is a Velero server, by its service account and, if several pods share it, by its
+// arguments.
+func IsServerPod(pod *cluster.Object) bool {
 	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	var words []string
@@ -192,7 +191,7 @@ func IsServer(pod *cluster.Object) bool {
 	return !other && (account == "velero" || slices.Contains(words, "server"))
 }
 
-func ready(pod *cluster.Object) bool {
+func isPodReady(pod *cluster.Object) bool {
 	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	return slices.ContainsFunc(statuses, func(s any) bool {
 		status, _ := s.(map[string]any)
@@ -205,5 +204,5 @@ func phaseOf(o *cluster.Object) string {
 	return phase
 }
 
-// jobOf is how the store calls a job.
-func jobOf(kind, name string) string { return strings.ToLower(kind) + "/" + name }
+// jobKey returns the store's key of a job.
+func jobKey(kind, name string) string { return strings.ToLower(kind) + "/" + name }

@@ -18,7 +18,7 @@ const (
 	quiet    = 50 * time.Millisecond
 )
 
-var client = cluster.Author{Manager: "tester", Client: true}
+var client = cluster.Author{FieldManager: "tester", FromClient: true}
 
 // world is a cluster with a responder, and what a client does in it.
 type world struct {
@@ -32,12 +32,12 @@ func newWorld(t *testing.T, objects ...string) world {
 	t.Helper()
 	c := cluster.New(time.Now)
 	for _, text := range objects {
-		if err := c.Put(object(t, text)); err != nil {
+		if err := c.PutObject(object(t, text)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r := Start(
-		Options{Cluster: c, Store: store.New(true), StoreURL: "http://store", Pace: time.Millisecond, Clock: time.Now},
+		Options{Cluster: c, Store: store.New(true), StoreURL: "http://store", StepDuration: time.Millisecond, Clock: time.Now},
 	)
 	t.Cleanup(r.Stop)
 	return world{t, c}
@@ -58,7 +58,7 @@ func object(t *testing.T, text string) *cluster.Object {
 
 func (w world) edit(kind, name string, f func(*cluster.Object)) {
 	w.Helper()
-	_, err := w.Edit(veleroKind(kind), "velero", name, client, func(o *cluster.Object) bool { f(o); return true })
+	_, err := w.EditObject(veleroGVK(kind), "velero", name, client, func(o *cluster.Object) bool { f(o); return true })
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -71,14 +71,14 @@ func (w world) moveOn(kind, name, phase string) {
 
 func (w world) create(text string) {
 	w.Helper()
-	if _, err := w.Create(object(w.T, text), client); err != nil {
+	if _, err := w.CreateObject(object(w.T, text), client); err != nil {
 		w.Fatal(err)
 	}
 }
 
 // phase is an object's phase, or "gone".
 func (w world) phase(kind, name string) string {
-	for _, o := range w.List(veleroKind(kind), "velero") {
+	for _, o := range w.ListObjects(veleroGVK(kind), "velero") {
 		if o.GetName() == name {
 			return phaseOf(o)
 		}
@@ -134,7 +134,7 @@ func TestAJobGoesToItsEnd(t *testing.T) {
 func TestWhatNoClientChangedStays(t *testing.T) {
 	w := newWorld(t, serverPod, job("Restore", "r", "Finalizing"), job("Backup", "b", "InProgress"))
 	w.edit("Backup", "b", func(o *cluster.Object) { o.SetLabels(map[string]string{"a": "b"}) })
-	_, err := w.Edit(veleroKind("Restore"), "velero", "r", server, func(o *cluster.Object) bool {
+	_, err := w.EditObject(veleroGVK("Restore"), "velero", "r", serverAuthor, func(o *cluster.Object) bool {
 		o.SetLabels(map[string]string{"a": "b"})
 		return true
 	})
@@ -185,7 +185,7 @@ func TestDeletions(t *testing.T) {
 		job("Restore", "r", "Completed"),
 		job("Backup", "other", "Completed"),
 	)
-	if err := w.Delete(veleroKind("Restore"), "velero", "r", client); err != nil {
+	if err := w.DeleteObject(veleroGVK("Restore"), "velero", "r", client); err != nil {
 		t.Fatal(err)
 	}
 	w.becomes("Restore", "r", "gone")
@@ -211,7 +211,7 @@ func TestANewRestoreRuns(t *testing.T) {
 	)
 	w.create(`{apiVersion: velero.io/v1, kind: Restore, metadata: {name: r, namespace: velero}, spec: {backupName: b}}`)
 	w.becomes("Restore", "r", "Completed")
-	o := w.List(veleroKind("Restore"), "velero")[0]
+	o := w.ListObjects(veleroGVK("Restore"), "velero")[0]
 	if n, _, _ := unstructured.NestedInt64(o.Object, "status", "progress", "itemsRestored"); n != 250 {
 		t.Errorf("it restored %d items, want 250", n)
 	}

@@ -1,9 +1,8 @@
-// Package scene reads scenes: files in YAML that show a cluster at one moment,
-// with all times relative to now. The demo serves them, and tests of verdicts
-// judge them. Its door is [Load].
+// Package scene reads scenes: files in YAML that show a cluster at one moment, with all times relative to now. The
+// demo serves scenes, and tests of verdicts judge them. Use [Load] to read a scene.
 //
-// A scene has the objects as the API server shows them, what the object store
-// holds for one job, and the last lines of the server's log:
+// A scene has the objects as the API server returns them, the object store's files for one job, and the last lines of
+// the server's log:
 //
 //	name: the last patch of a restore was lost
 //	source: where it is written that this is so

@@ -13,63 +13,61 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Scene is a cluster at one moment, and what is right to say about one job in it.
+// Scene is the state of a cluster at one moment, with the expected judgement of one job in it.
 type Scene struct {
 	// Name is the situation in plain English.
 	Name string
-	// Source says why it is so: file and function of Velero.
+	// Source documents the situation: file and function of Velero.
 	Source string
-	// Expect is what is right and wrong to say.
-	Expect Expect
+	// Expect is the expected judgement.
+	Expect Expectation
 	// Objects are the cluster's objects in the order of the file, as an API
 	// server would show them; each has apiVersion, kind and name.
 	Objects []*unstructured.Unstructured
-	// Stored is what the object store holds for the job of Expect.
-	Stored Stored
-	// Logs are the last lines of the server's log, oldest first. Nil: no log can
-	// be read.
-	Logs []Line
+	// Stored holds the object store's files for the job of Expect.
+	Stored StoredFiles
+	// Logs are the last lines of the server's log, oldest first. If nil, no log can be read.
+	Logs []LogLine
 	// PodLogs are the logs of other pods, by their names.
-	PodLogs map[string][]Line
+	PodLogs map[string][]LogLine
 }
 
-// Expect is the judgement of one job. An empty field says nothing, but for
+// Expectation is the judgement of one job. An empty field says nothing, but for
 // Remedies: there, none named means that none may be offered.
-type Expect struct {
+type Expectation struct {
 	// Job is "backup/NAME" or "restore/NAME".
 	Job string `json:"job"`
-	// State holds the states of which any is right; "" is that of an ended job.
-	State []string `json:"state"`
-	// Never holds states of which each is wrong.
-	Never []string `json:"never"`
-	// Reason holds the reasons of which any is right.
-	Reason []string `json:"reason"`
+	// AllowedStates holds the states of which any is right; "" is that of an ended job.
+	AllowedStates []string `json:"state"`
+	// ForbiddenStates holds states of which each is wrong.
+	ForbiddenStates []string `json:"never"`
+	// AllowedReasons holds the reasons of which any is right.
+	AllowedReasons []string `json:"reason"`
 	// Remedies are the actions that may be offered.
 	Remedies []string `json:"remedies"`
 	// Finalize is "refuse", or the phase that finalizing may write.
 	Finalize string `json:"finalize"`
-	// Says holds words that an explanation has to contain.
-	Says []string `json:"says"`
+	// RequiredWords holds words that an explanation has to contain.
+	RequiredWords []string `json:"says"`
 }
 
-// Target is the kind ("backup", "restore") and name of the job; both are empty
-// where the scene judges none.
-func (e Expect) Target() (kind, name string) {
+// KindAndName returns the kind ("backup", "restore") and name of the job, both empty if the scene judges no job.
+func (e Expectation) KindAndName() (kind, name string) {
 	kind, name, _ = strings.Cut(e.Job, "/")
 	return kind, name
 }
 
-// Line is one line of the server's log.
-type Line struct {
+// LogLine is one line of the server's log.
+type LogLine struct {
 	Time time.Time
 	Text string
 }
 
-// file is a scene as it is written.
-type file struct {
+// sceneFile is a scene as it is written.
+type sceneFile struct {
 	Name    string            `json:"name"`
 	Source  string            `json:"source"`
-	Expect  Expect            `json:"expect"`
+	Expect  Expectation       `json:"expect"`
 	Objects []json.RawMessage `json:"objects"`
 	Stored  json.RawMessage   `json:"stored"`
 	Logs    []string          `json:"logs"`
@@ -77,54 +75,53 @@ type file struct {
 	PodLogs map[string][]string `json:"podLogs"`
 }
 
-// maxBytes bounds what is read of a scene.
-const maxBytes = 16 << 20
+// maxSceneBytes is the maximum size of a scene file.
+const maxSceneBytes = 16 << 20
 
-// Load reads one scene and turns its relative times into those that they are
-// at now. An unknown key, an object without a name, an object that is there
-// twice and a time that cannot be read are errors.
+// Load reads one scene and resolves its relative times at now. An unknown key, an object without a name, a duplicate
+// object and an invalid time are errors.
 func Load(r io.Reader, now time.Time) (*Scene, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxSceneBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the scene: %w", err)
 	}
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("reading the scene: it is larger than %d MB", maxBytes>>20)
+	if len(text) > maxSceneBytes {
+		return nil, fmt.Errorf("reading the scene: it is larger than %d MB", maxSceneBytes>>20)
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading the scene: %w", err)
 	}
-	var f file
+	var f sceneFile
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&f); err != nil {
 		return nil, fmt.Errorf("reading the scene: %w", err)
 	}
-	return f.scene(clock{now})
+	return f.buildScene(relativeClock{now})
 }
 
-func (f file) scene(c clock) (*Scene, error) {
+func (f sceneFile) buildScene(c relativeClock) (*Scene, error) {
 	s := &Scene{Name: f.Name, Source: f.Source, Expect: f.Expect}
 	var err error
-	if s.Objects, err = readObjects(f.Objects, c); err != nil {
+	if s.Objects, err = parseObjects(f.Objects, c); err != nil {
 		return nil, err
 	}
-	if s.Stored, err = readStored(f.Stored, c); err != nil {
+	if s.Stored, err = parseStoredFiles(f.Stored, c); err != nil {
 		return nil, err
 	}
-	if s.Logs, err = readLogs(f.Logs, c); err != nil {
+	if s.Logs, err = parseLogs(f.Logs, c); err != nil {
 		return nil, err
 	}
 	for pod, lines := range f.PodLogs {
 		if s.PodLogs == nil {
-			s.PodLogs = map[string][]Line{}
+			s.PodLogs = map[string][]LogLine{}
 		}
-		if s.PodLogs[pod], err = readLogs(lines, c); err != nil {
+		if s.PodLogs[pod], err = parseLogs(lines, c); err != nil {
 			return nil, fmt.Errorf("podLogs of %s: %w", pod, err)
 		}
 	}
-	if kind, name := f.Expect.Target(); f.Expect.Job != "" && (kind != "backup" && kind != "restore" || name == "") {
+	if kind, name := f.Expect.KindAndName(); f.Expect.Job != "" && (kind != "backup" && kind != "restore" || name == "") {
 		return nil, fmt.Errorf("expect.job %q is neither backup/NAME nor restore/NAME", f.Expect.Job)
 	}
 	if len(s.Stored.Files) > 0 && f.Expect.Job == "" {
@@ -133,7 +130,7 @@ func (f file) scene(c clock) (*Scene, error) {
 	return s, nil
 }
 
-func readObjects(raw []json.RawMessage, c clock) ([]*unstructured.Unstructured, error) {
+func parseObjects(raw []json.RawMessage, c relativeClock) ([]*unstructured.Unstructured, error) {
 	if len(raw) == 0 {
 		return nil, errors.New("the scene has no objects")
 	}
@@ -152,7 +149,7 @@ func readObjects(raw []json.RawMessage, c clock) ([]*unstructured.Unstructured, 
 			return nil, fmt.Errorf("object %d: %s is there twice", n+1, key)
 		}
 		seen[key] = true
-		c.resolve(u.Object)
+		c.resolveTimes(u.Object)
 		objects = append(objects, u)
 	}
 	return objects, nil

@@ -73,7 +73,7 @@ func TestTimesAreRelativeToNow(t *testing.T) {
 		got.Time.Format(time.RFC3339) != "2026-11-22T10:56:48Z" {
 		t.Errorf("log: %+v", got)
 	}
-	if kind, name := s.Expect.Target(); kind != "restore" || name != "shop" || s.Expect.State[1] != "" {
+	if kind, name := s.Expect.KindAndName(); kind != "restore" || name != "shop" || s.Expect.AllowedStates[1] != "" {
 		t.Errorf("expect: %+v", s.Expect)
 	}
 }

@@ -7,64 +7,64 @@ import (
 	"time"
 )
 
-// Stored is what the object store holds for one job.
-type Stored struct {
-	// Known is whether the scene says anything about the store.
+// StoredFiles holds the object store's files for one job.
+type StoredFiles struct {
+	// Known is true if the scene has a section about the store.
 	Known bool
-	// Unreachable: nobody can fetch anything.
+	// Unreachable means that nothing can be fetched.
 	Unreachable bool
-	// Files are by the kind of the DownloadRequest that asks for them, such as
-	// "RestoreLog". None of them, where Known: nothing is stored.
-	Files map[string]File
+	// Files holds the files by the kind of the DownloadRequest that asks for them, such as "RestoreLog". If Known and
+	// empty, nothing is stored.
+	Files map[string]StoredFile
 }
 
-// File is one stored file.
-type File struct {
-	// Modified is what the object store says in Last-Modified.
+// StoredFile is one stored file.
+type StoredFile struct {
+	// Modified is the object store's Last-Modified.
 	Modified time.Time
 	// Body is the unpacked content; the store serves it compressed.
 	Body string
 }
 
-func readStored(raw json.RawMessage, c clock) (Stored, error) {
+func parseStoredFiles(raw json.RawMessage, c relativeClock) (StoredFiles, error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return Stored{}, nil
+		return StoredFiles{}, nil
 	}
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
 		if word != "unreachable" {
-			return Stored{}, fmt.Errorf("stored: %q is neither files nor unreachable", word)
+			return StoredFiles{}, fmt.Errorf("stored: %q is neither files nor unreachable", word)
 		}
-		return Stored{Known: true, Unreachable: true}, nil
+		return StoredFiles{Known: true, Unreachable: true}, nil
 	}
 	var files map[string]struct {
 		Modified string `json:"modified"`
 		Body     string `json:"body"`
 	}
 	if err := json.Unmarshal(raw, &files); err != nil {
-		return Stored{}, fmt.Errorf("stored: %w", err)
+		return StoredFiles{}, fmt.Errorf("stored: %w", err)
 	}
-	s := Stored{Known: true, Files: make(map[string]File, len(files))}
+	s := StoredFiles{Known: true, Files: make(map[string]StoredFile, len(files))}
 	for kind, f := range files {
-		modified, ok := c.time(f.Modified)
+		modified, ok := c.parseTime(f.Modified)
 		if !ok {
-			return Stored{}, fmt.Errorf(
+			return StoredFiles{}, fmt.Errorf(
 				"stored: %s: modified %q is not a time relative to now, such as -40m",
 				kind,
 				f.Modified,
 			)
 		}
 		if strings.HasPrefix(f.Body, "[") && strings.HasSuffix(kind, "Log") {
-			lines, err := readLogs(strings.Split(strings.TrimSpace(f.Body), "\n"), c)
+			lines, err := parseLogs(strings.Split(strings.TrimSpace(f.Body), "\n"), c)
 			if err != nil {
-				return Stored{}, fmt.Errorf("stored: %s: %w", kind, err)
+				return StoredFiles{}, fmt.Errorf("stored: %s: %w", kind, err)
 			}
 			f.Body = ""
 			for _, line := range lines {
 				f.Body += line.Text + "\n"
 			}
 		}
-		s.Files[kind] = File{Modified: modified, Body: f.Body}
+		s.Files[kind] = StoredFile{Modified: modified, Body: f.Body}
 	}
 	return s, nil
 }

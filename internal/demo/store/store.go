@@ -1,6 +1,5 @@
-// Package store is an object store in memory: it hands out files over HTTP to
-// those who have a signed URL, with Range and Last-Modified, and says no as S3
-// says it.
+// Package store is an object store in memory: it serves files over HTTP for signed URLs, with Range and
+// Last-Modified, and with the errors of S3.
 package store
 
 import (
@@ -15,83 +14,85 @@ import (
 	"time"
 )
 
-// Path is the path below which the store answers.
-const Path = "/store/"
+// PathPrefix is the prefix of the store's paths.
+const PathPrefix = "/store/"
 
-// Key is what a file is stored for.
-type Key struct {
+// FileKey identifies a stored file.
+type FileKey struct {
 	// Job is the kind and name of a job, such as "backup/nightly".
 	Job string
 	// File is the kind of the DownloadRequest that asks for it.
 	File string
 }
 
-// Store keeps files. It is safe for use by several goroutines.
+// Store holds files. Several goroutines may use it.
 type Store struct {
-	mu     sync.Mutex
-	files  map[Key]file
-	signed map[string]Key // by signature
-	// known holds the jobs of which it is known what is stored; all are known
-	// where complete is true.
-	known    map[string]bool
-	complete bool
-	// otherwise makes what was not put, nil where nothing does.
-	otherwise func(Key) (text []byte, modified time.Time, ok bool)
+	mu              sync.Mutex
+	files           map[FileKey]storedFile
+	keysBySignature map[string]FileKey // by signature
+	// knownJobs holds the jobs whose stored files are known; if complete is true, all are.
+	knownJobs map[string]bool
+	complete  bool
+	// fallback builds files that were not put; may be nil.
+	fallback func(FileKey) (text []byte, modified time.Time, ok bool)
 }
 
-type file struct {
+type storedFile struct {
 	modified time.Time
 	content  []byte
 }
 
-// New makes an empty store. A complete one has nothing but what is put into it;
-// of one that is not, a job is unknown until something is said about it, and
-// what is unknown cannot be fetched.
+// New returns an empty store. A complete store has only the files put into it. In an incomplete store, a job is
+// unknown until it is marked as known or a file is put for it, and the files of an unknown job cannot be fetched.
 func New(complete bool) *Store {
-	return &Store{files: map[Key]file{}, signed: map[string]Key{}, known: map[string]bool{}, complete: complete}
+	return &Store{
+		files:           map[FileKey]storedFile{},
+		keysBySignature: map[string]FileKey{},
+		knownJobs:       map[string]bool{},
+		complete:        complete,
+	}
 }
 
-// Know says that nothing is stored for a job but what is put.
-func (s *Store) Know(job string) {
+// MarkKnown marks a job as having only the files put into the store.
+func (s *Store) MarkKnown(job string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known[job] = true
+	s.knownJobs[job] = true
 }
 
-// Put stores a file as it is, which is compressed for every kind.
-func (s *Store) Put(k Key, modified time.Time, content []byte) {
+// PutCompressed stores a file that is compressed already, as files of every kind are.
+func (s *Store) PutCompressed(k FileKey, modified time.Time, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known[k.Job] = true
-	s.files[k] = file{modified, content}
+	s.knownJobs[k.Job] = true
+	s.files[k] = storedFile{modified, content}
 }
 
-func compress(text []byte) []byte {
+func gzipText(text []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(text) // into memory, which takes all
+	_, _ = w.Write(text) // writing to memory cannot fail
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// Otherwise has f asked for files that were not put, unpacked. f may use the
-// store.
-func (s *Store) Otherwise(f func(Key) (text []byte, modified time.Time, ok bool)) {
+// SetFallback sets the function that returns files that were not put, uncompressed. f may use the store.
+func (s *Store) SetFallback(f func(FileKey) (text []byte, modified time.Time, ok bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.otherwise = f
+	s.fallback = f
 }
 
-// Has reports whether a file was put.
-func (s *Store) Has(k Key) bool {
+// HasFile reports whether a file was put.
+func (s *Store) HasFile(k FileKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.files[k]
 	return ok
 }
 
-// Text is a file that was put, unpacked, nil if there is none.
-func (s *Store) Text(k Key) []byte {
+// ReadText returns a file that was put, uncompressed, nil if there is none.
+func (s *Store) ReadText(k FileKey) []byte {
 	s.mu.Lock()
 	f := s.files[k]
 	s.mu.Unlock()
@@ -99,59 +100,57 @@ func (s *Store) Text(k Key) []byte {
 	if err != nil {
 		return nil
 	}
-	text, _ := io.ReadAll(r) // from memory; what is broken ends where it breaks
+	text, _ := io.ReadAll(r) // from memory; a damaged file ends where it is damaged
 	return text
 }
 
 // PutText compresses a file and stores it.
-func (s *Store) PutText(k Key, modified time.Time, text []byte) {
-	s.Put(k, modified, compress(text))
+func (s *Store) PutText(k FileKey, modified time.Time, text []byte) {
+	s.PutCompressed(k, modified, gzipText(text))
 }
 
-// Sign makes the path and query by which a file can be fetched. As Velero does,
-// it does not look whether there is one.
-func (s *Store) Sign(k Key) string {
+// SignURL returns the path and query to fetch a file. Like Velero, it does not check whether the file exists.
+func (s *Store) SignURL(k FileKey) string {
 	signature := rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.signed[signature] = k
+	s.keysBySignature[signature] = k
 	return fmt.Sprintf(
 		"%sdemo/%s/%s.gz?X-Amz-Expires=600&X-Amz-Signature=%s",
-		Path,
+		PathPrefix,
 		k.Job,
 		url.PathEscape(k.File),
 		signature,
 	)
 }
 
-// ServeHTTP answers for one file. What nobody can fetch is a connection that
-// breaks.
+// ServeHTTP serves one file. It breaks the connection for a file that cannot be fetched.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	k, signed := s.signed[r.URL.Query().Get("X-Amz-Signature")]
+	k, signed := s.keysBySignature[r.URL.Query().Get("X-Amz-Signature")]
 	f, stored := s.files[k]
-	known := s.complete || s.known[k.Job]
-	otherwise := s.otherwise
+	known := s.complete || s.knownJobs[k.Job]
+	otherwise := s.fallback
 	s.mu.Unlock()
 	if signed && !stored && otherwise != nil {
 		if text, modified, ok := otherwise(k); ok {
-			f, stored = file{modified, compress(text)}, true
+			f, stored = storedFile{modified, gzipText(text)}, true
 		}
 	}
 	switch {
 	case !signed:
-		refuse(w, http.StatusForbidden, "SignatureDoesNotMatch", "The request signature does not match.")
+		writeS3Error(w, http.StatusForbidden, "SignatureDoesNotMatch", "The request signature does not match.")
 	case stored:
 		w.Header().Set("Content-Type", "application/octet-stream")
 		http.ServeContent(w, r, "", f.modified, bytes.NewReader(f.content))
 	case known:
-		refuse(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
+		writeS3Error(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
 	default:
 		panic(http.ErrAbortHandler)
 	}
 }
 
-func refuse(w http.ResponseWriter, status int, code, message string) {
+func writeS3Error(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	fmt.Fprintf(

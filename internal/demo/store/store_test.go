@@ -12,8 +12,8 @@ import (
 func TestServe(t *testing.T) {
 	s := New(false)
 	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
-	s.Put(Key{"backup/b", "BackupLog"}, at, []byte("0123456789"))
-	s.Know("restore/empty")
+	s.PutCompressed(FileKey{"backup/b", "BackupLog"}, at, []byte("0123456789"))
+	s.MarkKnown("restore/empty")
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	get := func(path, ranged string) (*http.Response, string, error) {
@@ -32,7 +32,7 @@ func TestServe(t *testing.T) {
 		body, err := io.ReadAll(answer.Body)
 		return answer, string(body), err
 	}
-	log := s.Sign(Key{"backup/b", "BackupLog"})
+	log := s.SignURL(FileKey{"backup/b", "BackupLog"})
 	for _, c := range []struct {
 		path, ranged string
 		status       int
@@ -40,8 +40,8 @@ func TestServe(t *testing.T) {
 	}{
 		{log, "", 200, "0123456789"},
 		{log, "bytes=0-0", 206, "0"},
-		{s.Sign(Key{"backup/b", "BackupResults"}), "", 404, "NoSuchKey"},
-		{s.Sign(Key{"restore/empty", "RestoreLog"}), "", 404, "NoSuchKey"},
+		{s.SignURL(FileKey{"backup/b", "BackupResults"}), "", 404, "NoSuchKey"},
+		{s.SignURL(FileKey{"restore/empty", "RestoreLog"}), "", 404, "NoSuchKey"},
 		{strings.Split(log, "?")[0], "", 403, "SignatureDoesNotMatch"},
 		{log + "x", "", 403, "SignatureDoesNotMatch"},
 	} {
@@ -53,7 +53,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("Last-Modified is %s", answer.Header.Get("Last-Modified"))
 		}
 	}
-	if answer, _, err := get(s.Sign(Key{"backup/unknown", "BackupLog"}), ""); err == nil {
+	if answer, _, err := get(s.SignURL(FileKey{"backup/unknown", "BackupLog"}), ""); err == nil {
 		t.Errorf("what nobody can fetch is answered with %d", answer.StatusCode)
 	}
 }

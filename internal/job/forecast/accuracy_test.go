@@ -29,10 +29,10 @@ type errors struct {
 }
 
 // ranged notes whether the range held the truth.
-func (e *errors) ranged(j *job.Job, c *forecast.Course, at time.Time, left float64) {
-	found, _ := c.Left(at)
+func (e *errors) ranged(j *job.Job, c *forecast.Forecaster, at time.Time, left float64) {
+	found, _ := c.EstimateLeft(at)
 	held := found.Low.Seconds() <= left && left <= found.High.Seconds()
-	_, _, rough := j.RoughETA(at)
+	_, _, rough := j.ETARange(at)
 	if rough {
 		e.rough++
 	}
@@ -94,7 +94,7 @@ func scaled(r forecast.Rates, factor float64) forecast.Rates {
 	s := forecast.Rates{Throttle: r.Throttle, Resources: map[string]forecast.Cost{}}
 	s.Throttle.Seconds *= factor
 	for name, c := range r.Resources {
-		s.Resources[name] = forecast.Cost{Seconds: c.Seconds * factor, Seen: c.Seen}
+		s.Resources[name] = forecast.Cost{Seconds: c.Seconds * factor, SeenSeconds: c.SeenSeconds}
 	}
 	return s
 }
@@ -103,11 +103,11 @@ func scaled(r forecast.Rates, factor float64) forecast.Rates {
 // in which an item took a second.
 var otherKinds = forecast.Rates{Resources: map[string]forecast.Cost{
 	"widgets.lab.example.com": {
-		Seconds: 1,
-		Seen:    60,
+		Seconds:     1,
+		SeenSeconds: 60,
 	},
-	"gadgets.lab.example.com": {Seconds: 1, Seen: 60},
-	"replicationcontrollers":  {Seconds: 1, Seen: 60},
+	"gadgets.lab.example.com": {Seconds: 1, SeenSeconds: 60},
+	"replicationcontrollers":  {Seconds: 1, SeenSeconds: 60},
 }}
 
 // swapped is a history in which the slowest kind cost what the fastest does, and
@@ -139,7 +139,7 @@ func judge(all []recording, r recording) (e etas) {
 		left = r.ended.Sub(at).Seconds()
 		return left, j.Stage == job.StageItems && j.Items.Known && left >= 2
 	}
-	r.watch(forecast.Rates{}, func(_ *forecast.Course, j *job.Job, at time.Time) {
+	r.watch(forecast.Rates{}, func(_ *forecast.Forecaster, j *job.Job, at time.Time) {
 		left, asked := ask(j, at)
 		if !asked {
 			return
@@ -159,7 +159,7 @@ func judge(all []recording, r recording) (e etas) {
 	for _, h := range histories {
 		var found errors
 		first := time.Time{}
-		r.watch(h.rates(others, whole, r), func(c *forecast.Course, j *job.Job, at time.Time) {
+		r.watch(h.rates(others, whole, r), func(c *forecast.Forecaster, j *job.Job, at time.Time) {
 			left, asked := ask(j, at)
 			if !asked {
 				return
@@ -183,9 +183,9 @@ func judge(all []recording, r recording) (e etas) {
 }
 
 // foreseen is a job with the ETA as it is shown.
-func foreseen(c *forecast.Course, j *job.Job, at time.Time) *job.Job {
-	left, known := c.Left(at)
-	return j.WithTimeLeft(job.TimeLeft{Seen: at, Left: left.Likely, Low: left.Low, High: left.High, Known: known})
+func foreseen(c *forecast.Forecaster, j *job.Job, at time.Time) *job.Job {
+	left, known := c.EstimateLeft(at)
+	return j.WithTimeLeft(job.TimeLeft{CountedAt: at, Likely: left.Likely, Low: left.Low, High: left.High, Known: known})
 }
 
 // The limits of the errors in percent, whatever earlier restores told.
@@ -305,8 +305,8 @@ func BenchmarkFollow(b *testing.B) {
 	i := slices.IndexFunc(all, func(r recording) bool { return r.name == "r1-full-map" })
 	seconds := 0
 	for b.Loop() {
-		all[i].watch(forecast.Rates{}, func(c *forecast.Course, j *job.Job, at time.Time) {
-			c.Left(at)
+		all[i].watch(forecast.Rates{}, func(c *forecast.Forecaster, j *job.Job, at time.Time) {
+			c.EstimateLeft(at)
 			seconds++
 		})
 	}

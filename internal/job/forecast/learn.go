@@ -2,46 +2,47 @@ package forecast
 
 import "math"
 
-// cost is what an item of one resource costs, as far as is known.
-type cost struct {
-	class class // classPlain of the limit
-	mixed bool  // its items are not all of one resource
-	// base is what it is taken to cost before this restore, and trust how many seconds of evidence that counts for.
-	base, trust float64
-	learned     bool // base stems from earlier restores
-	// seen and items are the newest of this restore, allSeen and allItems all of them.
-	seen, items       float64
-	held              float64 // seconds in which its items waited for the limit
-	allSeen, allItems float64
+// itemCost is what is known about the cost of an item of one resource.
+type itemCost struct {
+	class             class // classPlain for the limit
+	hasMixedResources bool  // its items do not all have the same resource
+	// baseSeconds is the cost assumed before this restore, and trust how many seconds of evidence that counts for.
+	baseSeconds, baseTrust float64
+	isLearned              bool // base comes from earlier restores
+	// recentSeconds and items are the newest evidence of this restore, totalSeconds and totalItems all of it.
+	recentSeconds, recentItems float64
+	waitSeconds                float64 // seconds in which its items waited for the limit
+	totalSeconds, totalItems   float64
 }
 
 const (
-	// Evidence of the prior and of what was learned, in seconds.
+	// The evidence of the prior and of learned rates, in seconds.
 	priorTrust, learnedTrust = 0.5, 2.0
-	// limitTrust is that of a limit read from the server's flags.
+	// limitTrust is the evidence of a limit that was read from the server's flags.
 	limitTrust = 2.0
-	// classTrust is what one class is taken to go as before.
+	// classTrust is the evidence for the assumption that a class is as fast as before.
 	classTrust = 1.5
-	// freshTrust is the same for resources of which only the prior is known.
-	freshTrust = 0.3
-	// mostWeight is what one resource counts for at most in its class.
-	mostWeight = 2.0
-	// recent is how many seconds of a cost's own evidence are kept.
-	recent = 20.0
+	// unseenTrust is the same for resources of which only the prior is known.
+	unseenTrust = 0.3
+	// maxWeight is the largest weight of one resource in its class.
+	maxWeight = 2.0
+	// maxRecentEvidence is how many seconds of a cost's own evidence are kept.
+	maxRecentEvidence = 20.0
 )
 
-func newCost(prior float64, known Cost) *cost {
-	if known.Valid() {
-		// base is prior and learned, weighed.
-		trust := min(known.Seen, learnedTrust)
-		base := blend(known.Seen, known.Seen/known.Seconds, prior, priorTrust)
-		return &cost{base: base, trust: priorTrust + trust, learned: true}
+func newCost(prior float64, known Cost) *itemCost {
+	if known.IsValid() {
+		// base is the weighted mean of the prior and the learned cost.
+		trust := min(known.SeenSeconds, learnedTrust)
+		base := blendCost(known.SeenSeconds, known.SeenSeconds/known.Seconds, prior, priorTrust)
+		return &itemCost{baseSeconds: base, baseTrust: priorTrust + trust, isLearned: true}
 	}
-	return &cost{base: prior, trust: priorTrust}
+	return &itemCost{baseSeconds: prior, baseTrust: priorTrust}
 }
 
-// blend is the cost of an item of which some took seconds, and which was taken to cost base, with trust in seconds.
-func blend(seconds, items, base, trust float64) float64 {
+// blendCost returns the cost of an item, given that items took seconds, and a previous cost base with trust in
+// seconds.
+func blendCost(seconds, items, base, trust float64) float64 {
 	if items <= 0 || seconds <= 0 {
 		return base
 	}
@@ -49,73 +50,74 @@ func blend(seconds, items, base, trust float64) float64 {
 	return (seconds + before*base) / (items + before)
 }
 
-// seconds is what an item costs now.
-func (m *model) seconds(k *cost) float64 {
-	base := k.base
+// secondsPerItem returns the current cost of an item.
+func (m *model) secondsPerItem(k *itemCost) float64 {
+	base := k.baseSeconds
 	if k != m.throttle {
-		f := m.factor[k.class]
-		if base += m.farther(k); k.learned {
+		f := m.factorByClass[k.class]
+		if base += m.distanceCost(k); k.isLearned {
 			base *= f.learned
 		} else {
 			base *= f.fresh
 		}
 	}
-	return blend(k.seen, k.items, base, k.trust)
+	return blendCost(k.recentSeconds, k.recentItems, base, k.baseTrust)
 }
 
-// farther is what listing costs more if the API server is far: the list ends at its next tick, so other
-// requests cost more only once they fill the time between two ticks.
-func (m *model) farther(k *cost) float64 {
-	if k.learned || k.class != classListed {
+// distanceCost returns how much more listing costs if the API server is far away: the list ends at its next tick, so
+// other requests cost more only once they fill the time between two ticks.
+func (m *model) distanceCost(k *itemCost) float64 {
+	if k.isLearned || k.class != classListed {
 		return 0
 	}
-	return max(0, 2*plain*m.factor[classPlain].fresh-listed)
+	return max(0, 2*plainItemSeconds*m.factorByClass[classPlain].fresh-listSeconds)
 }
 
-// compare reckons how much slower than taken each class goes, for the resources to come.
-func (m *model) compare() {
-	for class := range m.factor { // listed after plain, which it builds upon
-		var ratio mean
-		m.seen[class] = 0
+// updateFactors computes how much slower each class is than assumed, for the resources still to come.
+func (m *model) updateFactors() {
+	for class := range m.factorByClass { // classListed after classPlain, on which it depends
+		var ratio ratioMean
+		m.secondsByClass[class] = 0
 		for _, k := range m.resources {
 			if int(k.class) != class {
 				continue
 			}
-			m.seen[class] += k.seen
-			if k.held > 0 {
-				ratio.add(1, k.held)
+			m.secondsByClass[class] += k.recentSeconds
+			if k.waitSeconds > 0 {
+				ratio.addRatio(1, k.waitSeconds)
 			}
-			if k.seen > 0 && k.items > 0 && !k.mixed {
-				ratio.add(k.seen/k.items/(k.base+m.farther(k)), k.seen)
+			if k.recentSeconds > 0 && k.recentItems > 0 && !k.hasMixedResources {
+				ratio.addRatio(k.recentSeconds/k.recentItems/(k.baseSeconds+m.distanceCost(k)), k.recentSeconds)
 			}
 		}
-		m.factor[class] = factors{fresh: ratio.factor(freshTrust), learned: ratio.factor(classTrust)}
+		m.factorByClass[class] = classFactor{fresh: ratio.factor(unseenTrust), learned: ratio.factor(classTrust)}
 	}
 }
 
-// factors are how much slower than taken a class goes: resources not known before, and learned ones.
-type factors struct{ fresh, learned float64 }
+// classFactor are how much slower a class is than assumed: for resources not known before, and for learned ones.
+type classFactor struct{ fresh, learned float64 }
 
-// mean is a geometric mean of ratios, in which none outweighs all others, such as a resource with a slow webhook.
-type mean struct{ sum, weight float64 }
+// ratioMean is a geometric mean of ratios in which no ratio outweighs all others, such as that of a resource with a
+// slow webhook.
+type ratioMean struct{ sum, weight float64 }
 
-func (m *mean) add(ratio, seconds float64) {
-	weight := min(seconds, mostWeight)
+func (m *ratioMean) addRatio(ratio, seconds float64) {
+	weight := min(seconds, maxWeight)
 	m.sum, m.weight = m.sum+weight*math.Log(ratio), m.weight+weight
 }
 
-// factor is the mean, the nearer to 1 the less is known.
-func (m mean) factor(trust float64) float64 { return math.Exp(m.sum / (m.weight + trust)) }
+// factor returns the mean, which is nearer to 1 the less is known.
+func (m ratioMean) factor(trust float64) float64 { return math.Exp(m.sum / (m.weight + trust)) }
 
-// learn shares the time that parts took out among them: each gets what it was
-// reckoned to take, and the less is known of it the more of the difference.
-func (m *model) learn(parts []part, took float64) {
-	wait := m.seconds(m.throttle)
+// learnFromRuns distributes the time that parts took among them: each gets its expected time, and a share of the
+// difference that is larger the less is known about it.
+func (m *model) learnFromRuns(parts []itemRun, took float64) {
+	wait := m.secondsPerItem(m.throttle)
 	var reckoned, doubt float64
 	doubts := make([]float64, len(parts))
 	for i, p := range parts {
-		reckoned += p.seconds
-		doubts[i] = p.seconds / (p.cost.trust + p.cost.seen)
+		reckoned += p.expectedSeconds
+		doubts[i] = p.expectedSeconds / (p.cost.baseTrust + p.cost.recentSeconds)
 		doubt += doubts[i]
 	}
 	if reckoned <= 0 {
@@ -123,59 +125,60 @@ func (m *model) learn(parts []part, took float64) {
 	}
 	// Ignore pauses and jumps: neither is the cost of an item.
 	whole := took
-	took = max(min(took, max(longPause, odd*reckoned)), reckoned/odd)
+	took = max(min(took, max(minPauseSeconds, maxLearnedRatio*reckoned)), reckoned/maxLearnedRatio)
 	usual := took == whole
 	for i := range parts {
 		p := &parts[i]
-		p.took = max(p.seconds+(took-reckoned)*doubts[i]/doubt, p.seconds/10)
-		k := m.blamed(p, wait)
-		p.cost = k // so that nothing was saved up if it waited
+		p.actualSeconds = max(p.expectedSeconds+(took-reckoned)*doubts[i]/doubt, p.expectedSeconds/10)
+		k := m.findBlamedCost(p, wait)
+		p.cost = k // so that no credit is assumed if it waited
 		if k == m.throttle {
-			p.own.held += p.took
-			if m.limited { // what was faster had more saved up than reckoned
-				p.took = max(p.took, p.items*k.base)
+			p.ownCost.waitSeconds += p.actualSeconds
+			if m.hasKnownLimit { // faster items had more credit than assumed
+				p.actualSeconds = max(p.actualSeconds, p.items*k.baseSeconds)
 			}
 		}
-		k.seen, k.items = k.seen+p.took, k.items+p.items
+		k.recentSeconds, k.recentItems = k.recentSeconds+p.actualSeconds, k.recentItems+p.items
 		if usual {
-			k.allSeen, k.allItems = k.allSeen+p.took, k.allItems+p.items
+			k.totalSeconds, k.totalItems = k.totalSeconds+p.actualSeconds, k.totalItems+p.items
 		}
-		if k.seen > recent {
-			k.items *= recent / k.seen
-			k.seen = recent
+		if k.recentSeconds > maxRecentEvidence {
+			k.recentItems *= maxRecentEvidence / k.recentSeconds
+			k.recentSeconds = maxRecentEvidence
 		}
 	}
-	m.whole += took
-	m.compare()
+	m.learnedSeconds += took
+	m.updateFactors()
 }
 
-// blamed is the cost that a part is evidence of; wait is that of the limit, the same for all: what takes
-// longer is slow itself, what takes just that had nothing saved up.
-func (m *model) blamed(p *part, wait float64) *cost {
-	each := p.took / p.items
+// findBlamedCost returns the cost for which a part is evidence; wait is the cost of the limit, the same for all
+// resources. Items that take longer are slow themselves; items that take just that long had no credit.
+func (m *model) findBlamedCost(p *itemRun, wait float64) *itemCost {
+	each := p.actualSeconds / p.items
 	switch {
-	case p.cost == m.throttle && each > beyond*wait:
-		return p.own
-	case p.cost == p.own && p.seconds < p.items*wait && each > wait/beyond && each < beyond*wait:
+	case p.cost == m.throttle && each > limitTolerance*wait:
+		return p.ownCost
+	case p.cost == p.ownCost && p.expectedSeconds < p.items*wait &&
+		each > wait/limitTolerance && each < limitTolerance*wait:
 		return m.throttle
 	}
 	return p.cost
 }
 
-// rates are the rates that this restore shows.
-func (m *model) rates() Rates {
-	r := Rates{Resources: map[string]Cost{}, Throttle: m.throttle.measured()}
+// learnedRates returns the rates that this restore shows.
+func (m *model) learnedRates() Rates {
+	r := Rates{Resources: map[string]Cost{}, Throttle: m.throttle.measuredCost()}
 	for i, k := range m.resources {
-		if l := k.measured(); l.Valid() {
+		if l := k.measuredCost(); l.IsValid() {
 			r.Resources[m.names[i]] = l
 		}
 	}
 	return r
 }
 
-func (k *cost) measured() Cost {
-	if k.allItems < 1 || k.allSeen <= 0 {
+func (k *itemCost) measuredCost() Cost {
+	if k.totalItems < 1 || k.totalSeconds <= 0 {
 		return Cost{}
 	}
-	return Cost{Seconds: k.allSeen / k.allItems, Seen: k.allSeen}
+	return Cost{Seconds: k.totalSeconds / k.totalItems, SeenSeconds: k.totalSeconds}
 }

@@ -5,57 +5,57 @@ import (
 	"time"
 )
 
-// model foresees a restore from one set of costs to begin with.
+// model forecasts a restore from one set of initial costs.
 type model struct {
-	steps []step
+	steps []numberedStep
 	total int
-	// Costs: of items under the limit, and of each resource without it.
-	throttle  *cost
-	resources []*cost // by number
+	// The costs: of items under the limit, and of each resource without it.
+	throttle  *itemCost
+	resources []*itemCost // by number
 	names     []string
-	// factor is how much slower than taken each class goes, seen over how many seconds.
-	factor [classes]factors
-	seen   [classes]float64
-	// known is how many seconds each class was seen in earlier restores.
-	known [classes]float64
-	// saved is how many seconds' worth of requests the client saves up.
-	saved float64
-	// noise is the mean of the newest surprises.
+	// factorByClass is how much slower each class is than assumed; seen is over how many seconds that was observed.
+	factorByClass  [classCount]classFactor
+	secondsByClass [classCount]float64
+	// historySecondsByClass is for how many seconds each class was observed in earlier restores.
+	historySecondsByClass [classCount]float64
+	// maxCredit is how many seconds' worth of requests the client can save up.
+	maxCredit float64
+	// noise is the mean of the latest surprises.
 	noise float64
-	// limited is true if the client's limit was read from the server's flags.
-	limited bool
+	// hasKnownLimit is true if the client's limit was read from the server's flags.
+	hasKnownLimit bool
 
-	begun        bool
-	anchor, last moment
-	// whole is how many seconds were learned from.
-	whole float64
+	hasBegun     bool
+	anchor, last checkpoint
+	// learnedSeconds is how many seconds of observations were learned from.
+	learnedSeconds float64
 }
 
-// step is a Step with its resource's number.
-type step struct {
+// numberedStep is a Step with its resource's number.
+type numberedStep struct {
 	resource int
 	items    int
 }
 
-// moment is a state of the restore.
-type moment struct {
+// checkpoint is a state of the restore.
+type checkpoint struct {
 	at   time.Time
 	done int
-	// credit are the seconds of requests that Velero's client has saved up.
+	// credit is how many seconds' worth of requests Velero's client has saved up.
 	credit float64
 }
 
-func newModel(steps []Step, known Rates, limit Limit) *model {
-	m := &model{throttle: newCost(throttled, known.Throttle), saved: saved}
+func newModel(steps []ResourceStep, known Rates, limit ClientLimit) *model {
+	m := &model{throttle: newCost(throttledItemSeconds, known.Throttle), maxCredit: defaultMaxCredit}
 	if limit.QPS > 0 {
-		m.throttle = &cost{base: max(requests/limit.QPS, leastCost), trust: limitTrust, learned: true}
-		m.saved, m.limited = float64(max(limit.Burst, 1))/limit.QPS, true
+		m.throttle = &itemCost{baseSeconds: max(requestsPerItem/limit.QPS, minCost), baseTrust: limitTrust, isLearned: true}
+		m.maxCredit, m.hasKnownLimit = float64(max(limit.Burst, 1))/limit.QPS, true
 	}
 	number := map[string]int{}
-	mean := known.means()
+	mean := known.classFactors()
 	for resource, cost := range known.Resources {
-		if cost.Valid() {
-			m.known[classOf(resource)] += cost.Seen
+		if cost.IsValid() {
+			m.historySecondsByClass[classOf(resource)] += cost.SeenSeconds
 		}
 	}
 	for _, s := range steps {
@@ -66,96 +66,96 @@ func newModel(steps []Step, known Rates, limit Limit) *model {
 		if !ok {
 			n = len(m.resources)
 			number[s.Resource] = n
-			own := newCost(priorOf(s.Resource)*mean[classOf(s.Resource)], known.Resources[s.Resource])
-			own.class, own.mixed = classOf(s.Resource), s.Resource == claims
+			own := newCost(priorSeconds(s.Resource)*mean[classOf(s.Resource)], known.Resources[s.Resource])
+			own.class, own.hasMixedResources = classOf(s.Resource), s.Resource == claimsResource
 			m.resources, m.names = append(m.resources, own), append(m.names, s.Resource)
 		}
-		m.steps = append(m.steps, step{n, s.Items})
+		m.steps = append(m.steps, numberedStep{n, s.Items})
 		m.total += s.Items
 	}
-	m.compare()
+	m.updateFactors()
 	return m
 }
 
-// means are how much more than their priors the resources of each class cost.
-func (r Rates) means() (factor [classes]float64) {
-	var mean [classes]mean
-	if r.Throttle.Valid() {
-		mean[classPlain].add(1, r.Throttle.Seen)
+// classFactors returns how much more than their priors the resources of each class cost.
+func (r Rates) classFactors() (factor [classCount]float64) {
+	var mean [classCount]ratioMean
+	if r.Throttle.IsValid() {
+		mean[classPlain].addRatio(1, r.Throttle.SeenSeconds)
 	}
 	for resource, known := range r.Resources {
-		if known.Valid() && resource != claims {
-			mean[classOf(resource)].add(known.Seconds/priorOf(resource), known.Seen)
+		if known.IsValid() && resource != claimsResource {
+			mean[classOf(resource)].addRatio(known.Seconds/priorSeconds(resource), known.SeenSeconds)
 		}
 	}
 	for class := range factor {
-		factor[class] = mean[class].factor(freshTrust)
+		factor[class] = mean[class].factor(unseenTrust)
 	}
 	return factor
 }
 
-// Intervals shorter than shortest are joined with the next: events may come in bunches.
-const shortest = 500 * time.Millisecond
+// Intervals shorter than minInterval are joined with the next: events may come in bunches.
+const minInterval = 500 * time.Millisecond
 
-// observe notes done items at a moment; if either goes back, it starts again. surprise is how far off the
-// model was, as a logarithm of at most mostSurprise; 0 if unknown.
-func (m *model) observe(at time.Time, done int) (surprise float64) {
+// observeItems records that done items were restored at a time; if either goes back, it starts again. surprise is the
+// error of the model, as a logarithm of at most maxSurprise; 0 if unknown.
+func (m *model) observeItems(at time.Time, done int) (surprise float64) {
 	switch {
-	case !m.begun, at.Before(m.last.at), done < m.last.done:
-		m.begin(at, done)
+	case !m.hasBegun, at.Before(m.last.at), done < m.last.done:
+		m.startAt(at, done)
 		return 0
 	case done == m.last.done:
 		return 0
 	}
 	took := at.Sub(m.anchor.at)
-	if took < shortest {
+	if took < minInterval {
 		m.last.at, m.last.done = at, done
 		return 0
 	}
-	parts := m.walk(m.anchor.done, done-m.anchor.done, m.anchor.credit)
+	parts := m.planItemRuns(m.anchor.done, done-m.anchor.done, m.anchor.credit)
 	expected := 0.0
 	for _, p := range parts {
-		expected += p.seconds
+		expected += p.expectedSeconds
 	}
 	if expected > 0 {
-		surprise = min(math.Abs(math.Log(took.Seconds()/expected)), mostSurprise)
-		if m.whole > 0 { // before, what is saved up is a guess
-			m.noise += (surprise - m.noise) / memory
+		surprise = min(math.Abs(math.Log(took.Seconds()/expected)), maxSurprise)
+		if m.learnedSeconds > 0 { // before that, the saved-up credit is a guess
+			m.noise += (surprise - m.noise) / noiseMemory
 		}
 	}
-	m.learn(parts, took.Seconds())
-	m.anchor = moment{at, done, m.creditAfter(parts, m.anchor.credit)}
+	m.learnFromRuns(parts, took.Seconds())
+	m.anchor = checkpoint{at, done, m.creditAfter(parts, m.anchor.credit)}
 	m.last = m.anchor
 	return surprise
 }
 
-// memory is how many observations back the noise goes, about.
-const memory = 10
+// noiseMemory is roughly how many observations the noise covers.
+const noiseMemory = 10
 
-// begin starts at some point of the restore. What was saved up until then is reckoned from the restore's beginning.
-func (m *model) begin(at time.Time, done int) {
-	m.anchor = moment{at, done, m.creditAfter(m.walk(0, done, m.saved), m.saved)}
+// startAt starts at some point of the restore. The credit at that point is computed from the restore's beginning.
+func (m *model) startAt(at time.Time, done int) {
+	m.anchor = checkpoint{at, done, m.creditAfter(m.planItemRuns(0, done, m.maxCredit), m.maxCredit)}
 	m.last = m.anchor
-	m.begun = true
+	m.hasBegun = true
 }
 
-// part is a run of items of one resource that cost the same.
-type part struct {
-	// cost is what they cost: own, the resource's, or that of the limit.
-	cost, own *cost
-	// items is not whole where the credit ends within an item.
+// itemRun is a run of items of one resource with the same cost.
+type itemRun struct {
+	// cost is the cost of the items: ownCost, the resource's, or that of the limit.
+	cost, ownCost *itemCost
+	// items is not an integer where the credit ends within an item.
 	items float64
-	// seconds is what the items are reckoned to take, took what they took, which is the same until it is learned.
-	seconds, took float64
+	// expectedSeconds is the expected time of the items, took the actual time, which equals seconds until it is learned.
+	expectedSeconds, actualSeconds float64
 }
 
-func newPart(cost, own *cost, items, each float64) part {
-	return part{cost: cost, own: own, items: items, seconds: items * each, took: items * each}
+func newItemRun(cost, own *itemCost, items, each float64) itemRun {
+	return itemRun{cost: cost, ownCost: own, items: items, expectedSeconds: items * each, actualSeconds: items * each}
 }
 
-// walk reckons what n items take after the first from, with credit saved up.
-func (m *model) walk(from, n int, credit float64) (parts []part) {
-	wait := m.seconds(m.throttle)
+// planItemRuns estimates how long n items take after the first from items, with the given credit.
+func (m *model) planItemRuns(from, n int, credit float64) (parts []itemRun) {
+	wait := m.secondsPerItem(m.throttle)
 	for _, s := range m.steps {
 		if n <= 0 {
 			break
@@ -167,68 +167,69 @@ func (m *model) walk(from, n int, credit float64) (parts []part) {
 		items := min(s.items-from, n)
 		from, n = 0, n-items
 		own := m.resources[s.resource]
-		each, free := m.seconds(own), float64(items)
+		each, free := m.secondsPerItem(own), float64(items)
 		if each < wait {
 			free = min(free, credit/(wait-each))
 		}
 		if free > 0 {
-			parts = append(parts, newPart(own, own, free, each))
-			credit = min(max(credit+free*(each-wait), 0), m.saved)
+			parts = append(parts, newItemRun(own, own, free, each))
+			credit = min(max(credit+free*(each-wait), 0), m.maxCredit)
 		}
 		if held := float64(items) - free; held > 0 {
-			parts = append(parts, newPart(m.throttle, own, held, wait))
+			parts = append(parts, newItemRun(m.throttle, own, held, wait))
 			credit = 0
 		}
 	}
 	return parts
 }
 
-// creditAfter is what is saved up once parts have taken the time they took.
-func (m *model) creditAfter(parts []part, credit float64) float64 {
-	wait := m.seconds(m.throttle)
+// creditAfter returns the credit that is left once parts have taken their time.
+func (m *model) creditAfter(parts []itemRun, credit float64) float64 {
+	wait := m.secondsPerItem(m.throttle)
 	for _, p := range parts {
 		if p.cost == m.throttle {
 			credit = 0
 			continue
 		}
-		credit = min(max(credit+p.took-p.items*wait, 0), m.saved)
+		credit = min(max(credit+p.actualSeconds-p.items*wait, 0), m.maxCredit)
 	}
 	return credit
 }
 
-// left is what the items left take, in seconds, and between which bounds.
-func (m *model) left() (likely, low, high float64) {
-	credit := m.creditAfter(m.walk(m.anchor.done, m.last.done-m.anchor.done, m.anchor.credit), m.anchor.credit)
-	for _, p := range m.walk(m.last.done, m.total-m.last.done, credit) {
-		doubt := m.doubt(p.cost) * (1 + m.noise)
-		likely, low, high = likely+p.seconds, low+p.seconds/doubt, high+p.seconds*doubt
+// estimateLeft returns how long the remaining items take, in seconds, and the bounds of that.
+func (m *model) estimateLeft() (likely, low, high float64) {
+	credit := m.creditAfter(m.planItemRuns(m.anchor.done, m.last.done-m.anchor.done, m.anchor.credit), m.anchor.credit)
+	for _, p := range m.planItemRuns(m.last.done, m.total-m.last.done, credit) {
+		doubt := m.doubtFactor(p.cost) * (1 + m.noise)
+		likely, low, high = likely+p.expectedSeconds, low+p.expectedSeconds/doubt, high+p.expectedSeconds*doubt
 	}
 	return likely, low, high
 }
 
-// doubt is by what factor a cost may be wrong, nine times in ten: the less, the more was seen of it or of its class.
-func (m *model) doubt(k *cost) float64 {
+// doubtFactor returns by what factor a cost may be wrong, nine times in ten. The factor is smaller if more was seen
+// of the cost or of its class.
+func (m *model) doubtFactor(k *itemCost) float64 {
 	switch {
-	case k.seen >= enough:
-		return 1 + 0.4/(1+k.seen)
-	case k == m.throttle && m.limited:
+	case k.recentSeconds >= enoughEvidence:
+		return 1 + 0.4/(1+k.recentSeconds)
+	case k == m.throttle && m.hasKnownLimit:
 		return 1.15
-	case k.learned:
+	case k.isLearned:
 		return 1.4
-	case m.seen[k.class]+m.known[k.class] >= enough:
+	case m.secondsByClass[k.class]+m.historySecondsByClass[k.class] >= enoughEvidence:
 		return 1.6
 	}
 	return 2
 }
 
-// enough are the seconds of a cost that must have been seen.
-const enough = 1.0
+// enoughEvidence is how many seconds of a cost must have been observed.
+const enoughEvidence = 1.0
 
-// beyond is how much more than the limit items may take that wait for it.
-const beyond = 1.25
+// limitTolerance is how much longer than the limit items may take that wait for it.
+const limitTolerance = 1.25
 
-// odd is how many times longer or shorter than reckoned is not learned from.
-const odd = 4.0
+// maxLearnedRatio is the ratio to the expected time beyond which an observation is not learned from.
+const maxLearnedRatio = 4.0
 
-// longPause is what a pause lasts, in seconds, that is no part of an item.
-const longPause = 5.0
+// minPauseSeconds is the length, in seconds, of a pause that is not part of an item.
+const minPauseSeconds = 5.0

@@ -7,16 +7,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sigs.k8s.io/yaml"
 	"testing"
 	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // existed are the namespaces that the targets of the recordings had;
@@ -26,9 +25,9 @@ const existed = "velero,shop,billing,media,ops,quota-r17"
 // recording is one restore of a real Velero, as veltui sees it.
 type recording struct {
 	name  string
-	steps []forecast.Step
+	steps []forecast.ResourceStep
 	// limit is that of the server, if its flags were recorded or are known.
-	limit forecast.Limit
+	limit forecast.ClientLimit
 	// estimate is what the steps sum up to, total what Velero ended with.
 	estimate, total int
 	// jobs is the restore after each event, which came at that time.
@@ -77,7 +76,7 @@ func recordings(t testing.TB, p places) (all []recording) {
 	indexes := map[string]*collector.Index{}
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
-		var restore velerov1.Restore
+		var restore veleroapi.Restore
 		read(t, file, func(data []byte) error { return yaml.Unmarshal(data, &restore) })
 		watched := in(p.watch, "NAME", name)
 		if _, err := os.Stat(watched); err != nil {
@@ -104,7 +103,7 @@ func recordings(t testing.TB, p places) (all []recording) {
 		}
 		e, err := indexes[backup].Estimate(
 			t.Context(),
-			collector.RestoreSpec{Restore: restore.Spec, Existing: collector.ParseNamespaces(namespaces)},
+			collector.RestoreInput{Restore: restore.Spec, ExistingNamespaces: collector.ParseNamespaces(namespaces)},
 			collector.Discovery{},
 		)
 		if err != nil {
@@ -114,7 +113,7 @@ func recordings(t testing.TB, p places) (all []recording) {
 		if r.name, r.estimate = name, e.Total; r.estimate != r.total {
 			t.Logf("%s: the estimate is %d items, Velero ended with %d", name, r.estimate, r.total)
 		}
-		r.limit = forecast.Limit{QPS: flags.ClientQPS, Burst: flags.ClientBurst}
+		r.limit = forecast.ClientLimit{QPS: flags.ClientQPS, Burst: flags.ClientBurst}
 		all = append(all, r)
 	}
 	return all
@@ -159,14 +158,14 @@ func follow(t testing.TB, path string) (r recording) {
 		for lines.Scan() {
 			var event struct {
 				T      float64
-				Object velerov1.Restore
+				Object veleroapi.Restore
 			}
 			if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 				return err
 			}
 			whole, part := math.Modf(event.T)
 			at := time.Unix(int64(whole), int64(part*1e9))
-			j = job.Next(j, job.Input{Restore: &event.Object, At: at})
+			j = job.Fold(j, job.Observation{Restore: &event.Object, ObservedAt: at})
 			r.jobs, r.at = append(r.jobs, j), append(r.at, at)
 			if j.Stage == job.StageItems {
 				if r.began.IsZero() {
@@ -181,26 +180,26 @@ func follow(t testing.TB, path string) (r recording) {
 }
 
 // watch shows a course what is seen of the restore, event by event.
-func (r recording) watch(known forecast.Rates, seen func(c *forecast.Course, j *job.Job, at time.Time)) forecast.Rates {
-	c := forecast.NewCourse(r.steps, known, r.limit)
+func (r recording) watch(known forecast.Rates, seen func(c *forecast.Forecaster, j *job.Job, at time.Time)) forecast.Rates {
+	c := forecast.NewForecaster(r.steps, known, r.limit)
 	var last time.Time
 	for i, j := range r.jobs {
-		for _, s := range j.ItemsSince(last) {
-			c.Observe(s.At, s.Done)
+		for _, s := range j.ItemCountsSince(last) {
+			c.ObserveItems(s.At, s.Done)
 			last = s.At
 		}
 		if seen != nil {
 			seen(c, j, r.at[i])
 		}
 	}
-	return c.Learned()
+	return c.LearnedRates()
 }
 
 // learned is what the recordings tell, without that of the given name.
 func learned(all []recording, without string) (known forecast.Rates) {
 	for _, r := range all {
 		if r.name != without {
-			known = known.With(r.watch(forecast.Rates{}, nil))
+			known = known.MergeNewer(r.watch(forecast.Rates{}, nil))
 		}
 	}
 	return known

@@ -6,20 +6,20 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// maxShown is how many fields of an object are named, and maxName how long they may be.
-const maxShown, maxName = 8, 120
+// maxShownFields is how many fields of an object are named, and maxFieldName how long their names may be.
+const maxShownFields, maxFieldName = 8, 120
 
-// Shown names the fields in which an object differs, fit to be shown.
-func Shown(paths []string) (shown []string) {
-	for _, path := range paths[:min(len(paths), maxShown)] {
-		shown = append(shown, human.Shorten(sanitize.String(path), maxName))
+// ShownFields returns names, fit to be shown, of the fields in which an object differs.
+func ShownFields(paths []string) (shown []string) {
+	for _, path := range paths[:min(len(paths), maxShownFields)] {
+		shown = append(shown, human.Shorten(sanitize.String(path), maxFieldName))
 	}
 	return shown
 }
 
-// WhyUnread is why an object could not be compared. read is true if its item of the backup was read, broken is why the
-// backup was not read to its end, if it was not, and unseen what could not be read of the cluster.
-func WhyUnread(resource, namespace string, read bool, broken error, unseen []live.NotSeen) string {
+// UnreadReason returns why an object could not be compared. read is true if its item of the backup was read; broken
+// is why the backup was not read to its end, nil if it was; unseen is what could not be read of the cluster.
+func UnreadReason(resource, namespace string, read bool, broken error, unseen []live.Unchecked) string {
 	switch {
 	case !read && broken != nil:
 		return "veltui could not read the backup: " + broken.Error()

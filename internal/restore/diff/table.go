@@ -12,47 +12,49 @@ import (
 )
 
 const (
-	MaxObjects = 100_000  // how many objects are compared
-	maxKept    = 64 << 20 // how many bytes are kept of what the backup holds of them
-	maxPath    = 512      // behind a longer path, all is one field: each leaf has its whole path
+	MaxObjects   = 100_000  // how many objects are compared
+	maxKeptBytes = 64 << 20 // how many bytes of their items in the backup are kept
+	maxPathBytes = 512      // beyond a longer path everything is one field: each leaf has its whole path
 )
 
-// Table names the fields of many objects, and hashes their values.
-type Table struct {
-	seed   maphash.Seed
-	paths  map[string]uint32
-	names  []string // of paths
-	kept   int
-	Unkept int // how many objects were beyond what is kept
+// FieldTable names the fields of many objects, and hashes their values.
+type FieldTable struct {
+	seed        maphash.Seed
+	paths       map[string]uint32
+	names       []string // of paths
+	keptBytes   int
+	UnkeptCount int // objects beyond what is kept
 }
 
-// Field is the hash of one field; Gone stands for none.
-type Field struct {
+// FieldHash is the hash of one field; the value [Absent] stands for a missing field.
+type FieldHash struct {
 	Path  uint32
 	Value uint64
 }
 
-// Gone is the value of a field that is not there.
-const Gone = 0
+// Absent is the value of a field that is not there.
+const Absent = 0
 
-// NewTable returns an empty one.
-func NewTable() *Table { return &Table{seed: maphash.MakeSeed(), paths: map[string]uint32{}} }
+// NewFieldTable returns an empty Table.
+func NewFieldTable() *FieldTable {
+	return &FieldTable{seed: maphash.MakeSeed(), paths: map[string]uint32{}}
+}
 
-// WhyUnkept is why an object is not compared that is beyond what is kept.
-var WhyUnkept = fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20)
+// UnkeptReason is why an object beyond what is kept is not compared.
+var UnkeptReason = fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKeptBytes>>20)
 
-// Read reads an item of the backup, or says why it cannot be compared. A nil body is one that is too large;
-// sources counts the items that the restore maps to the same name, and versions are the API versions in which
-// the backup holds it.
-func (t *Table) Read(body []byte, sources int, versions []string) (*unstructured.Unstructured, string) {
+// ReadItem reads an item of the backup, or says why it cannot be compared. A nil body stands for a body that is too
+// large; sources counts the items that the restore maps to the same name, and versions are the API versions in which
+// the backup holds the resource.
+func (t *FieldTable) ReadItem(body []byte, sources int, versions []string) (*unstructured.Unstructured, string) {
 	switch {
 	case sources > 1:
 		return nil, "the restore maps several namespaces to its namespace, and Velero takes the first"
 	case len(versions) > 1:
 		return nil, "the backup holds it in several API versions"
-	case t.kept > maxKept:
-		t.Unkept++
-		return nil, WhyUnkept
+	case t.keptBytes > maxKeptBytes:
+		t.UnkeptCount++
+		return nil, UnkeptReason
 	case body == nil:
 		return nil, "its body in the backup is too large"
 	}
@@ -63,22 +65,22 @@ func (t *Table) Read(body []byte, sources int, versions []string) (*unstructured
 	return object, ""
 }
 
-// Full reports whether no more objects of the cluster are to be read, which bring further paths.
-func (t *Table) Full() bool { return t.kept > 2*maxKept }
+// IsFull reports whether no more objects of the cluster are to be read: they bring further paths.
+func (t *FieldTable) IsFull() bool { return t.keptBytes > 2*maxKeptBytes }
 
-// Keep counts fields that are kept.
-func (t *Table) Keep(fields ...[]Field) {
+// AddKept counts the fields that are kept.
+func (t *FieldTable) AddKept(fields ...[]FieldHash) {
 	for _, f := range fields {
-		t.kept += 16 * len(f)
+		t.keptBytes += 16 * len(f)
 	}
 }
 
-// Sign hashes the fields of an object, one level deep: spec.replicas, data.level, metadata.labels.app. Two
-// objects are equal for Velero where all these are (k8s.io/apimachinery/pkg/api/equality: a field that is there
-// and empty is not one that is not there).
-func (t *Table) Sign(object map[string]any) []Field {
-	var all []Field
-	add := func(path string, value any) { all = append(all, t.field(path, value)) }
+// HashFields hashes the fields of an object, one level deep: spec.replicas, data.level, metadata.labels.app. Velero
+// considers two objects equal if all these fields are (k8s.io/apimachinery/pkg/api/equality: an empty field differs
+// from a missing one).
+func (t *FieldTable) HashFields(object map[string]any) []FieldHash {
+	var all []FieldHash
+	add := func(path string, value any) { all = append(all, t.newField(path, value)) }
 	for name, value := range object {
 		below, isMap := value.(map[string]any)
 		if !isMap || len(below) == 0 {
@@ -100,55 +102,58 @@ func (t *Table) Sign(object map[string]any) []Field {
 	return all
 }
 
-// Length stands behind the path of a list of objects, for how many they are.
-const Length = "[]"
+// LengthSuffix follows the path of a list of objects in the field that holds the list's length.
+const LengthSuffix = "[]"
 
-// SignDeep hashes each value of an object, and how long each list is: spec.template.spec.containers[web].image. What
-// is empty counts as not there: the API server drops it, or fills it in.
-func (t *Table) SignDeep(object map[string]any) []Field { return t.deep(nil, "", object) }
+// HashDeep hashes each value of an object, and the length of each list: spec.template.spec.containers[web].image. An
+// empty value counts as missing: the API server drops it, or fills it in.
+func (t *FieldTable) HashDeep(object map[string]any) []FieldHash {
+	return t.appendDeep(nil, "", object)
+}
 
-func (t *Table) deep(all []Field, path string, value any) []Field {
+func (t *FieldTable) appendDeep(all []FieldHash, path string, value any) []FieldHash {
 	switch v := value.(type) {
 	case nil:
 	case string:
 		if v != "" {
-			all = append(all, t.field(path, v))
+			all = append(all, t.newField(path, v))
 		}
 	case map[string]any:
-		if len(path) > maxPath && len(v) > 0 {
-			return append(all, t.field(path, v))
+		if len(path) > maxPathBytes && len(v) > 0 {
+			return append(all, t.newField(path, v))
 		}
-		quantities := slices.Contains(ofQuantities, path[strings.LastIndexByte(path, '.')+1:]) ||
+		quantities := slices.Contains(quantityFields, path[strings.LastIndexByte(path, '.')+1:]) ||
 			strings.HasPrefix(path, "spec.limits[")
 		for key, below := range v {
-			if quantities || slices.Contains(ofQuantities, key) {
-				below = canonical(below)
+			if quantities || slices.Contains(quantityFields, key) {
+				below = canonicalQuantity(below)
 			}
 			if path != "" {
 				key = path + "." + key
 			}
-			all = t.deep(all, key, below)
+			all = t.appendDeep(all, key, below)
 		}
 	case []any:
-		names := elements(v)
+		names := elementNames(v)
 		switch {
 		case len(v) == 0:
-		case names == nil, len(path) > maxPath:
-			all = append(all, t.field(path, v))
+		case names == nil, len(path) > maxPathBytes:
+			all = append(all, t.newField(path, v))
 		default:
-			all = append(all, t.field(path+Length, len(v)))
+			all = append(all, t.newField(path+LengthSuffix, len(v)))
 			for i, below := range v {
-				all = t.deep(all, path+"["+names[i]+"]", below)
+				all = t.appendDeep(all, path+"["+names[i]+"]", below)
 			}
 		}
 	default:
-		all = append(all, t.field(path, v))
+		all = append(all, t.newField(path, v))
 	}
 	return all
 }
 
-// ofQuantities are fields of Kubernetes that are quantities, or hold some by their names; limit ranges have more.
-var ofQuantities = []string{
+// quantityFields are fields of Kubernetes that are quantities, or maps of names to quantities; limit ranges have
+// more.
+var quantityFields = []string{
 	"limits",
 	"requests",
 	"hard",
@@ -159,8 +164,8 @@ var ofQuantities = []string{
 	"averageValue",
 }
 
-// Quantity reads a quantity, but for those with an exponent, which may take long to parse.
-func Quantity(value any) (q resource.Quantity, ok bool) {
+// ParseQuantity reads a quantity. It refuses quantities with an exponent, which may take long to parse.
+func ParseQuantity(value any) (q resource.Quantity, ok bool) {
 	text := fmt.Sprint(value)
 	if len(text) > 32 || strings.ContainsAny(text, "eE") {
 		return q, false
@@ -169,19 +174,20 @@ func Quantity(value any) (q resource.Quantity, ok bool) {
 	return q, err == nil
 }
 
-// canonical writes a quantity as the API server does, 1000m as 1; another value stays.
-func canonical(value any) any {
+// canonicalQuantity writes a quantity as the API server does, 1000m as 1. It returns other values unchanged.
+func canonicalQuantity(value any) any {
 	switch value.(type) {
 	case string, int64, float64:
-		if q, ok := Quantity(value); ok {
+		if q, ok := ParseQuantity(value); ok {
 			return q.String()
 		}
 	}
 	return value
 }
 
-// elements names the elements of a list of objects, by their names if each has its own; nil for another list.
-func elements(list []any) []string {
+// elementNames returns names for the elements of a list of objects: their own names if all differ; nil for other
+// lists.
+func elementNames(list []any) []string {
 	byName, byIndex := make([]string, len(list)), make([]string, len(list))
 	seen := map[string]bool{"": true}
 	named := true
@@ -201,38 +207,41 @@ func elements(list []any) []string {
 	return byIndex
 }
 
-func (t *Table) field(path string, value any) Field { return Field{t.path(path), t.hash(value)} }
+func (t *FieldTable) newField(path string, value any) FieldHash {
+	return FieldHash{t.pathID(path), t.hashValue(value)}
+}
 
-func (t *Table) path(name string) uint32 {
+func (t *FieldTable) pathID(name string) uint32 {
 	id, known := t.paths[name]
 	if !known {
 		id = uint32(len(t.names))
 		t.paths[name], t.names = id, append(t.names, name)
-		t.kept += 2*len(name) + 64
+		t.keptBytes += 2*len(name) + 64
 	}
 	return id
 }
 
-func (t *Table) hash(value any) uint64 {
-	text, err := json.Marshal(value) // maps in the order of their keys
+func (t *FieldTable) hashValue(value any) uint64 {
+	text, err := json.Marshal(value) // maps are written in the order of their keys
 	if err != nil {
 		text = []byte(err.Error())
 	}
-	if h := maphash.Bytes(t.seed, text); h != Gone {
+	if h := maphash.Bytes(t.seed, text); h != Absent {
 		return h
 	}
-	return Gone + 1
+	return Absent + 1
 }
 
-// Has reports whether a field of that path is among fields.
-func (t *Table) Has(path string, fields []Field) bool {
+// HasPath reports whether fields contains a field with a path.
+func (t *FieldTable) HasPath(path string, fields []FieldHash) bool {
 	id, known := t.paths[path]
-	return known && slices.ContainsFunc(fields, func(f Field) bool { return f.Path == id })
+	return known && slices.ContainsFunc(fields, func(f FieldHash) bool { return f.Path == id })
 }
 
-// Changes are the fields of after that before has otherwise or not at all, and those that are gone.
-func Changes(before, after []Field) (changed []Field) {
-	left := ByPath(before)
+// ChangedFields returns the fields of after that are missing or different in before, and those that are missing in
+// after.
+func ChangedFields(before, after []FieldHash) (changed []FieldHash) {
+	left := ValuesByPath(before)
 	for _, f := range after {
 		if left[f.Path] != f.Value {
 			changed = append(changed, f)
@@ -240,13 +249,13 @@ func Changes(before, after []Field) (changed []Field) {
 		delete(left, f.Path)
 	}
 	for path := range left {
-		changed = append(changed, Field{path, Gone})
+		changed = append(changed, FieldHash{path, Absent})
 	}
 	return changed
 }
 
-// ByPath are the values of fields by their paths.
-func ByPath(fields []Field) map[uint32]uint64 {
+// ValuesByPath returns the values of fields by their paths.
+func ValuesByPath(fields []FieldHash) map[uint32]uint64 {
 	values := make(map[uint32]uint64, len(fields))
 	for _, f := range fields {
 		values[f.Path] = f.Value
@@ -254,14 +263,14 @@ func ByPath(fields []Field) map[uint32]uint64 {
 	return values
 }
 
-// Name is the path of a field.
-func (t *Table) Name(f Field) string { return t.names[f.Path] }
+// FieldName returns the path of a field.
+func (t *FieldTable) FieldName(f FieldHash) string { return t.names[f.Path] }
 
-// Names names fields, sorted.
-func (t *Table) Names(fields []Field) []string {
+// FieldNames returns the paths of fields, sorted.
+func (t *FieldTable) FieldNames(fields []FieldHash) []string {
 	var names []string
 	for _, f := range fields {
-		names = append(names, t.Name(f))
+		names = append(names, t.FieldName(f))
 	}
 	slices.Sort(names)
 	return names

@@ -20,33 +20,33 @@ func object(t *testing.T, text string) (o map[string]any) {
 func TestSigns(t *testing.T) {
 	const pod = `{"metadata": {"labels": {"a": "b"}, "annotations": {}}, "spec": {"replicas": 0, "paused": false, "none": null, "text": "", "empty": {}, "list": [],
 		"args": ["a", "b"], "containers": [{"name": "web", "env": [{"name": "A"}, {"name": "A"}]}, {"name": "db"}], "ports": [{"port": 1}, {"port": 2}]}}`
-	table := NewTable()
-	flat, deep := table.Sign(object(t, pod)), table.SignDeep(object(t, pod))
+	table := NewFieldTable()
+	flat, deep := table.HashFields(object(t, pod)), table.HashDeep(object(t, pod))
 	for _, c := range []struct {
 		got  []string
 		want string
 	}{
-		{table.Names(flat), "metadata.annotations metadata.labels.a spec.args spec.containers spec.empty spec.list spec.none spec.paused spec.ports spec.replicas spec.text"},
-		{table.Names(deep), "metadata.labels.a spec.args spec.containers[] spec.containers[db].name spec.containers[web].env[0].name spec.containers[web].env[1].name spec.containers[web].env[] " +
+		{table.FieldNames(flat), "metadata.annotations metadata.labels.a spec.args spec.containers spec.empty spec.list spec.none spec.paused spec.ports spec.replicas spec.text"},
+		{table.FieldNames(deep), "metadata.labels.a spec.args spec.containers[] spec.containers[db].name spec.containers[web].env[0].name spec.containers[web].env[1].name spec.containers[web].env[] " +
 			"spec.containers[web].name spec.paused spec.ports[0].port spec.ports[1].port spec.ports[] spec.replicas"},
 	} {
 		if got := strings.Join(c.got, " "); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
-	if changed := Changes(deep, table.SignDeep(object(t, pod))); len(changed) > 0 {
-		t.Errorf("of itself it differs in %q", table.Names(changed))
+	if changed := ChangedFields(deep, table.HashDeep(object(t, pod))); len(changed) > 0 {
+		t.Errorf("of itself it differs in %q", table.FieldNames(changed))
 	}
 	other := strings.NewReplacer(`"b"]`, `"c"]`, `, {"port": 2}`, "", `"replicas": 0`, `"replicas": 1`).Replace(pod)
-	if got := table.Names(
-		Changes(deep, table.SignDeep(object(t, other))),
+	if got := table.FieldNames(
+		ChangedFields(deep, table.HashDeep(object(t, other))),
 	); !slices.Equal(
 		got,
 		[]string{"spec.args", "spec.ports[1].port", "spec.ports[]", "spec.replicas"},
 	) {
 		t.Errorf("%q", got)
 	}
-	if !table.Has("spec.args", flat) || table.Has("spec.nothing", flat) {
+	if !table.HasPath("spec.args", flat) || table.HasPath("spec.nothing", flat) {
 		t.Error("Has")
 	}
 }
@@ -64,15 +64,15 @@ func TestLongPaths(t *testing.T) {
 		}
 		return of
 	}
-	table := NewTable()
-	all := table.SignDeep(nested("a"))
-	if len(all) != 1 || len(table.Name(all[0])) > maxPath+len(".below") || table.kept > 4*maxPath {
-		t.Fatalf("%d fields, %d bytes are kept", len(all), table.kept)
+	table := NewFieldTable()
+	all := table.HashDeep(nested("a"))
+	if len(all) != 1 || len(table.FieldName(all[0])) > maxPathBytes+len(".below") || table.keptBytes > 4*maxPathBytes {
+		t.Fatalf("%d fields, %d bytes are kept", len(all), table.keptBytes)
 	}
-	if len(Changes(all, table.SignDeep(nested("a")))) > 0 || len(Changes(all, table.SignDeep(nested("b")))) != 1 {
+	if len(ChangedFields(all, table.HashDeep(nested("a")))) > 0 || len(ChangedFields(all, table.HashDeep(nested("b")))) != 1 {
 		t.Error("a value below is not compared")
 	}
-	if all := table.SignDeep(map[string]any{strings.Repeat("x", 2*maxPath): map[string]any{}}); len(all) > 0 {
+	if all := table.HashDeep(map[string]any{strings.Repeat("x", 2*maxPathBytes): map[string]any{}}); len(all) > 0 {
 		t.Error("what is empty is a field")
 	}
 }
@@ -90,9 +90,9 @@ func TestQuantities(t *testing.T) {
 		{`{"spec": {"limits": {"cpu": "1e999999999", "a": "much"}}}`, `{"spec": {"limits": {"cpu": "1e999999999", "a": "much"}}}`, ""},
 		{`{"data": {"cpu": "1000m"}}`, `{"data": {"cpu": "1"}}`, "data.cpu"},
 	} {
-		table := NewTable()
+		table := NewFieldTable()
 		if got := strings.Join(
-			table.Names(Changes(table.SignDeep(object(t, c.a)), table.SignDeep(object(t, c.b)))),
+			table.FieldNames(ChangedFields(table.HashDeep(object(t, c.a)), table.HashDeep(object(t, c.b)))),
 			" ",
 		); got != c.want {
 			t.Errorf("%s and %s differ in %q, expected %q", c.a, c.b, got, c.want)

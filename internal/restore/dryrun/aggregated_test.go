@@ -190,7 +190,7 @@ func (b *bed) aggregate(t *testing.T, namespace, name string, a *aggregatedServe
 // stored and named, and nothing more is sent; one that keeps its word gets all of them.
 func TestAggregatedServerThatStores(t *testing.T) {
 	ns := "dry-aggregated"
-	b := bedOn(t, testbed.ForTest(t, testbed.Options{}), ns)
+	b := bedOn(t, testbed.StartForTest(t, testbed.Options{}), ns)
 	liar := &aggregatedServer{
 		group:   "liar.example.com",
 		plurals: map[string]string{"things": "Thing", "gadgets": "Gadget"},
@@ -222,7 +222,7 @@ func TestAggregatedServerThatStores(t *testing.T) {
 	}
 	hold(honest)
 	d := b.run(t)
-	if d.Accepted != 5 || honest.posts != 5 || len(honest.stored) > 0 || len(d.CarriedOut) > 0 || d.Unproven() > 0 ||
+	if d.AcceptedCount != 5 || honest.posts != 5 || len(honest.stored) > 0 || len(d.StoredObjects) > 0 || d.CountUnproven() > 0 ||
 		!strings.Contains(d.Summary(), "5 accepted, 0 rejected, nothing stored") {
 		t.Errorf(
 			"an honest server got %d and stored %d: %s, %v",
@@ -234,10 +234,10 @@ func TestAggregatedServerThatStores(t *testing.T) {
 	}
 	hold(liar)
 	d = b.run(t)
-	if liar.posts != 1 || len(liar.stored) != 1 || len(d.CarriedOut) != 1 {
+	if liar.posts != 1 || len(liar.stored) != 1 || len(d.StoredObjects) != 1 {
 		t.Fatalf("%d requests, %d stored: %+v", liar.posts, len(liar.stored), d)
 	}
-	o := d.CarriedOut[0]
+	o := d.StoredObjects[0]
 	path := "/apis/liar.example.com/v1/namespaces/" + ns + "/" + resourceName(o.Resource) + "/" + o.Name
 	if liar.stored[path] == nil || groupOf(o.Resource) != liar.group || o.Kind == "" || o.UID != "uid-1" {
 		t.Errorf("it names %+v, stored is %v", o, liar.stored)

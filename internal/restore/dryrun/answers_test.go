@@ -14,7 +14,7 @@ import (
 
 // TestNoDataOfSecrets: whatever is said of a Secret, no message quotes its data.
 func TestNoDataOfSecrets(t *testing.T) {
-	s := &Sender{Who: "bob"}
+	s := &Sender{User: "bob"}
 	for _, text := range []string{
 		`admission webhook "w" denied the request: data.password hunter2 is weak`,
 		`secrets "s" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: hunter2`,
@@ -22,16 +22,16 @@ func TestNoDataOfSecrets(t *testing.T) {
 		`Secret "s" is invalid: data: Invalid value: "hunter2": no`,
 	} {
 		for _, v := range []verdict{rejected, warned, cannotTell, notSent} {
-			a := answer{verdict: v, why: text}
+			a := answer{verdict: v, reason: text}
 			if v == rejected && strings.HasPrefix(text, "admission webhook") {
-				a = s.allowForWho(t.Context(), a)
+				a = s.allowForUser(t.Context(), a)
 			}
-			i := &item{place: place{secrets, "ns", "s"}}
-			i.decide(a.verdict, a.why)
-			r := &run{Sender: s, items: map[place]*item{i.place: i}, targets: map[place]*item{i.place: i}}
+			i := &item{itemKey: itemKey{secrets, "ns", "s"}}
+			i.setVerdict(a.verdict, a.reason)
+			r := &runner{Sender: s, items: map[itemKey]*item{i.itemKey: i}, itemsByTarget: map[itemKey]*item{i.itemKey: i}}
 			if said := fmt.Sprintf(
 				"%+v",
-				r.result(nil),
+				r.buildResult(nil),
 			); strings.Contains(said, "hunter2") ||
 				!strings.Contains(said, "leaves out") {
 				t.Errorf("%d of %s: %s", v, text, said)
@@ -46,8 +46,8 @@ func TestStandInHoldsTheSameName(t *testing.T) {
 	b := newBed(t, ns)
 	b.make(t, &corev1.ConfigMap{ObjectMeta: meta(ns, "a")})
 	b.configMap(t, ns+"-new", "a", "")
-	b.query.StandIn = ns
-	if d := b.run(t); d.Accepted != 2 || len(d.NotSent) > 0 { // and the namespace
+	b.query.StandInNamespace = ns
+	if d := b.run(t); d.AcceptedCount != 2 || len(d.NotSent) > 0 { // and the namespace
 		t.Errorf("%+v", d)
 	}
 }
@@ -60,7 +60,7 @@ func TestOddNameCostsItself(t *testing.T) {
 	b.bodies["a%b.x.io//z"] = `{"apiVersion":"x.io/v1","kind":"A","metadata":{"name":"z"}}`
 	b.spec.IncludeClusterResources = &yes
 	d := b.run(t)
-	if d.Accepted != 1 {
+	if d.AcceptedCount != 1 {
 		t.Errorf("%+v", d)
 	}
 	wants(t, "cannot tell", untoldOf(d.CannotTell), map[string]string{"a%b.x.io/z": "no part of a path"})
@@ -117,7 +117,7 @@ func TestWebhooksChooseTheirCode(t *testing.T) {
 		want[fmt.Sprintf("configmaps/%s/h%d", ns, n)] = "denied the request: not today"
 	}
 	wants(t, "rejected", rejectedOf(d), want)
-	if d.Accepted != 1 {
+	if d.AcceptedCount != 1 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -138,9 +138,9 @@ func TestModifierLeavesNamespaces(t *testing.T) {
 	b.holds(t, "namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+ns+`"}}`)
 	b.configMap(t, ns, "a", `,"annotations":{"gone":"1","x":"y"}`)
 	b.configMap(t, ns, "b", "")
-	b.query.StandIn = ns + "-x"
+	b.query.StandInNamespace = ns + "-x"
 	d := b.run(t)
-	if len(d.Rejected) != 1 || d.Rejected[0].Name != "b" || !d.Rejected[0].ByVelero || d.Accepted != 2 {
+	if len(d.Rejected) != 1 || d.Rejected[0].Name != "b" || !d.Rejected[0].ByVelero || d.AcceptedCount != 2 {
 		t.Errorf("%+v", d)
 	}
 }

@@ -7,14 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"os"
-	"slices"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -23,7 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"maps"
+	"os"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"slices"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/restore/live"
@@ -31,20 +29,21 @@ import (
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-var shared testbed.Shared
+var shared testbed.SharedControlPlane
 
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(shared.RunTests(m)) }
 
 // bed is a cluster, and a backup to restore into it.
 type bed struct {
 	*testbed.ControlPlane
 	client.Client
 	bodies   map[string]string // "resource/namespace/name"
-	spec     velerov1.RestoreSpec
+	spec     veleroapi.RestoreSpec
 	config   *rest.Config // the user's
-	velero   Account
+	velero   ServiceAccount
 	modifier *modifier.Rules
 	query    Query // what is set of it
 }
@@ -52,12 +51,12 @@ type bed struct {
 // newBed is one with a namespace that has the service account default.
 func newBed(t *testing.T, namespace string) *bed {
 	t.Helper()
-	return bedOn(t, shared.For(t), namespace)
+	return bedOn(t, shared.ControlPlane(t), namespace)
 }
 
 func bedOn(t *testing.T, plane *testbed.ControlPlane, namespace string) *bed {
 	t.Helper()
-	c, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
+	c, err := client.New(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +64,8 @@ func bedOn(t *testing.T, plane *testbed.ControlPlane, namespace string) *bed {
 		ControlPlane: plane,
 		Client:       c,
 		bodies:       map[string]string{},
-		config:       plane.Config(),
-		spec:         velerov1.RestoreSpec{BackupName: "b"},
+		config:       plane.RESTConfig(),
+		spec:         veleroapi.RestoreSpec{BackupName: "b"},
 	}
 	b.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	b.make(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
@@ -192,30 +191,30 @@ func (b *bed) try(t *testing.T, ctx context.Context) (*preflight.DryRun, error) 
 	data := b.tarball(t)
 	index, err := collector.Read(t.Context(), bytes.NewReader(data), collector.Limits{})
 	must(err)
-	reader, err := live.New(live.Options{Config: b.Config()})
+	reader, err := live.New(live.Options{Config: b.RESTConfig()})
 	must(err)
-	served, err := reader.Served(t.Context())
+	served, err := reader.FetchServedKinds(t.Context())
 	must(err)
-	around, err := reader.Surroundings(t.Context(), served, live.Around{})
+	around, err := reader.FetchEnvironment(t.Context(), served, live.EnvironmentQuery{})
 	must(err)
-	spec := collector.RestoreSpec{
-		Restore:  b.spec,
-		Existing: collector.Namespaces{Known: true, Names: slices.Collect(maps.Keys(around.Namespaces))},
+	spec := collector.RestoreInput{
+		Restore:            b.spec,
+		ExistingNamespaces: collector.TargetNamespaces{IsComplete: true, Names: slices.Collect(maps.Keys(around.Namespaces))},
 	}
-	fates, err := index.Fates(t.Context(), spec, collector.LiveDiscovery(served.Lists))
+	fates, err := index.DetermineFates(t.Context(), spec, collector.LiveDiscovery(served.ResourceLists))
 	must(err)
-	question, _, err := preflight.Ask(fates, b.spec, "velero")
+	question, _, err := preflight.BuildQuery(fates, b.spec, "velero")
 	must(err)
-	state, err := reader.Look(t.Context(), served, question, nil)
+	state, err := reader.FetchState(t.Context(), served, question, nil)
 	must(err)
 	s, err := NewSender(t.Context(), Options{Config: b.config, Velero: b.velero, QPS: 1000})
 	must(err)
 	q := b.query
 	csi := false
-	q.Fates, q.State, q.Namespaces, q.Ambiguous = fates, state, around.Namespaces, func(string) bool { return false }
-	q.Rules = &prepare.Rules{Restore: b.spec, Name: "r", CSI: &csi, Modifier: b.modifier}
-	q.Bodies = func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
-		return collector.Bodies(ctx, bytes.NewReader(data), collector.Limits{}, wanted, visit)
+	q.Fates, q.State, q.Namespaces, q.IsAmbiguous = fates, state, around.Namespaces, func(string) bool { return false }
+	q.Rules = &prepare.Rules{Restore: b.spec, RestoreName: "r", CSIEnabled: &csi, Modifier: b.modifier}
+	q.ReadBodies = func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+		return collector.VisitBodies(ctx, bytes.NewReader(data), collector.Limits{}, wanted, visit)
 	}
 	return Run(ctx, s, q)
 }
@@ -233,7 +232,7 @@ func rejectedOf(d *preflight.DryRun) map[string]string {
 }
 
 // untoldOf returns why nothing is told of each, by "resource/namespace/name".
-func untoldOf(all []preflight.Untold) map[string]string {
+func untoldOf(all []preflight.ItemGroup) map[string]string {
 	found := map[string]string{}
 	for _, u := range all {
 		for _, name := range u.Names {
@@ -269,7 +268,7 @@ func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 // asVelero gives Velero a service account that may do everything, as `velero install` does.
 func (b *bed) asVelero(t *testing.T, namespace string) {
 	t.Helper()
-	b.velero = Account{namespace, "velero"}
+	b.velero = ServiceAccount{namespace, "velero"}
 	b.make(
 		t,
 		&rbacv1.ClusterRoleBinding{
@@ -278,7 +277,7 @@ func (b *bed) asVelero(t *testing.T, namespace string) {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "velero"}},
 		},
 	)
-	b.granted(t, b.velero.User(), namespace)
+	b.granted(t, b.velero.UserName(), namespace)
 }
 
 // granted waits until a user may create ConfigMaps in a namespace.

@@ -48,7 +48,7 @@ func TestCost(t *testing.T) {
 		time.Since(began).Round(time.Millisecond),
 		(most-min(most, before.HeapAlloc))>>20,
 	)
-	if d.Accepted != items || d.Sent != items {
-		t.Errorf("%d accepted, %d sent", d.Accepted, d.Sent)
+	if d.AcceptedCount != items || d.SentCount != items {
+		t.Errorf("%d accepted, %d sent", d.AcceptedCount, d.SentCount)
 	}
 }

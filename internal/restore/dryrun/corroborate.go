@@ -4,30 +4,30 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
-// What drops dryRun may change the answers, too: take out a resourceVersion, or reject what was stored. So a few reads
-// check the answers: [dispatcher.confirm] for the first accepted object of a gate, [run.corroborate] for the first
-// rejected object of a resource, and at the end [run.findMarked] and [run.readUnmarked] for all others.
+// What drops dryRun may change the answers, too: remove a resourceVersion, or reject what was stored. So a few reads
+// check the answers: [dispatcher.confirmGate] for the first accepted object of a gate, [runner.corroborateAnswer] for
+// the first rejected object of a resource, and at the end [runner.findMarked] and [runner.readUnmarked] for all
+// others.
 
-// corroborate reads back the first rejected object of each resource, and the first whose answer proves nothing. Others
-// wait for that, so that little more is sent if the object was stored.
-func (r *run) corroborate(ctx context.Context, i *item, e evidence, err error) evidence {
-	key := reading{i.resource, i == r.first, e.proof}
+// corroborateAnswer reads back the first rejected object of each resource, and the first whose answer proves nothing.
+// Other items wait for that, so that little more is sent if the object was stored.
+func (r *runner) corroborateAnswer(ctx context.Context, i *item, e evidence, err error) evidence {
+	key := readingKey{i.resource, i == r.firstItem, e.proof}
 	switch {
-	case e.proof == carriedOut, e.proof == notStored && err == nil, isNoAnswer(err), retry.Unsent(err):
+	case e.proof == carriedOut, e.proof == notStored && err == nil, lacksAnswer(err), retry.IsUnsent(err):
 		return e
 	}
 	once, _ := r.readings.LoadOrStore(key, &sync.Once{})
@@ -35,8 +35,8 @@ func (r *run) corroborate(ctx context.Context, i *item, e evidence, err error) e
 	return e
 }
 
-// reading is what is read back once.
-type reading struct {
+// readingKey identifies what is read back only once.
+type readingKey struct {
 	resource string
 	madeUp   bool
 	proof    proof
@@ -45,8 +45,8 @@ type reading struct {
 // readDoubtful reads the object of a request that was rejected, or whose answer proves nothing. After a
 // rejection, an object without the mark of this dry run was there before. Where reading is denied, the denied
 // right to write shows that the rejection is true.
-func (r *run) readDoubtful(ctx context.Context, i *item, e evidence, answer error) evidence {
-	within, cancel := context.WithTimeout(ctx, readBackSilent)
+func (r *runner) readDoubtful(ctx context.Context, i *item, e evidence, answer error) evidence {
+	within, cancel := context.WithTimeout(ctx, readBackTimeout)
 	defer cancel()
 	found, err := r.readBack(within, i)
 	created := found.object.Metadata.CreationTimestamp
@@ -54,12 +54,13 @@ func (r *run) readDoubtful(ctx context.Context, i *item, e evidence, answer erro
 	case found.proof == carriedOut:
 		return found
 	case e.proof == unproven, found.proof == notStored,
-		err == nil && i.send.before == nil && i.send.marked && (r.began.IsZero() || !created.After(r.began)),
+		err == nil && i.lastRequest.before == nil && i.lastRequest.marked &&
+			(r.serverStart.IsZero() || !created.After(r.serverStart)),
 		isUnserved(err) && isUnserved(answer),
 		apierrors.IsForbidden(err) && isStatus(err) && r.isDenied(within, i):
 		return e
 	}
-	return evidence{why: fmt.Sprintf("it was rejected (%s), and %s", answer, found.why)}
+	return evidence{reason: fmt.Sprintf("it was rejected (%s), and %s", answer, found.reason)}
 }
 
 func isUnserved(err error) bool {
@@ -67,51 +68,56 @@ func isUnserved(err error) bool {
 }
 
 // isDenied reports whether the API server says that the sender may not write an object.
-func (r *run) isDenied(ctx context.Context, i *item) bool {
-	right := authorizationv1.ResourceAttributes{Verb: "create", Group: i.send.at.Group, Version: i.send.at.Version,
-		Resource: i.send.at.Resource, Namespace: i.send.namespace}
-	if i.send.before != nil {
-		right.Verb, right.Name = "patch", i.send.name
+func (r *runner) isDenied(ctx context.Context, i *item) bool {
+	right := authorizationv1.ResourceAttributes{
+		Verb:      "create",
+		Group:     i.lastRequest.resource.Group,
+		Version:   i.lastRequest.resource.Version,
+		Resource:  i.lastRequest.resource.Resource,
+		Namespace: i.lastRequest.namespace,
 	}
-	answer, err := r.client.May(ctx, right)
+	if i.lastRequest.before != nil {
+		right.Verb, right.Name = "patch", i.lastRequest.name
+	}
+	answer, err := r.client.CheckAccess(ctx, right)
 	return err == nil && !answer.Allowed
 }
 
-// scope is where objects of a resource were sent; the empty namespace stands for several.
-type scope struct {
-	at        schema.GroupVersionResource
+// sentScope is where objects of a resource were sent; an empty namespace stands for several.
+type sentScope struct {
+	resource  schema.GroupVersionResource
 	namespace string
 }
 
 // sentScopes returns where objects with the mark were sent.
-func (r *run) sentScopes() []scope {
-	scopes := map[schema.GroupVersionResource]scope{}
+func (r *runner) sentScopes() []sentScope {
+	scopes := map[schema.GroupVersionResource]sentScope{}
 	for _, i := range r.items {
-		if !i.asked || !i.send.marked {
+		if !i.wasSent || !i.lastRequest.marked {
 			continue
 		}
-		s, known := scopes[i.send.at]
+		s, known := scopes[i.lastRequest.resource]
 		if !known {
-			s = scope{i.send.at, i.send.namespace}
-		} else if s.namespace != i.send.namespace {
+			s = sentScope{i.lastRequest.resource, i.lastRequest.namespace}
+		} else if s.namespace != i.lastRequest.namespace {
 			s.namespace = ""
 		}
-		scopes[i.send.at] = s
+		scopes[i.lastRequest.resource] = s
 	}
 	return slices.SortedFunc(
 		maps.Values(scopes),
-		func(a, b scope) int { return cmp.Compare(a.at.String(), b.at.String()) },
+		func(a, b sentScope) int { return cmp.Compare(a.resource.String(), b.resource.String()) },
 	)
 }
 
-// findMarked looks for objects that bear the mark of this dry run, one request for each resource that was sent. A list
-// that may not be read changes nothing: the answers have their own proof.
-func (r *run) findMarked(ctx context.Context) {
+// findMarked looks for objects that bear the mark of this dry run, with one request for each resource that was sent.
+// If the user may not list a resource, nothing changes: the answers have their own proof.
+func (r *runner) findMarked(ctx context.Context) {
 	for _, s := range r.sentScopes() {
-		within, cancel := context.WithTimeout(ctx, readBackSilent)
-		list, err := r.listLabelled(within, s.at, s.namespace, velerov1.RestoreNameLabel, r.mark)
+		within, cancel := context.WithTimeout(ctx, readBackTimeout)
+		list, err := r.listLabelled(within, s.resource, s.namespace, veleroapi.RestoreNameLabel, r.markLabel)
 		cancel()
-		if isNoAnswer(err) {
+		if lacksAnswer(err) {
 			return
 		}
 		if err != nil {
@@ -119,36 +125,36 @@ func (r *run) findMarked(ctx context.Context) {
 		}
 		for n := range list.Items {
 			live := &list.Items[n]
-			if i := r.itemAt(s.at, live.GetNamespace(), live.GetName()); r.isMarked(live) && i.verdict != stored {
-				r.report(i, r.markedEvidence(live), nil)
+			if i := r.itemForObject(s.resource, live.GetNamespace(), live.GetName()); r.isMarked(live) && i.verdict != stored {
+				r.reportStored(i, r.markedEvidence(live), nil)
 			}
 		}
 	}
 }
 
-func (r *run) markedEvidence(live *unstructured.Unstructured) evidence {
-	return evidence{carriedOut, "it bears the mark " + r.mark + " of this dry run", replyOf(live), live}
+func (r *runner) markedEvidence(live *unstructured.Unstructured) evidence {
+	return evidence{carriedOut, "it bears the mark " + r.markLabel + " of this dry run", newReply(live), live}
 }
 
-// readUnmarked reads back the accepted objects that bear no mark, such as Namespaces: a few of them.
-func (r *run) readUnmarked(ctx context.Context) {
+// readUnmarked reads back a few of the accepted objects that bear no mark, such as Namespaces.
+func (r *runner) readUnmarked(ctx context.Context) {
 	var accepts []*item
 	for _, i := range r.items {
-		if i.asked && !i.send.marked && i.proven && i.unproven == "" {
+		if i.wasSent && !i.lastRequest.marked && i.proven && i.unprovenReason == "" {
 			accepts = append(accepts, i)
 		}
 	}
-	r.sort(accepts)
-	r.readBackSome(ctx, accepts, func(*item, evidence) {}) // their answers have proven them
+	r.sortItems(accepts)
+	r.readBackSome(ctx, accepts, func(*item, evidence) {}) // the answers of the other items have proven them
 }
 
-// itemAt returns the item that was sent as an object, a new one if none was.
-func (r *run) itemAt(at schema.GroupVersionResource, namespace, name string) *item {
+// itemForObject returns the item that was sent as an object, or a new item if none was.
+func (r *runner) itemForObject(at schema.GroupVersionResource, namespace, name string) *item {
 	for _, i := range r.items {
-		if i.asked && i.send.at == at && i.send.namespace == namespace && i.send.name == name {
+		if i.wasSent && i.lastRequest.resource == at && i.lastRequest.namespace == namespace && i.lastRequest.name == name {
 			return i
 		}
 	}
-	place := place{at.GroupResource().String(), namespace, name}
-	return &item{place: place, send: request{at: at, namespace: namespace, name: name, marked: true}}
+	place := itemKey{at.GroupResource().String(), namespace, name}
+	return &item{itemKey: place, lastRequest: sentRequest{resource: at, namespace: namespace, name: name, marked: true}}
 }

@@ -3,11 +3,6 @@ package dryrun
 import (
 	"context"
 	"fmt"
-	"strings"
-	"testing"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,8 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestDependencies: what the restore creates before is no obstacle to what needs it, and what nobody creates is one.
@@ -25,7 +24,7 @@ func TestDependencies(t *testing.T) {
 	// The test bed's own API servers do not look for service accounts.
 	b := bedOn(
 		t,
-		testbed.ForTest(
+		testbed.StartForTest(
 			t,
 			testbed.Options{APIServerFlags: map[string]string{"disable-admission-plugins": "DefaultIngressClass"}},
 		),
@@ -150,7 +149,7 @@ func TestNamespaces(t *testing.T) {
 	)
 
 	b.quota(t, ns+"-there", "none", corev1.ResourceList{"count/configmaps": quantity("0")})
-	b.query.StandIn = ns + "-there"
+	b.query.StandInNamespace = ns + "-there"
 	d = b.run(t)
 	wants(t, "rejected", rejectedOf(d), map[string]string{"pods/" + ns + "/bad": "restartPolicy: Unsupported value"})
 	wants(
@@ -159,8 +158,8 @@ func TestNamespaces(t *testing.T) {
 		untoldOf(d.CannotTell),
 		map[string]string{"configmaps/" + ns + "/a": "is not that of the one that stands in"},
 	)
-	if d.Accepted != 2 { // the namespace and the pod
-		t.Errorf("accepted %d", d.Accepted)
+	if d.AcceptedCount != 2 { // the namespace and the pod
+		t.Errorf("accepted %d", d.AcceptedCount)
 	}
 	if d.Answered("pods", ns, "p") || !d.Answered("pods", ns, "bad") || !d.Answered("namespaces", ns, ns) {
 		t.Error("what another namespace lets in is answered, or what it rejects is not")
@@ -236,7 +235,7 @@ func TestCustomKinds(t *testing.T) {
 	object("strict", `{}`)
 	object("converted", `{}`)
 	object("moved", `{}`)
-	object("large", `{"text":"`+strings.Repeat("x", etcdLimit-100)+`"}`)
+	object("large", `{"text":"`+strings.Repeat("x", etcdRequestLimit-100)+`"}`)
 	object("brought", `{}`)
 	object("unknown", `{}`)
 	b.holds(
@@ -280,7 +279,7 @@ func TestCustomKinds(t *testing.T) {
 func TestWhoAsks(t *testing.T) {
 	ns := shared.Name("who")
 	b := newBed(t, ns)
-	b.velero = Account{ns, "velero"}
+	b.velero = ServiceAccount{ns, "velero"}
 	b.configMap(t, ns, "plain", "")
 	b.holds(
 		t,
@@ -303,7 +302,7 @@ func TestWhoAsks(t *testing.T) {
 		Verbs:     []string{"create", "get"},
 	}
 	var err error
-	if b.config, err = b.UserWith(t.Context(), "dry-few", ns, create); err != nil {
+	if b.config, err = b.AddUserWithRules(t.Context(), "dry-few", ns, create); err != nil {
 		t.Fatal(err)
 	}
 	// Policies: of both that deny, one looks at who asks.
@@ -374,8 +373,8 @@ func TestWhoAsks(t *testing.T) {
 		},
 	)
 	d := b.run(t)
-	if d.AsVelero || d.As != "dry-few" || d.WhyNot != "you may not impersonate it" {
-		t.Errorf("as %s, %t: %s", d.As, d.AsVelero, d.WhyNot)
+	if d.AsVelero || d.User != "dry-few" || d.NotVeleroReason != "you may not impersonate it" {
+		t.Errorf("as %s, %t: %s", d.User, d.AsVelero, d.NotVeleroReason)
 	}
 	wants(t, "rejected", rejectedOf(d), map[string]string{"configmaps/" + ns + "/by-object": "denied request: no"})
 	who := "depends on who asks"
@@ -390,8 +389,8 @@ func TestWhoAsks(t *testing.T) {
 			"rolebindings.rbac.authorization.k8s.io/" + ns + "/lost": who,
 		},
 	)
-	if d.Accepted != 1 {
-		t.Errorf("accepted %d", d.Accepted)
+	if d.AcceptedCount != 1 {
+		t.Errorf("accepted %d", d.AcceptedCount)
 	}
 
 	b.make(t, &corev1.ServiceAccount{ObjectMeta: meta(ns, "velero")})
@@ -404,11 +403,11 @@ func TestWhoAsks(t *testing.T) {
 			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "velero"}},
 		},
 	)
-	b.config = b.Config() // an administrator, who may impersonate
+	b.config = b.RESTConfig() // an administrator, who may impersonate
 	b.granted(t, "system:serviceaccount:"+ns+":velero", ns)
 	d = b.run(t)
-	if !d.AsVelero || d.As != "system:serviceaccount:"+ns+":velero" {
-		t.Errorf("as %s, %t: %s", d.As, d.AsVelero, d.WhyNot)
+	if !d.AsVelero || d.User != "system:serviceaccount:"+ns+":velero" {
+		t.Errorf("as %s, %t: %s", d.User, d.AsVelero, d.NotVeleroReason)
 	}
 	wants(
 		t,
@@ -449,10 +448,10 @@ func TestExisting(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"`+ns+`","name":"s"},"data":{"a":"YmFja3VwLXZhbHVl"}}`,
 	)
 	d := b.run(t)
-	if d.Sent != 0 || len(d.Rejected) > 0 || len(d.CannotTell) > 0 {
+	if d.SentCount != 0 || len(d.Rejected) > 0 || len(d.CannotTell) > 0 {
 		t.Errorf("with the policy none: %+v", d)
 	}
-	b.spec.ExistingResourcePolicy = velerov1.PolicyTypeUpdate
+	b.spec.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate
 	d = b.run(t)
 	wants(
 		t,
@@ -461,10 +460,10 @@ func TestExisting(t *testing.T) {
 		map[string]string{"configmaps/" + ns + "/frozen": "warned: ConfigMap \"frozen\" is invalid: [immutable"},
 	)
 	wants(t, "cannot tell", untoldOf(d.CannotTell), map[string]string{"secrets/" + ns + "/s": "only if you ask for it"})
-	if d.Accepted != 2 {
-		t.Errorf("accepted %d", d.Accepted)
+	if d.AcceptedCount != 2 {
+		t.Errorf("accepted %d", d.AcceptedCount)
 	}
-	b.query.Secrets = true
+	b.query.SendSecrets = true
 	d = b.run(t)
 	wants(
 		t,

@@ -67,7 +67,7 @@ func TestAdmission(t *testing.T) {
 	hook := func(name, url string, effect *admissionv1.SideEffectClass, objects *metav1.LabelSelector, conditions ...admissionv1.MatchCondition) admissionv1.ValidatingWebhook {
 		return admissionv1.ValidatingWebhook{
 			Name:                    name,
-			ClientConfig:            admissionv1.WebhookClientConfig{URL: &url, CABundle: b.Config().CAData},
+			ClientConfig:            admissionv1.WebhookClientConfig{URL: &url, CABundle: b.RESTConfig().CAData},
 			Rules:                   rules,
 			FailurePolicy:           &fail,
 			SideEffects:             effect,
@@ -200,7 +200,7 @@ func TestAdmission(t *testing.T) {
 		want[of+fmt.Sprintf("owner-%d", i)] = "needs an owner"
 	}
 	wants(t, "rejected", rejectedOf(d), want)
-	if len(d.CannotTell) > 0 || len(d.NotSent) > 0 || d.Sent != 11 || d.Accepted != 2 {
-		t.Errorf("%d sent, %d accepted, cannot tell %v, not sent %v", d.Sent, d.Accepted, d.CannotTell, d.NotSent)
+	if len(d.CannotTell) > 0 || len(d.NotSent) > 0 || d.SentCount != 11 || d.AcceptedCount != 2 {
+		t.Errorf("%d sent, %d accepted, cannot tell %v, not sent %v", d.SentCount, d.AcceptedCount, d.CannotTell, d.NotSent)
 	}
 }

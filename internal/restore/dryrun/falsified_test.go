@@ -2,6 +2,7 @@ package dryrun
 
 import (
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -10,10 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // falsify answers a request that was carried out with something else.
@@ -125,14 +124,14 @@ func namesStored(t *testing.T, b *bed, namespace string, most int, d *preflight.
 	saysCarriedOut(t, d)
 	stored := b.names(t, namespace)
 	var named []string
-	for _, o := range d.CarriedOut {
+	for _, o := range d.StoredObjects {
 		named = append(named, o.Name)
 	}
 	slices.Sort(named)
 	if len(stored) == 0 || len(stored) > most || !slices.Equal(stored, named) {
 		t.Errorf("stored %q, named %q: %s", stored, named, d.Summary())
 	}
-	for _, o := range d.CarriedOut {
+	for _, o := range d.StoredObjects {
 		if o.UID == "" || o.Kind != "ConfigMap" || !strings.Contains(o.Command, "delete configmaps "+o.Name) {
 			t.Errorf("%+v", o)
 		}
@@ -146,7 +145,7 @@ func TestFalsifiedStandIn(t *testing.T) {
 	for i := range 20 {
 		b.configMap(t, ns+"-new", fmt.Sprintf("c-%02d", i), "")
 	}
-	b.query.StandIn = ns
+	b.query.StandInNamespace = ns
 	b.falsifyAfter(t, http.MethodPost, 6, falseStatus(http.StatusConflict, "AlreadyExists", "it exists"))
 	namesStored(t, b, ns, 5, b.run(t))
 }
@@ -164,11 +163,11 @@ func TestFalsifiedPatches(t *testing.T) {
 			live := &corev1.ConfigMap{ObjectMeta: meta(ns, "live"), Data: map[string]string{"mine": "1"}}
 			b.make(t, live)
 			b.configMap(t, ns, "live", "")
-			b.spec.ExistingResourcePolicy = velerov1.PolicyTypeUpdate
+			b.spec.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate
 			b.falsifyAfter(t, http.MethodPatch, 0, answer(live.ResourceVersion))
 			d := b.run(t)
 			saysCarriedOut(t, d)
-			if len(d.CarriedOut) != 1 || d.CarriedOut[0].Name != "live" || !d.CarriedOut[0].Patched {
+			if len(d.StoredObjects) != 1 || d.StoredObjects[0].Name != "live" || !d.StoredObjects[0].Patched {
 				t.Errorf("%+v", d)
 			}
 		})
@@ -195,7 +194,7 @@ func TestUnreadableReadBack(t *testing.T) {
 				forward.ServeHTTP(w, r)
 			})
 			d := b.run(t)
-			if writes.Load() != 1 || d.Accepted > 0 || d.Unproven() != 1 ||
+			if writes.Load() != 1 || d.AcceptedCount > 0 || d.CountUnproven() != 1 ||
 				strings.Contains(d.Summary(), "nothing stored") {
 				t.Errorf("%d writes: %s: %+v", writes.Load(), d.Summary(), d)
 			}

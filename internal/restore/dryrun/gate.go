@@ -19,49 +19,49 @@ import (
 	"github.com/veltui/veltui/internal/restore/live"
 )
 
-// maxHeld is how many bytes of bodies wait for the answer to the first object.
-const maxHeld = 8 << 20
+// maxHeldBytes is how many bytes of bodies may wait for the answer to the first object.
+const maxHeldBytes = 8 << 20
 
 // gate lets the objects of one API server through once a dry run has been proven there. The API server itself has one
-// gate for all that it serves, CRDs included; each resource of an aggregated API has its own.
+// gate for everything that it serves, CRDs included; each resource of an aggregated API has its own gate.
 type gate struct {
-	name string
-	open bool   // a dry run is proven
-	shut string // why no object may be sent, empty if some may
-	held []job  // until the gate is open
-	size int    // of held, in bytes
+	name       string
+	isOpen     bool      // a dry run is proven
+	shutReason string    // why no object may be sent, empty if objects may be
+	heldJobs   []itemJob // jobs that wait until the gate is open
+	heldBytes  int       // of the bodies of heldJobs
 }
 
-// job is an item with its body.
-type job struct {
+// itemJob is an item with its body.
+type itemJob struct {
 	*item
 	body []byte
 }
 
-// dispatcher hands bodies to the workers. Until a gate is open it sends its objects itself, one after another: no two
-// objects are on the way to where no dry run is proven.
+// dispatcher hands bodies to the workers. Until a gate is open, the dispatcher sends the gate's objects itself, one
+// at a time: two objects are never under way to a server where no dry run is proven.
 type dispatcher struct {
-	*run
-	ctx     context.Context
-	jobs    chan job
-	working sync.WaitGroup
-	gates   map[string]*gate
+	*runner
+	ctx            context.Context
+	jobs           chan itemJob
+	runningWorkers sync.WaitGroup
+	gates          map[string]*gate
 }
 
-func (r *run) dispatch(ctx context.Context) *dispatcher {
-	d := &dispatcher{run: r, ctx: ctx, jobs: make(chan job), gates: map[string]*gate{}}
-	for range workers {
-		d.working.Go(func() {
+func (r *runner) startDispatcher(ctx context.Context) *dispatcher {
+	d := &dispatcher{runner: r, ctx: ctx, jobs: make(chan itemJob), gates: map[string]*gate{}}
+	for range workerCount {
+		d.runningWorkers.Go(func() {
 			for j := range d.jobs {
-				d.process(j)
+				d.processJob(j)
 			}
 		})
 	}
 	return d
 }
 
-// process sends a body, and reports the progress.
-func (d *dispatcher) process(j job) {
+// processJob sends a body, and reports the progress.
+func (d *dispatcher) processJob(j itemJob) {
 	d.sendBody(d.ctx, j.item, j.body)
 	if sent := int(d.progress.Add(1)); d.Progress != nil {
 		d.Progress(sent, d.total)
@@ -71,7 +71,7 @@ func (d *dispatcher) process(j job) {
 // gateOf returns the gate of an item.
 func (d *dispatcher) gateOf(i *item) *gate {
 	name := i.resource
-	if d.servers.isLocal(groupOf(i.resource)) {
+	if d.groupServers.isLocal(groupOf(i.resource)) {
 		name = localGate
 	}
 	if d.gates[name] == nil {
@@ -82,145 +82,146 @@ func (d *dispatcher) gateOf(i *item) *gate {
 
 const localGate = "the API server"
 
-// openLocal sends one made-up ConfigMap before any object that the API server itself serves.
-func (d *dispatcher) openLocal() {
+// openLocalGate sends one made-up ConfigMap before any object that the API server itself serves.
+func (d *dispatcher) openLocalGate() {
 	needed := false
 	for _, i := range d.items {
-		needed = needed || i.planned && d.servers.isLocal(groupOf(i.resource))
+		needed = needed || i.planned && d.groupServers.isLocal(groupOf(i.resource))
 	}
-	if !needed || d.halted() {
+	if !needed || d.isHalted() {
 		return
 	}
 	g := &gate{name: localGate}
 	d.gates[localGate] = g
-	err := d.sendFirst(d.ctx)
+	err := d.sendProbe(d.ctx)
 	switch {
 	case apierrors.IsUnauthorized(err):
 		d.stop(err)
-	case d.halted():
-	case d.first.unproven != "":
-		g.shut = "the first dry run proves nothing: " + d.first.unproven
-	case d.first.proven:
-		d.confirm(g, d.first)
+	case d.isHalted():
+	case d.firstItem.unprovenReason != "":
+		g.shutReason = "the first dry run proves nothing: " + d.firstItem.unprovenReason
+	case d.firstItem.proven:
+		d.confirmGate(g, d.firstItem)
 	}
 }
 
-// add takes a body of the backup, which the caller may use again.
-func (d *dispatcher) add(i *item, body []byte) {
+// addBody adds a body of the backup. The caller may reuse the body.
+func (d *dispatcher) addBody(i *item, body []byte) {
 	g := d.gateOf(i)
-	j := job{i, bytes.Clone(body)}
+	j := itemJob{i, bytes.Clone(body)}
 	switch {
-	case d.halted():
-	case g.shut != "":
-		i.decide(cannotTell, "it was not sent: "+g.shut)
-	case g.open:
-		d.hand(j)
+	case d.isHalted():
+	case g.shutReason != "":
+		i.setVerdict(cannotTell, "it was not sent: "+g.shutReason)
+	case g.isOpen:
+		d.enqueueJob(j)
 	default:
-		g.held = append(g.held, j)
-		g.size += len(body)
-		for !g.open && g.shut == "" && len(g.held) > 0 && !d.halted() && (g.size > maxHeld || g.harm(j.item) <= harmless) {
-			d.probe(g)
+		g.heldJobs = append(g.heldJobs, j)
+		g.heldBytes += len(body)
+		for !g.isOpen && g.shutReason == "" && len(g.heldJobs) > 0 && !d.isHalted() &&
+			(g.heldBytes > maxHeldBytes || g.rankHarm(j.item) <= maxHarmlessRank) {
+			d.probeGate(g)
 		}
 	}
 }
 
-// finish sends what still waits, and ends the workers.
-func (d *dispatcher) finish() {
+// finishJobs sends the jobs that still wait, and ends the workers.
+func (d *dispatcher) finishJobs() {
 	for _, name := range slices.Sorted(maps.Keys(d.gates)) {
-		for g := d.gates[name]; len(g.held) > 0 && !d.halted(); {
-			d.probe(g)
+		for g := d.gates[name]; len(g.heldJobs) > 0 && !d.isHalted(); {
+			d.probeGate(g)
 		}
 	}
 	close(d.jobs)
-	d.working.Wait()
+	d.runningWorkers.Wait()
 }
 
-func (d *dispatcher) hand(j job) {
+func (d *dispatcher) enqueueJob(j itemJob) {
 	select {
 	case d.jobs <- j:
 	case <-d.ended.Done():
 	}
 }
 
-// probe sends the least harmful object that waits, alone, and lets its answer decide about the others.
-func (d *dispatcher) probe(g *gate) {
+// probeGate sends only the least harmful of the waiting objects, and lets its answer decide about the others.
+func (d *dispatcher) probeGate(g *gate) {
 	least := 0
-	for n, waiting := range g.held {
-		if g.harm(waiting.item) < g.harm(g.held[least].item) {
+	for n, waiting := range g.heldJobs {
+		if g.rankHarm(waiting.item) < g.rankHarm(g.heldJobs[least].item) {
 			least = n
 		}
 	}
-	j := g.held[least]
-	g.held = slices.Delete(g.held, least, least+1)
-	g.size -= len(j.body)
-	d.process(j)
+	j := g.heldJobs[least]
+	g.heldJobs = slices.Delete(g.heldJobs, least, least+1)
+	g.heldBytes -= len(j.body)
+	d.processJob(j)
 	switch {
-	case d.halted():
+	case d.isHalted():
 		return
-	case j.unproven != "":
-		g.shut = fmt.Sprintf(
+	case j.unprovenReason != "":
+		g.shutReason = fmt.Sprintf(
 			"the answer to the first of them, %s, proves nothing: %s",
 			human.Namespaced(j.namespace, j.name),
-			j.unproven,
+			j.unprovenReason,
 		)
 	case !j.proven:
-		return // it was rejected, or nothing was sent of it
+		return // the object was rejected, or nothing was sent
 	default:
-		d.confirm(g, j.item)
+		d.confirmGate(g, j.item)
 	}
-	if d.halted() {
+	if d.isHalted() {
 		return
 	}
-	for _, waiting := range g.held {
-		if g.open {
-			d.hand(waiting)
-		} else if g.shut != "" {
-			waiting.decide(cannotTell, "it was not sent: "+g.shut)
+	for _, waiting := range g.heldJobs {
+		if g.isOpen {
+			d.enqueueJob(waiting)
+		} else if g.shutReason != "" {
+			waiting.setVerdict(cannotTell, "it was not sent: "+g.shutReason)
 		}
 	}
-	g.held, g.size = nil, 0
+	g.heldJobs, g.heldBytes = nil, 0
 }
 
-// confirm reads the first accepted object of a gate once more: the answer alone may be changed on its way, and how an
-// aggregated API server stores is its own affair.
-func (d *dispatcher) confirm(g *gate, i *item) {
+// confirmGate reads back the first accepted object of a gate: the answer may have been changed on its way, and how an
+// aggregated API server stores objects is its own affair.
+func (d *dispatcher) confirmGate(g *gate, i *item) {
 	e, _ := d.readBack(d.ctx, i)
 	switch {
 	case e.proof == notStored:
-		g.open = true
+		g.isOpen = true
 	case e.proof == carriedOut:
-		d.report(i, e, nil)
+		d.reportStored(i, e, nil)
 	default:
-		i.unproven = e.why
-		g.shut = fmt.Sprintf(
+		i.unprovenReason = e.reason
+		g.shutReason = fmt.Sprintf(
 			"whether the first of them, %s, was stored is unknown: %s",
 			human.Namespaced(i.namespace, i.name),
-			e.why,
+			e.reason,
 		)
 	}
 }
 
-// harmless is up to which harm an object is sent first, without waiting for a less harmful one.
-const harmless = 2
+// maxHarmlessRank is the harm up to which an object is sent first, without waiting for a less harmful one.
+const maxHarmlessRank = 2
 
-// harms orders resources by what an object would do if a dry run stored it, the least harmful first; what is not named
-// is in between.
-var harms = map[string]int{
+// harmByResource ranks resources by the harm of an object that a dry run stored, the least harmful first; resources
+// that are not listed are in between.
+var harmByResource = map[string]int{
 	live.ConfigMaps:                     0,
 	"podtemplates":                      1,
 	"controllerrevisions.apps":          1,
-	priorities:                          2,
-	runtimes:                            2,
-	accounts:                            2,
+	priorityClasses:                     2,
+	runtimeClasses:                      2,
+	serviceAccounts:                     2,
 	"services":                          6,
 	"namespaces":                        6,
 	"persistentvolumeclaims":            6,
 	"persistentvolumes":                 6,
 	"networkpolicies.networking.k8s.io": 6,
-	bindings:                            7,
-	clusterBindings:                     7,
-	live.Validating:                     7,
-	live.Mutating:                       7,
+	roleBindings:                        7,
+	clusterRoleBindings:                 7,
+	live.ValidatingWebhooks:             7,
+	live.MutatingWebhooks:               7,
 	"customresourcedefinitions.apiextensions.k8s.io": 7,
 	"replicationcontrollers":                         8,
 	"replicasets.apps":                               8,
@@ -234,17 +235,18 @@ var harms = map[string]int{
 }
 
 const (
-	unnamedHarm = 4
-	patchHarm   = 20 // a patch of what exists is harder to take back than a new object
+	unlistedHarm = 4
+	patchHarm    = 20 // a patch of an existing object is harder to undo than a new object
 )
 
-// harm returns how harmful it would be to store an object. Within one resource of an aggregated API only patches count.
-func (g *gate) harm(i *item) int {
+// rankHarm returns how harmful it would be to store an object. Within one resource of an aggregated API, only patches
+// count.
+func (g *gate) rankHarm(i *item) int {
 	harm := 0
 	if g.name == localGate {
 		var named bool
-		if harm, named = harms[i.resource]; !named {
-			harm = unnamedHarm
+		if harm, named = harmByResource[i.resource]; !named {
+			harm = unlistedHarm
 		}
 	}
 	if i.exists {
@@ -258,22 +260,22 @@ func groupOf(resource string) string {
 	return group
 }
 
-// apiServers says which API groups the API server serves itself, CRDs included.
-type apiServers struct {
+// groupServers tells which API groups the API server serves itself, CRDs included.
+type groupServers struct {
 	err        error           // why the APIServices could not be read
 	local      map[string]bool // groups without a Service
-	aggregated map[string]bool // groups of which a version is served by a Service
+	aggregated map[string]bool // groups with a version that a Service serves
 }
 
-// isLocal reports whether the API server serves a group itself. What is not known, it does not.
-func (a *apiServers) isLocal(group string) bool {
+// isLocal reports whether the API server serves a group itself; false if that is unknown.
+func (a *groupServers) isLocal(group string) bool {
 	return !a.aggregated[group] && (a.local[group] || collector.IsBuiltIn(group))
 }
 
-// readAPIServers reads which groups are aggregated. Where that may not be read, only Kubernetes' own groups count as
-// the API server's.
-func (s *Sender) readAPIServers(ctx context.Context) *apiServers {
-	a := &apiServers{local: map[string]bool{}, aggregated: map[string]bool{}}
+// readGroupServers reads which groups are aggregated. Where the user may not read that, only Kubernetes' own groups
+// count as served by the API server.
+func (s *Sender) readGroupServers(ctx context.Context) *groupServers {
+	a := &groupServers{local: map[string]bool{}, aggregated: map[string]bool{}}
 	var list struct {
 		Items []struct {
 			Spec struct {
@@ -282,7 +284,7 @@ func (s *Sender) readAPIServers(ctx context.Context) *apiServers {
 			}
 		}
 	}
-	if a.err = s.list(ctx, apiServices, &list); a.err != nil {
+	if a.err = s.listObjects(ctx, apiServices, &list); a.err != nil {
 		return a
 	}
 	for _, service := range list.Items {
@@ -297,42 +299,42 @@ func (s *Sender) readAPIServers(ctx context.Context) *apiServers {
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// probeSpace returns an existing namespace for the made-up ConfigMap: one of the restore, else the stand-in, else
-// default.
-func (r *run) probeSpace() string {
+// probeNamespace returns an existing namespace for the made-up ConfigMap: a namespace of the restore, else the
+// stand-in, else default.
+func (r *runner) probeNamespace() string {
 	var spaces []string
 	for _, i := range r.items {
-		if i.planned && i.namespace != "" && !r.isNew(i.namespace) {
+		if i.planned && i.namespace != "" && !r.isNewNamespace(i.namespace) {
 			spaces = append(spaces, i.namespace)
 		}
 	}
 	if len(spaces) > 0 {
 		return slices.Min(spaces)
 	}
-	return cmp.Or(r.StandIn, "default")
+	return cmp.Or(r.StandInNamespace, "default")
 }
 
-// sendFirst sends an empty ConfigMap of a name that nobody else uses. Its error is the API server's.
-func (r *run) sendFirst(ctx context.Context) error {
+// sendProbe sends an empty ConfigMap with a name that nobody else uses. Its error is the API server's.
+func (r *runner) sendProbe(ctx context.Context) error {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-	o.SetNamespace(r.probeSpace())
-	o.SetName(r.mark)
+	o.SetNamespace(r.probeNamespace())
+	o.SetName(r.markLabel)
 	o.SetAnnotations(
 		map[string]string{
 			"veltui.io/dry-run": "veltui sent this ConfigMap as a dry run. If it exists, something dropped dryRun=All: " +
 				"delete it.",
 		},
 	)
-	r.first = &item{place: place{live.ConfigMaps, o.GetNamespace(), o.GetName()}, asked: true}
-	r.first.send = request{
-		at:        schema.GroupVersionResource{Version: "v1", Resource: live.ConfigMaps},
+	r.firstItem = &item{itemKey: itemKey{live.ConfigMaps, o.GetNamespace(), o.GetName()}, wasSent: true}
+	r.firstItem.lastRequest = sentRequest{
+		resource:  schema.GroupVersionResource{Version: "v1", Resource: live.ConfigMaps},
 		namespace: o.GetNamespace(),
 		name:      o.GetName(),
 		marked:    true,
 	}
-	data, err := r.create(ctx, r.first.send.at, o)
+	data, err := r.createObject(ctx, r.firstItem.lastRequest.resource, o)
 	e := proveCreate(o, data, err)
-	r.began = e.object.Metadata.CreationTimestamp.Time
-	r.judge(r.first, r.corroborate(ctx, r.first, e, err), nil)
+	r.serverStart = e.object.Metadata.CreationTimestamp.Time
+	r.judgeAnswer(r.firstItem, r.corroborateAnswer(ctx, r.firstItem, e, err), nil)
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// proof is what an answer shows of a request: that it was a dry run, that it was carried out, or neither.
+// proof is what an answer shows about a request: that it was a dry run, that it was carried out, or neither.
 type proof uint8
 
 const (
@@ -22,11 +22,11 @@ const (
 	carriedOut              // the request stored the object
 )
 
-// evidence is a proof with what it rests on.
+// evidence is a proof and its reason.
 type evidence struct {
 	proof
-	why string
-	// object is the answer, where the answer is the object that was sent.
+	reason string
+	// object is the answered object, where the answer is the object that was sent.
 	object reply
 	live   *unstructured.Unstructured // the object as it was read back, nil if it was not
 }
@@ -63,8 +63,8 @@ func readReply(data []byte, sent *unstructured.Unstructured) (reply, error) {
 	return got, nil
 }
 
-// proveCreate judges the answer to a dry run that creates an object. An API server gives what it stores a
-// resourceVersion, and a uid to what it does not store, too (k8s.io/apiserver/pkg/registry/rest/create.go,
+// proveCreate judges the answer to a dry run that creates an object. An API server sets a resourceVersion only on
+// what it stores, and a uid also on what it does not store (k8s.io/apiserver/pkg/registry/rest/create.go,
 // BeforeCreate; pkg/registry/generic/registry/dryrun.go, Create).
 func proveCreate(sent *unstructured.Unstructured, data []byte, err error) evidence {
 	if err != nil {
@@ -73,21 +73,21 @@ func proveCreate(sent *unstructured.Unstructured, data []byte, err error) eviden
 	got, err := readReply(data, sent)
 	switch {
 	case err != nil:
-		return evidence{why: err.Error()}
+		return evidence{reason: err.Error()}
 	case got.Metadata.ResourceVersion == "":
 		return evidence{proof: notStored, object: got}
 	case sent.GetResourceVersion() != "":
-		return evidence{why: "the object was sent with a resourceVersion, which the answer may repeat"}
+		return evidence{reason: "the object was sent with a resourceVersion, which the answer may repeat"}
 	}
 	return evidence{
 		proof:  carriedOut,
-		why:    "the answer to the dry run has resourceVersion " + got.Metadata.ResourceVersion,
+		reason: "the answer to the dry run has resourceVersion " + got.Metadata.ResourceVersion,
 		object: got,
 	}
 }
 
-// provePatch judges the answer to a dry run that patches a live object: its resourceVersion stays (dryrun.go,
-// GuaranteedUpdate). Where it moved, somebody else may have changed the object in between.
+// provePatch judges the answer to a dry run that patches a live object: its resourceVersion stays the same
+// (dryrun.go, GuaranteedUpdate). If it changed, somebody else may have changed the object in between.
 func provePatch(live *unstructured.Unstructured, data []byte, err error) evidence {
 	if err != nil {
 		return proveError(err, data)
@@ -95,34 +95,34 @@ func provePatch(live *unstructured.Unstructured, data []byte, err error) evidenc
 	got, err := readReply(data, live)
 	switch {
 	case err != nil:
-		return evidence{why: err.Error()}
+		return evidence{reason: err.Error()}
 	case got.Metadata.ResourceVersion == "":
-		return evidence{why: "the answer to the patch has no resourceVersion"}
+		return evidence{reason: "the answer to the patch has no resourceVersion"}
 	case got.Metadata.ResourceVersion == live.GetResourceVersion() && got.Metadata.UID == string(live.GetUID()):
 		return evidence{proof: notStored, object: got}
 	}
 	return evidence{
 		proof:  carriedOut,
 		object: got,
-		why: fmt.Sprintf("the dry run moved its resourceVersion from %s to %s",
+		reason: fmt.Sprintf("the dry run moved its resourceVersion from %s to %s",
 			live.GetResourceVersion(), got.Metadata.ResourceVersion),
 	}
 }
 
-// proveError judges an error. Besides what excludes that a request was carried out, these do: no connection was made,
-// the API server does not serve the path, or a webhook did not answer, which comes before storage.
+// proveError judges an error. These also exclude that a request was carried out: no connection was made, the API
+// server does not serve the path, or a webhook did not answer, which comes before storage.
 func proveError(err error, body []byte) evidence {
 	webhook := "Internal error occurred: failed calling webhook"
 	switch {
-	case retry.Excludes(err), retry.Unsent(err),
+	case retry.ProvesRejected(err), retry.IsUnsent(err),
 		strings.HasPrefix(err.Error(), webhook) && isStatus(err),
 		apierrors.IsNotFound(err) && strings.TrimSpace(string(body)) == "404 page not found":
 		return evidence{proof: notStored}
 	}
-	return evidence{why: err.Error()}
+	return evidence{reason: err.Error()}
 }
 
-// isStatus reports whether an error is the API server's own words.
+// isStatus reports whether an error comes from the API server itself.
 func isStatus(err error) bool {
 	_, status := err.(apierrors.APIStatus)
 	return status && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)

@@ -4,21 +4,20 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // behind puts a proxy in front of the API server of a bed, and counts the writes that arrive there.
@@ -27,7 +26,7 @@ func (b *bed) behind(
 	answer func(w http.ResponseWriter, r *http.Request, forward http.Handler),
 ) *atomic.Int64 {
 	t.Helper()
-	direct := b.Config()
+	direct := b.RESTConfig()
 	transport, err := rest.TransportFor(direct)
 	if err != nil {
 		t.Fatal(err)
@@ -103,12 +102,12 @@ func TestDroppedDryRun(t *testing.T) {
 	if names := b.names(
 		t,
 		ns,
-	); writes.Load() != 1 || len(names) != 1 || len(d.CarriedOut) != 1 || d.CarriedOut[0].Name != names[0] || d.CarriedOut[0].Namespace != ns ||
-		d.Sent != 0 {
+	); writes.Load() != 1 || len(names) != 1 || len(d.StoredObjects) != 1 || d.StoredObjects[0].Name != names[0] || d.StoredObjects[0].Namespace != ns ||
+		d.SentCount != 0 {
 		t.Fatalf("%d writes, stored %q: %+v", writes.Load(), names, d)
 	}
-	if want := "kubectl -n " + ns + " delete configmaps " + d.CarriedOut[0].Name; d.CarriedOut[0].Command != want {
-		t.Errorf("%s, want %s", d.CarriedOut[0].Command, want)
+	if want := "kubectl -n " + ns + " delete configmaps " + d.StoredObjects[0].Name; d.StoredObjects[0].Command != want {
+		t.Errorf("%s, want %s", d.StoredObjects[0].Command, want)
 	}
 }
 
@@ -119,7 +118,7 @@ func TestDroppedDryRunOfAPatch(t *testing.T) {
 	live := &corev1.ConfigMap{ObjectMeta: meta(ns, "live"), Data: map[string]string{"mine": "1"}}
 	b.make(t, live)
 	b.configMap(t, ns, "live", "")
-	b.spec.ExistingResourcePolicy = velerov1.PolicyTypeUpdate
+	b.spec.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate
 	b.behind(t, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if r.Method == http.MethodPatch {
 			withoutDryRun(r)
@@ -128,16 +127,16 @@ func TestDroppedDryRunOfAPatch(t *testing.T) {
 	})
 	d := b.run(t)
 	saysCarriedOut(t, d)
-	if len(d.CarriedOut) != 1 || !d.CarriedOut[0].Patched || d.CarriedOut[0].Name != "live" {
+	if len(d.StoredObjects) != 1 || !d.StoredObjects[0].Patched || d.StoredObjects[0].Name != "live" {
 		t.Fatalf("%+v", d)
 	}
 	var now corev1.ConfigMap
 	if err := b.Get(t.Context(), clientKey(ns, "live"), &now); err != nil || now.Data["a"] != "b" {
 		t.Fatalf("%v, it holds %v", err, now.Data)
 	}
-	_, patch, found := strings.Cut(d.CarriedOut[0].Command, "patch configmaps live --type=merge -p '")
+	_, patch, found := strings.Cut(d.StoredObjects[0].Command, "patch configmaps live --type=merge -p '")
 	if !found {
-		t.Fatal(d.CarriedOut[0].Command)
+		t.Fatal(d.StoredObjects[0].Command)
 	}
 	if err := b.Patch(
 		t.Context(),
@@ -158,7 +157,7 @@ func TestMovedByAnotherHand(t *testing.T) {
 	live := &corev1.ConfigMap{ObjectMeta: meta(ns, "live"), Data: map[string]string{"mine": "1"}}
 	b.make(t, live)
 	b.configMap(t, ns, "live", "")
-	b.spec.ExistingResourcePolicy = velerov1.PolicyTypeUpdate
+	b.spec.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate
 	b.behind(t, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if r.Method == http.MethodPatch {
 			live.Data["mine"] += "1"
@@ -169,7 +168,7 @@ func TestMovedByAnotherHand(t *testing.T) {
 		forward.ServeHTTP(w, r)
 	})
 	d := b.run(t)
-	if len(d.CarriedOut) > 0 || d.Unproven() != 1 ||
+	if len(d.StoredObjects) > 0 || d.CountUnproven() != 1 ||
 		!strings.Contains(fmt.Sprint(d.NotProven), "somebody else changed") ||
 		strings.Contains(d.Summary(), "nothing stored") {
 		t.Errorf("%s: %+v", d.Summary(), d)
@@ -198,13 +197,13 @@ func TestLostAnswers(t *testing.T) {
 			d := b.run(t)
 			if drops {
 				saysCarriedOut(t, d)
-				if len(d.CarriedOut) != 1 || d.CarriedOut[0].Name != "lost" ||
-					!strings.Contains(d.CarriedOut[0].Why, "mark") {
+				if len(d.StoredObjects) != 1 || d.StoredObjects[0].Name != "lost" ||
+					!strings.Contains(d.StoredObjects[0].Why, "mark") {
 					t.Errorf("%+v", d)
 				}
 				return
 			}
-			if len(d.CarriedOut) > 0 || d.Unproven() != 1 ||
+			if len(d.StoredObjects) > 0 || d.CountUnproven() != 1 ||
 				!strings.Contains(fmt.Sprint(d.NotProven), "it was not there afterwards") ||
 				strings.Contains(d.Summary(), "nothing stored") ||
 				!strings.Contains(d.Summary(), "not proven of 1") {
@@ -240,7 +239,7 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 				fmt.Fprint(w, strings.ReplaceAll(answer, "NS", ns))
 			})
 			d := b.run(t)
-			if writes.Load() != 1 || d.Accepted > 0 || d.Sent > 0 || d.Unproven() != 1 ||
+			if writes.Load() != 1 || d.AcceptedCount > 0 || d.SentCount > 0 || d.CountUnproven() != 1 ||
 				strings.Contains(d.Summary(), "nothing stored") ||
 				strings.Contains(d.Summary(), "accepted") {
 				t.Errorf("%d writes: %s: %+v", writes.Load(), d.Summary(), d)

@@ -10,14 +10,20 @@ import (
 	"github.com/veltui/veltui/internal/stored/results"
 )
 
-// maxText is how many characters are kept of a message.
+// maxText is how many characters of a message are kept.
 const maxText = 2000
 
-// result sums up what became of the items. broken is why not all of them were sent.
-func (r *run) result(broken error) *preflight.DryRun {
+// buildResult summarizes the verdicts of the items. broken is why not all of them were sent.
+func (r *runner) buildResult(broken error) *preflight.DryRun {
 	d := &preflight.DryRun{
-		As: r.Who, AsVelero: r.AsVelero, WhyNot: r.WhyNot, Items: len(r.items), StandIn: r.StandIn,
-		CarriedOut: r.stored, Rejected: []preflight.Rejection{}, CannotKnow: preflight.CannotKnow,
+		User:             r.User,
+		AsVelero:         r.AsVelero,
+		NotVeleroReason:  r.NotVeleroReason,
+		ItemCount:        len(r.items),
+		StandInNamespace: r.StandInNamespace,
+		StoredObjects:    r.stored,
+		Rejected:         []preflight.Rejection{},
+		AlwaysUnchecked:  preflight.AlwaysUnchecked,
 	}
 	lost := "it was not in what could be read of the backup"
 	if broken != nil {
@@ -25,42 +31,42 @@ func (r *run) result(broken error) *preflight.DryRun {
 	}
 	all := make([]*item, 0, len(r.items))
 	for _, i := range r.items {
-		if i.verdict == open {
-			i.decide(cannotTell, lost)
+		if i.verdict == undecided {
+			i.setVerdict(cannotTell, lost)
 		}
-		// Velero cannot make the namespace, and has an error for each item in it.
-		if space := r.targets[place{live.Namespaces, "", i.namespace}]; space != nil && space.verdict == rejected {
-			i.decide(rejected, space.why)
-			i.ofNamespace = true
+		// Velero cannot create the namespace, and reports an error for each item in it.
+		if space := r.itemsByTarget[itemKey{live.Namespaces, "", i.namespace}]; space != nil && space.verdict == rejected {
+			i.setVerdict(rejected, space.reason)
+			i.namespaceRejected = true
 		}
 		all = append(all, i)
 	}
-	r.sort(all)
+	r.sortItems(all)
 	for _, i := range all {
-		if i.asked {
-			d.Sent++
+		if i.wasSent {
+			d.SentCount++
 		}
 		switch i.verdict {
 		case accepted:
-			d.Accepted++
+			d.AcceptedCount++
 		case rejected, warned:
-			d.Rejected = append(d.Rejected, rejectionOf(i))
+			d.Rejected = append(d.Rejected, newRejection(i))
 		}
 	}
-	untold := func(v verdict) []preflight.Untold {
-		return preflight.NewUntold(func(add func(why, pattern, resource, namespace, name string)) {
+	untold := func(v verdict) []preflight.ItemGroup {
+		return preflight.GroupItems(func(add func(why, pattern, resource, namespace, name string)) {
 			for _, i := range all {
 				if i.verdict == v {
-					why, pattern := i.text()
+					why, pattern := i.shownReason()
 					add(why, pattern, i.resource, i.namespace, i.name)
 				}
 			}
 		})
 	}
 	d.CannotTell, d.NotSent = untold(cannotTell), untold(notSent)
-	d.NotProven = preflight.NewUntold(func(add func(why, pattern, resource, namespace, name string)) {
-		for _, i := range r.withUnproven() {
-			text, pattern := i.shown(i.unproven)
+	d.NotProven = preflight.GroupItems(func(add func(why, pattern, resource, namespace, name string)) {
+		for _, i := range r.findUnproven() {
+			text, pattern := i.redactText(i.unprovenReason)
 			add(text, pattern, i.resource, i.namespace, i.name)
 		}
 	})
@@ -68,16 +74,16 @@ func (r *run) result(broken error) *preflight.DryRun {
 		if resource == live.Namespaces {
 			namespace = ""
 		}
-		i := r.targets[place{resource, namespace, name}]
-		// What a stand-in lets in, the namespace itself may not.
+		i := r.itemsByTarget[itemKey{resource, namespace, name}]
+		// The namespace itself may refuse what a stand-in accepts.
 		return i != nil &&
-			(i.verdict == accepted && !r.isNew(namespace) || i.verdict == rejected || i.verdict == warned)
+			(i.verdict == accepted && !r.isNewNamespace(namespace) || i.verdict == rejected || i.verdict == warned)
 	}
 	return d
 }
 
-// sort brings items into the order in which Velero restores them: by resource, then by namespace and name.
-func (r *run) sort(all []*item) {
+// sortItems sorts items into the order in which Velero restores them: by resource, then by namespace and name.
+func (r *runner) sortItems(all []*item) {
 	order := map[string]int{}
 	for n, resource := range r.Order {
 		order[resource] = n - len(r.Order)
@@ -92,36 +98,36 @@ func (r *run) sort(all []*item) {
 	})
 }
 
-func rejectionOf(i *item) preflight.Rejection {
-	text, pattern := i.text()
+func newRejection(i *item) preflight.Rejection {
+	text, pattern := i.shownReason()
 	return preflight.Rejection{
 		Resource:  i.resource,
 		Namespace: i.namespace,
 		Name:      i.name,
 		Message:   text,
 		Warned:    i.verdict == warned,
-		ByVelero:  i.byVelero,
+		ByVelero:  i.isVeleroError,
 		Pattern:   pattern,
 	}
 }
 
-// text returns what is shown of why, and the same without the item's own name.
-func (i *item) text() (text, pattern string) { return i.shown(i.why) }
+// shownReason returns the item's reason as it is shown, and the same without the item's own name.
+func (i *item) shownReason() (text, pattern string) { return i.redactText(i.reason) }
 
-// shown is text without data of a Secret, and the same without the item's own name.
-func (i *item) shown(text string) (shown, pattern string) {
-	if i.resource == secrets && !i.ofNamespace {
-		text = withoutData(text)
+// redactText returns text without data of a Secret, and the same without the item's own name.
+func (i *item) redactText(text string) (shown, pattern string) {
+	if i.resource == secrets && !i.namespaceRejected {
+		text = redactSecretData(text)
 	}
-	return text, results.Pattern(results.Pattern(text, i.name), i.namespace)
+	return text, results.MessagePattern(results.MessagePattern(text, i.name), i.namespace)
 }
 
-// quoted are the errors of the API server's validation that quote a value
+// quotingErrors are the validation errors of the API server that quote a value
 // (k8s.io/apimachinery/pkg/util/validation/field/errors.go, ErrorBody).
-var quoted = []string{"Invalid value", "Unsupported value", "Duplicate value", "Not found", "Too many"}
+var quotingErrors = []string{"Invalid value", "Unsupported value", "Duplicate value", "Not found", "Too many"}
 
-// withoutData removes what a message may quote of a Secret. A webhook or a policy may quote anything.
-func withoutData(text string) string {
+// redactSecretData removes what a message may quote from a Secret. A webhook or a policy may quote anything.
+func redactSecretData(text string) string {
 	const left = "(veltui leaves out what may be data of the Secret)"
 	for _, words := range []string{"denied request", "denied the request", "failed calling webhook"} {
 		if before, _, quotes := strings.Cut(text, words); quotes {
@@ -129,7 +135,7 @@ func withoutData(text string) string {
 		}
 	}
 	before, after, _ := strings.Cut(text, " is invalid: ")
-	if slices.ContainsFunc(quoted, func(q string) bool { return strings.Contains(after, q) }) {
+	if slices.ContainsFunc(quotingErrors, func(q string) bool { return strings.Contains(after, q) }) {
 		return before + " is invalid " + left
 	}
 	return text

@@ -24,38 +24,40 @@ import (
 	"github.com/veltui/veltui/internal/session"
 )
 
-// DefaultQPS is how many requests a second are sent unless the user says otherwise.
+// DefaultQPS is the number of requests a second that are sent unless the user sets another.
 const DefaultQPS = 50
 
-const silence = 90 * time.Second // more than the API server gives a request, 60 s by default
+const answerTimeout = 90 * time.Second // more than the 60 s that the API server gives a request by default
 
-// ErrReadOnly is why nothing is sent in read-only mode.
+// ErrReadOnly says why nothing is sent in read-only mode.
 var ErrReadOnly = errors.New("veltui runs read-only and sends no dry run: the API server would treat it as a write")
 
-// Account is a service account.
-type Account struct{ Namespace, Name string }
+// ServiceAccount is a service account.
+type ServiceAccount struct{ Namespace, Name string }
 
-// User is the name by which the API server knows a service account.
-func (a Account) User() string { return "system:serviceaccount:" + a.Namespace + ":" + a.Name }
+// UserName returns the name by which the API server knows a service account.
+func (a ServiceAccount) UserName() string {
+	return "system:serviceaccount:" + a.Namespace + ":" + a.Name
+}
 
-// Options say how a [Sender] asks.
+// Options configure a [Sender].
 type Options struct {
 	Config   *rest.Config
 	ReadOnly bool
-	QPS      int     // requests a second; 0 is [DefaultQPS]
-	Velero   Account // Velero's service account, zero if that is not known
+	QPS      int            // requests a second; 0 is [DefaultQPS]
+	Velero   ServiceAccount // Velero's service account, zero if unknown
 }
 
 // Sender sends objects with dryRun=All, and nothing that could be stored.
 type Sender struct {
-	AsVelero bool
-	Who      string // whose rights and policies the answers are about
-	WhyNot   string // why they are not about Velero's service account
-	client   *client.Client
+	AsVelero        bool
+	User            string // the user whose rights and policies the answers are about
+	NotVeleroReason string // why the answers are not about Velero's service account
+	client          *client.Client
 
-	mu      sync.Mutex
-	honours map[schema.GroupVersion]openAPI
-	byUser  map[string]bool // the policies that may decide by the user
+	mu       sync.Mutex
+	openAPIs map[schema.GroupVersion]openAPIDocument
+	byUser   map[string]bool // whether a policy may decide by the user
 }
 
 // NewSender makes a Sender that impersonates Velero's service account where the user may.
@@ -63,26 +65,28 @@ func NewSender(ctx context.Context, o Options) (*Sender, error) {
 	if o.ReadOnly {
 		return nil, ErrReadOnly
 	}
-	s := &Sender{honours: map[schema.GroupVersion]openAPI{}, byUser: map[string]bool{}}
+	s := &Sender{openAPIs: map[schema.GroupVersion]openAPIDocument{}, byUser: map[string]bool{}}
 	config := rest.CopyConfig(o.Config)
-	config.WarningHandler = rest.NoWarnings{} // the objects' own text
+	config.WarningHandler = rest.NoWarnings{} // warnings carry the objects' own text
 	config.Timeout = 0
 	config.QPS = float32(cmp.Or(o.QPS, DefaultQPS))
 	config.Burst = max(1, int(config.QPS)/5)
-	if err := s.open(config); err != nil {
+	if err := s.connect(config); err != nil {
 		return nil, err
 	}
-	if s.WhyNot = s.mayImpersonate(ctx, config, o.Velero); s.WhyNot != "" {
+	if s.NotVeleroReason = s.impersonationUnavailable(ctx, config, o.Velero); s.NotVeleroReason != "" {
 		return s, ctx.Err()
 	}
-	config.Impersonate = rest.ImpersonationConfig{UserName: o.Velero.User()} // the API server adds the account's groups
-	s.AsVelero, s.Who = true, o.Velero.User()
-	return s, s.open(config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: o.Velero.UserName(),
+	} // the API server adds the account's groups
+	s.AsVelero, s.User = true, o.Velero.UserName()
+	return s, s.connect(config)
 }
 
-func (s *Sender) open(config *rest.Config) (err error) {
-	over, err := session.HTTPClient(config, session.TransportOptions{Silence: silence,
-		Over: func(next http.RoundTripper) http.RoundTripper { return dryOnly{next} }})
+func (s *Sender) connect(config *rest.Config) (err error) {
+	over, err := session.HTTPClient(config, session.TransportOptions{SilenceTimeout: answerTimeout,
+		WrapTransport: func(next http.RoundTripper) http.RoundTripper { return dryRunOnlyTransport{next} }})
 	if err != nil {
 		return err
 	}
@@ -90,20 +94,20 @@ func (s *Sender) open(config *rest.Config) (err error) {
 	return err
 }
 
-// mayImpersonate returns why not, empty if the user may.
-func (s *Sender) mayImpersonate(ctx context.Context, config *rest.Config, account Account) string {
-	s.Who = "you"
-	if user, err := s.client.User(ctx); err == nil {
-		s.Who = user.Username
+// impersonationUnavailable returns why the user may not impersonate an account, empty if the user may.
+func (s *Sender) impersonationUnavailable(ctx context.Context, config *rest.Config, account ServiceAccount) string {
+	s.User = "you"
+	if user, err := s.client.CurrentUser(ctx); err == nil {
+		s.User = user.Username
 	}
 	switch {
 	case config.Impersonate.UserName != "":
-		s.Who = config.Impersonate.UserName
+		s.User = config.Impersonate.UserName
 		return "veltui impersonates " + config.Impersonate.UserName + " already"
 	case account.Name == "" || account.Namespace == "":
 		return "the service account of Velero's server is unknown"
 	}
-	answer, err := s.client.May(
+	answer, err := s.client.CheckAccess(
 		ctx,
 		authorizationv1.ResourceAttributes{
 			Verb:      "impersonate",
@@ -121,13 +125,13 @@ func (s *Sender) mayImpersonate(ctx context.Context, config *rest.Config, accoun
 	return ""
 }
 
-// dryOnly refuses every write that is no dry run, whoever asks for it.
-type dryOnly struct{ next http.RoundTripper }
+// dryRunOnlyTransport refuses every write that is not a dry run, whoever sends it.
+type dryRunOnlyTransport struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets Kubernetes' packages close idle connections.
-func (t dryOnly) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (t dryRunOnlyTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-func (t dryOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t dryRunOnlyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	dry := slices.Equal(r.URL.Query()["dryRun"], []string{metav1.DryRunAll})
 	review := strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") ||
 		strings.HasSuffix(r.URL.Path, "/selfsubjectreviews") // stored nowhere
@@ -140,8 +144,8 @@ func (t dryOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s is no dry run, and was not sent", r.Method, r.URL.Path)
 }
 
-// create sends an object, and returns the body of the answer, also of an error.
-func (s *Sender) create(
+// createObject sends an object, and returns the body of the answer, even for an error.
+func (s *Sender) createObject(
 	ctx context.Context,
 	at schema.GroupVersionResource,
 	o *unstructured.Unstructured,
@@ -150,18 +154,18 @@ func (s *Sender) create(
 	if err != nil {
 		return nil, fmt.Errorf("writing the request: %w", err)
 	}
-	return raw(s.request(http.MethodPost, at, o.GetNamespace()).Body(data).Do(ctx))
+	return rawAnswer(s.newRequest(http.MethodPost, at, o.GetNamespace()).Body(data).Do(ctx))
 }
 
-// patch sends a merge patch of an object, and returns the body of the answer, also of an error.
-func (s *Sender) patch(
+// patchObject sends a merge patch of an object, and returns the body of the answer, even for an error.
+func (s *Sender) patchObject(
 	ctx context.Context,
 	at schema.GroupVersionResource,
 	namespace, name string,
 	patch []byte,
 ) ([]byte, error) {
-	return raw(
-		s.request(http.MethodPatch, at, namespace).
+	return rawAnswer(
+		s.newRequest(http.MethodPatch, at, namespace).
 			Name(name).
 			Body(patch).
 			SetHeader("Content-Type", string(types.MergePatchType)).
@@ -169,42 +173,42 @@ func (s *Sender) patch(
 	)
 }
 
-// list reads all objects of a resource of the cluster into a value.
-func (s *Sender) list(ctx context.Context, at schema.GroupVersionResource, into any) error {
-	data, err := raw(s.request(http.MethodGet, at, "").Do(ctx))
+// listObjects reads all objects of a resource in the cluster into a value.
+func (s *Sender) listObjects(ctx context.Context, at schema.GroupVersionResource, into any) error {
+	data, err := rawAnswer(s.newRequest(http.MethodGet, at, "").Do(ctx))
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(data, into)
 }
 
-// listLabelled reads the objects of a resource that bear a label; the empty namespace stands for the whole cluster.
+// listLabelled reads the objects of a resource that bear a label; an empty namespace stands for the whole cluster.
 func (s *Sender) listLabelled(ctx context.Context, at schema.GroupVersionResource, namespace, label, value string,
 ) (*unstructured.UnstructuredList, error) {
 	found := &unstructured.UnstructuredList{}
 	selector := labels.SelectorFromSet(labels.Set{label: value}).String()
-	data, err := raw(s.request(http.MethodGet, at, namespace).Param("labelSelector", selector).Do(ctx))
+	data, err := rawAnswer(s.newRequest(http.MethodGet, at, namespace).Param("labelSelector", selector).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return found, found.UnmarshalJSON(data)
 }
 
-// get reads an object as it is.
-func (s *Sender) get(
+// getObject reads an object as it is.
+func (s *Sender) getObject(
 	ctx context.Context,
 	at schema.GroupVersionResource,
 	namespace, name string,
 ) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
-	data, err := raw(s.request(http.MethodGet, at, namespace).Name(name).Do(ctx))
+	data, err := rawAnswer(s.newRequest(http.MethodGet, at, namespace).Name(name).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return o, o.UnmarshalJSON(data)
 }
 
-func (s *Sender) request(verb string, at schema.GroupVersionResource, namespace string) *rest.Request {
+func (s *Sender) newRequest(verb string, at schema.GroupVersionResource, namespace string) *rest.Request {
 	root := "/apis/" + at.Group + "/" + at.Version
 	if at.Group == "" {
 		root = "/api/" + at.Version
@@ -219,8 +223,8 @@ func (s *Sender) request(verb string, at schema.GroupVersionResource, namespace 
 	return r
 }
 
-// raw returns an answer's body, and what the API server says of an error.
-func raw(answer rest.Result) ([]byte, error) {
+// rawAnswer returns an answer's body, and the API server's error.
+func rawAnswer(answer rest.Result) ([]byte, error) {
 	data, err := answer.Raw()
 	if said := answer.Error(); said != nil {
 		err = said
@@ -228,29 +232,29 @@ func raw(answer rest.Result) ([]byte, error) {
 	return data, err
 }
 
-// openAPI is what a version of a group says of its requests.
-type openAPI struct {
+// openAPIDocument is the OpenAPI document of one version of a group.
+type openAPIDocument struct {
 	Paths map[string]map[string]json.RawMessage
 	err   error
 }
 
-// honoursDryRun returns an error if a dry run of a resource might be stored. An aggregated API server may know no
-// dryRun; those that do say so in their OpenAPI document, by which kubectl goes as well
+// checkDryRunSupport returns an error if a dry run of a resource might be stored. An aggregated API server may not
+// support dryRun; servers that do say so in their OpenAPI document, which kubectl relies on as well
 // (k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go).
-func (s *Sender) honoursDryRun(ctx context.Context, at schema.GroupVersionResource) error {
+func (s *Sender) checkDryRunSupport(ctx context.Context, at schema.GroupVersionResource) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	group := at.GroupVersion()
-	said, known := s.honours[group]
+	said, known := s.openAPIs[group]
 	if !known {
-		data, err := raw(s.client.REST.Get().AbsPath("/openapi/v3/apis/" + group.String()).Do(ctx))
+		data, err := rawAnswer(s.client.REST.Get().AbsPath("/openapi/v3/apis/" + group.String()).Do(ctx))
 		if err == nil {
 			err = json.Unmarshal(data, &said)
 		}
 		if said.err = err; ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.honours[group] = said
+		s.openAPIs[group] = said
 	}
 	if said.err != nil {
 		return fmt.Errorf("whether the API server of %s knows dry runs is unknown: %w", group, said.err)

@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -13,14 +18,8 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
-
 	"github.com/veltui/veltui/internal/restore/prepare"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestNothingIsStored reads every key of etcd before and after a dry run that creates, patches and is rejected.
@@ -55,9 +54,9 @@ func TestNothingIsStored(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"`+ns+`","name":"s"},"data":{"a":"YQ=="}}`,
 	)
 	b.configMap(t, ns+"-new", "a", "")
-	b.query.Secrets, b.query.StandIn, b.spec.ExistingResourcePolicy = true, ns, velerov1.PolicyTypeUpdate
+	b.query.SendSecrets, b.query.StandInNamespace, b.spec.ExistingResourcePolicy = true, ns, veleroapi.PolicyTypeUpdate
 	keys := func() map[string]string {
-		all, err := b.EtcdKeys(t.Context())
+		all, err := b.EtcdKeyRevisions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +67,8 @@ func TestNothingIsStored(t *testing.T) {
 		t.Fatalf("etcd has %d keys", len(before))
 	}
 	d := b.run(t)
-	if d.Sent < 205 || d.Accepted < 203 || len(d.Rejected) == 0 {
-		t.Errorf("%d sent, %d accepted, %d rejected", d.Sent, d.Accepted, len(d.Rejected))
+	if d.SentCount < 205 || d.AcceptedCount < 203 || len(d.Rejected) == 0 {
+		t.Errorf("%d sent, %d accepted, %d rejected", d.SentCount, d.AcceptedCount, len(d.Rejected))
 	}
 	after := keys()
 	for _, key := range slices.Sorted(maps.Keys(after)) {
@@ -133,7 +132,7 @@ func TestOnlyDryRuns(t *testing.T) {
 	if n := writes.Load(); n > 0 {
 		t.Errorf("%d were sent", n)
 	}
-	if _, err := s.create(
+	if _, err := s.createObject(
 		t.Context(),
 		things,
 		&unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap"}},
@@ -158,7 +157,7 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if _, err := s.create(
+	if _, err := s.createObject(
 		t.Context(),
 		things,
 		&unstructured.Unstructured{},
@@ -188,7 +187,7 @@ func TestEnds(t *testing.T) {
 			)
 		})
 		_, err := b.try(t, t.Context())
-		if !apierrors.IsUnauthorized(err) || writes.Load() > 2*workers {
+		if !apierrors.IsUnauthorized(err) || writes.Load() > 2*workerCount {
 			t.Errorf("%d: %v after %d requests", code, err, writes.Load())
 		}
 	}
@@ -203,7 +202,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("a server that is gone: %+v", u)
 		}
 	}
-	if n != 300 || d.CannotTell[0].Count < 300-maxSilent-workers {
+	if n != 300 || d.CannotTell[0].Count < 300-maxUnanswered-workerCount {
 		t.Errorf("a server that is gone: %+v", d.CannotTell)
 	}
 	b.config = good
@@ -248,12 +247,12 @@ func TestClassify(t *testing.T) {
 		`a policy that speaks of a user`:             {status(403, `pods "p" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: x is forbidden: User "b" cannot`), rejected},
 		`the authorizer`:                             {status(403, `pods is forbidden: User "b" cannot create resource "pods" in API group "" in the namespace "c"`), cannotTell},
 	} {
-		if got := classify(
+		if got := classifyAnswer(
 			c.err,
 			"pods",
-			situation{who: "b", brings: func(string, string) bool { return false }},
+			classifyContext{user: "b", restoresObject: func(string, string) bool { return false }},
 		); got.verdict != c.want {
-			t.Errorf("%s: %d (%s), want %d", text, got.verdict, got.why, c.want)
+			t.Errorf("%s: %d (%s), want %d", text, got.verdict, got.reason, c.want)
 		}
 	}
 }
@@ -289,7 +288,7 @@ func TestAggregatedAPI(t *testing.T) {
 		at := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}
 		before := writes.Load()
 		for range 2 {
-			if err := s.honoursDryRun(
+			if err := s.checkDryRunSupport(
 				t.Context(),
 				at,
 			); (err == nil) != (want == "") ||
@@ -300,20 +299,20 @@ func TestAggregatedAPI(t *testing.T) {
 		if writes.Load() != before+1 {
 			t.Errorf("%s was asked %d times", group, writes.Load()-before)
 		}
-		r := &run{
-			Sender:  s,
-			Query:   Query{Rules: &prepare.Rules{}},
-			targets: map[place]*item{},
-			servers: &apiServers{},
-			mark:    "m",
+		r := &runner{
+			Sender:        s,
+			Query:         Query{Rules: &prepare.Rules{}},
+			itemsByTarget: map[itemKey]*item{},
+			groupServers:  &groupServers{},
+			markLabel:     "m",
 		}
 		r.ended, r.stop = context.WithCancelCause(t.Context())
-		got, err := r.ask(
+		got, err := r.sendObject(
 			t.Context(),
-			&item{place: place{"things." + group, "n", "x"}},
+			&item{itemKey: itemKey{"things." + group, "n", "x"}},
 			at,
 			&unstructured.Unstructured{Object: map[string]any{}},
-			situation{brings: func(string, string) bool { return false }},
+			classifyContext{restoresObject: func(string, string) bool { return false }},
 		)
 		if err != nil || (got.verdict == cannotTell) != (want != "") { // the first is sent, and answered
 			t.Errorf("%s: %v, %v", group, got, err)

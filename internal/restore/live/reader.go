@@ -26,17 +26,17 @@ import (
 	"github.com/veltui/veltui/internal/velero/decode"
 )
 
-// Options say how a [Reader] asks.
+// Options configure a [Reader].
 type Options struct {
-	Config   *rest.Config     // Config leads to the API server. It is copied, not changed.
-	Parallel int              // how many lists are read at once; 0 means four
-	Silence  time.Duration    // how long nothing may come in answer to a request; 0 means 30 seconds
-	Page     int64            // how many objects are asked for at once; 0 means 500
-	Clock    func() time.Time // our own clock; nil means time.Now
-	Log      *slog.Logger     // Log gets what could not be looked at; nil discards it
+	Config      *rest.Config     // Config leads to the API server. It is copied, not changed.
+	Parallelism int              // how many lists are read at once; 0 means four
+	IdleTimeout time.Duration    // how long a request may stay without any data; 0 means 30 seconds
+	PageSize    int64            // how many objects are requested at once; 0 means 500
+	Clock       func() time.Time // our own clock; nil means time.Now
+	Log         *slog.Logger     // Log receives what could not be checked; nil discards it
 }
 
-// Reader asks one cluster.
+// Reader reads from one cluster.
 type Reader struct {
 	Options
 	meter  *session.Meter
@@ -45,17 +45,17 @@ type Reader struct {
 
 // New makes a Reader; it does not talk to the cluster.
 func New(o Options) (*Reader, error) {
-	o.Parallel = cmp.Or(o.Parallel, 4)
-	o.Silence = cmp.Or(o.Silence, 30*time.Second)
-	o.Page = cmp.Or(o.Page, 500)
+	o.Parallelism = cmp.Or(o.Parallelism, 4)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 30*time.Second)
+	o.PageSize = cmp.Or(o.PageSize, 500)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	config := rest.CopyConfig(o.Config)
-	config.Timeout = 0 // a long answer is no silence
+	config.Timeout = 0 // a long answer is not silence
 	r := &Reader{Options: o, meter: session.NewMeter(o.Clock)}
-	over, err := session.HTTPClient(config, session.TransportOptions{Meter: r.meter, Silence: o.Silence})
+	over, err := session.HTTPClient(config, session.TransportOptions{Meter: r.meter, SilenceTimeout: o.IdleTimeout})
 	if err != nil {
 		return nil, err
 	}
@@ -65,62 +65,62 @@ func New(o Options) (*Reader, error) {
 	return r, nil
 }
 
-// Cost is what was asked of the API server so far.
+// Cost is how much was requested of the API server so far.
 type Cost struct {
 	Requests int
-	Bytes    int64 // those of the answers, after decompression
+	Bytes    int64 // of the answers, after decompression
 }
 
-// Cost returns what was asked of the API server so far.
-func (r *Reader) Cost() Cost {
-	requests, bytes := r.meter.Cost()
+// RequestCost returns how much was requested of the API server so far.
+func (r *Reader) RequestCost() Cost {
+	requests, bytes := r.meter.Totals()
 	return Cost{requests, bytes}
 }
 
-// Served is what a cluster serves.
-type Served struct {
-	Lists   []*metav1.APIResourceList // as client-go's ServerPreferredResources returns them
-	Silent  map[string]string         // the groups that did not tell, with why: nothing may be said of their kinds
-	kinds   map[string]kind           // by resource
-	version [2]int                    // Kubernetes', zero if the cluster did not tell
+// ServedKinds is what a cluster serves.
+type ServedKinds struct {
+	ResourceLists []*metav1.APIResourceList // as client-go's ServerPreferredResources returns them
+	SilentReasons map[string]string         // groups that did not list their kinds, with why; those kinds are unknown
+	kinds         map[string]servedKind     // by resource
+	version       [2]int                    // the version of Kubernetes, zero if unknown
 }
 
-type kind struct {
+type servedKind struct {
 	schema.GroupVersionResource
 	namespaced bool
 }
 
-// Serves reports whether a resource, as "deployments.apps", is served, and whether that is known.
-func (s *Served) Serves(resource string) (serves, known bool) {
+// IsServed reports whether a resource, as "deployments.apps", is served, and whether that is known.
+func (s *ServedKinds) IsServed(resource string) (serves, known bool) {
 	if _, ok := s.kinds[resource]; ok {
 		return true, true
 	}
 	_, group, _ := strings.Cut(resource, ".")
-	_, silent := s.Silent[group]
+	_, silent := s.SilentReasons[group]
 	return false, !silent
 }
 
-// Served asks the cluster for the kinds that it serves. It is an error if it does not tell at all.
-func (r *Reader) Served(ctx context.Context) (*Served, error) {
-	kinds, err := r.client.Kinds(ctx)
+// FetchServedKinds asks the cluster for the kinds that it serves. It fails if the cluster lists none at all.
+func (r *Reader) FetchServedKinds(ctx context.Context) (*ServedKinds, error) {
+	kinds, err := r.client.DiscoverKinds(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("asking the cluster for its kinds: %w", safe(err))
+		return nil, fmt.Errorf("asking the cluster for its kinds: %w", sanitizedError(err))
 	}
-	s := ServedBy(kinds.Preferred()...)
-	for group, why := range kinds.Silent {
-		s.Silent[group.Group] = words(why)
+	s := NewServedKinds(kinds.PreferredResources()...)
+	for group, why := range kinds.Unanswered {
+		s.SilentReasons[group.Group] = errorText(why)
 	}
-	if info, err := r.client.Version(ctx); err == nil {
+	if info, err := r.client.ServerVersion(ctx); err == nil {
 		s.SetVersion(info.Major, info.Minor)
 	}
 	return s, nil
 }
 
-// SetVersion notes the version of the cluster, as it writes it.
-func (s *Served) SetVersion(major, minor string) {
+// SetVersion records the version of the cluster, as the cluster writes it.
+func (s *ServedKinds) SetVersion(major, minor string) {
 	m, err := strconv.Atoi(major)
 	n, err2 := strconv.Atoi(strings.TrimSuffix(minor, "+")) // clouds write 33+
 	if err == nil && err2 == nil {
@@ -128,32 +128,33 @@ func (s *Served) SetVersion(major, minor string) {
 	}
 }
 
-// Kubernetes is the version of the cluster, and whether it is known.
-func (s *Served) Kubernetes() (major, minor int, known bool) {
+// KubernetesVersion returns the version of the cluster, and whether it is known.
+func (s *ServedKinds) KubernetesVersion() (major, minor int, known bool) {
 	if s == nil {
 		return 0, 0, false
 	}
 	return s.version[0], s.version[1], s.version != [2]int{}
 }
 
-// Untold returns the words for resources that no group explains that told its kinds, where some group did not:
-// Velero may know more of them. A whole name, as "routes.route.openshift.io", needs no explanation.
-func (s *Served) Untold(words []string) (untold []string) {
-	if len(s.Silent) == 0 {
+// UnexplainedWords returns the words that name no resource of the groups that listed their kinds, if some group did
+// not list its kinds: Velero may know more of the words. A whole name, such as "routes.route.openshift.io", needs no
+// explanation.
+func (s *ServedKinds) UnexplainedWords(words []string) (untold []string) {
+	if len(s.SilentReasons) == 0 {
 		return nil
 	}
 	for _, word := range words {
 		name, group, _ := strings.Cut(word, ".")
-		if _, whole := s.Silent[group]; word != "*" && !(whole && group != "") && !s.explains(name, group) {
+		if _, whole := s.SilentReasons[group]; word != "*" && !(whole && group != "") && !s.hasResourceNamed(name, group) {
 			untold = append(untold, word)
 		}
 	}
 	return untold
 }
 
-// explains says whether a resource has that name, in a group that begins with group.
-func (s *Served) explains(name, group string) bool {
-	for version, r := range resources(s.Lists) {
+// hasResourceNamed reports whether a resource has that name, in a group that begins with group.
+func (s *ServedKinds) hasResourceNamed(name, group string) bool {
+	for version, r := range iterateResources(s.ResourceLists) {
 		names := append([]string{r.Name, r.SingularName, r.Kind}, r.ShortNames...)
 		if strings.HasPrefix(version.Group, group) &&
 			slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
@@ -163,16 +164,16 @@ func (s *Served) explains(name, group string) bool {
 	return false
 }
 
-// SilentGroups names the API groups that did not tell their kinds.
-func (s *Served) SilentGroups() string {
-	return strings.Join(slices.Sorted(maps.Keys(s.Silent)), ", ")
+// SilentGroups returns the names of the API groups that did not list their kinds.
+func (s *ServedKinds) SilentGroups() string {
+	return strings.Join(slices.Sorted(maps.Keys(s.SilentReasons)), ", ")
 }
 
-// ServedBy is what a cluster serves that lists these resources, as far as it can be listed.
-func ServedBy(lists ...*metav1.APIResourceList) *Served {
-	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
-	for version, served := range resources(lists) {
-		k := kind{version.WithResource(served.Name), served.Namespaced}
+// NewServedKinds returns the kinds that a cluster serves that lists these resources, as far as they can be listed.
+func NewServedKinds(lists ...*metav1.APIResourceList) *ServedKinds {
+	s := &ServedKinds{ResourceLists: lists, SilentReasons: map[string]string{}, kinds: map[string]servedKind{}}
+	for version, served := range iterateResources(lists) {
+		k := servedKind{version.WithResource(served.Name), served.Namespaced}
 		if !strings.Contains(served.Name, "/") && slices.Contains(served.Verbs, "list") {
 			s.kinds[k.GroupResource().String()] = k
 		}
@@ -180,8 +181,8 @@ func ServedBy(lists ...*metav1.APIResourceList) *Served {
 	return s
 }
 
-// resources goes through what lists name, without lists whose version cannot be read.
-func resources(lists []*metav1.APIResourceList) iter.Seq2[schema.GroupVersion, metav1.APIResource] {
+// iterateResources iterates over the resources in lists. It skips lists whose version cannot be read.
+func iterateResources(lists []*metav1.APIResourceList) iter.Seq2[schema.GroupVersion, metav1.APIResource] {
 	return func(yield func(schema.GroupVersion, metav1.APIResource) bool) {
 		for _, list := range lists {
 			if list == nil {
@@ -197,40 +198,40 @@ func resources(lists []*metav1.APIResourceList) iter.Seq2[schema.GroupVersion, m
 	}
 }
 
-// kind is zero for what is not served. It is an error if that is not known.
-func (s *Served) kind(resource string) (kind, error) {
+// findKind returns the kind of a resource, zero if it is not served. It is an error if that is unknown.
+func (s *ServedKinds) findKind(resource string) (servedKind, error) {
 	_, group, _ := strings.Cut(resource, ".")
 	k, ok := s.kinds[resource]
-	if why, silent := s.Silent[group]; silent && !ok {
-		return kind{}, errors.New(why)
+	if why, silent := s.SilentReasons[group]; silent && !ok {
+		return servedKind{}, errors.New(why)
 	}
 	return k, nil
 }
 
-// Visit visits the objects of a resource that a selector selects, as metadata if O is that, else whole, and cleaned of
-// what could steer a terminal; an empty namespace stands for the whole cluster. What is not served visits nothing. Its
-// error is fit to be shown: why it could not be looked at, and then what was visited is not all.
-func Visit[O any, P interface {
+// VisitObjects visits the objects of a resource that a selector selects, as metadata if O is that, else whole, and
+// cleaned of what could steer a terminal; an empty namespace stands for the whole cluster. It visits nothing for a
+// resource that is not served. Its error is fit to be shown, and says why not all objects could be visited.
+func VisitObjects[O any, P interface {
 	*O
 	metav1.Object
-}](ctx context.Context, r *Reader, served *Served, resource, namespace, selector string, visit func(P)) error {
-	k, err := served.kind(resource)
+}](ctx context.Context, r *Reader, served *ServedKinds, resource, namespace, selector string, visit func(P)) error {
+	k, err := served.findKind(resource)
 	if k.Resource == "" {
 		return err
 	}
 	visited, misread := map[types.NamespacedName]bool{}, MisreadError{} // a list that expired is read again
-	err = pages(
+	err = readPages(
 		ctx,
-		metav1.ListOptions{Limit: r.Page, LabelSelector: selector},
+		metav1.ListOptions{Limit: r.PageSize, LabelSelector: selector},
 		func(ctx context.Context, o metav1.ListOptions) (string, error) {
 			var page client.ListOf[O]
-			err := r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &page)
-			if errors.Is(err, client.ErrAnswer) { // one object that O cannot hold fails the page
+			err := r.client.ListInto(ctx, k.GroupVersionResource, namespace, o, &page)
+			if errors.Is(err, client.ErrInvalidAnswer) { // one object that O cannot hold fails the page
 				var parts client.ListOf[json.RawMessage]
-				err = r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &parts)
+				err = r.client.ListInto(ctx, k.GroupVersionResource, namespace, o, &parts)
 				page.ListMeta, page.Items = parts.ListMeta, make([]O, len(parts.Items))
 				for i := 0; err == nil && i < len(parts.Items); i++ {
-					var malformed []decode.Malformed
+					var malformed []decode.MalformedField
 					if malformed, err = decode.Object(parts.Items[i], &page.Items[i]); len(malformed) > 0 {
 						object := P(&page.Items[i])
 						name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
@@ -259,8 +260,8 @@ func Visit[O any, P interface {
 	return err
 }
 
-// MisreadError are objects, by NAMESPACE/NAME, of which something could not be read, and what. The rest of
-// them was visited.
+// MisreadError lists objects, by NAMESPACE/NAME, of which something could not be read, and what. The rest of each
+// object was visited.
 type MisreadError map[string]string
 
 func (e MisreadError) Error() string {
@@ -268,26 +269,26 @@ func (e MisreadError) Error() string {
 	return first + ": " + e[first]
 }
 
-// pages reads a list page by page. Its error is fit to be shown.
-func pages(
+// readPages reads a list page by page. Its error is fit to be shown.
+func readPages(
 	ctx context.Context,
 	o metav1.ListOptions,
 	read func(context.Context, metav1.ListOptions) (next string, err error),
 ) error {
-	err := session.Pages(ctx, o, read)
+	err := session.ReadPages(ctx, o, read)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return safe(err)
+	return sanitizedError(err)
 }
 
-// safe returns err in words that are safe to print.
-func safe(err error) error { return sanitize.Reworded(words(err), err) }
+// sanitizedError returns err in words that are safe to print.
+func sanitizedError(err error) error { return sanitize.RewordError(errorText(err), err) }
 
-// words says why something could not be looked at.
-func words(err error) string {
+// errorText returns why something could not be checked.
+func errorText(err error) string {
 	var silence session.SilenceError
-	var slowness session.SlownessError
+	var slowness session.SlowAnswerError
 	var incomplete *session.IncompleteError
 	var redirect *session.RedirectError
 	switch {

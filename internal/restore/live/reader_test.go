@@ -72,7 +72,7 @@ func page(w http.ResponseWriter, next string, names ...string) {
 
 func (s *server) reader(t *testing.T, silence time.Duration) *Reader {
 	t.Helper()
-	r, err := New(Options{Config: &rest.Config{Host: s.URL, QPS: -1}, Silence: silence})
+	r, err := New(Options{Config: &rest.Config{Host: s.URL, QPS: -1}, IdleTimeout: silence})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +80,10 @@ func (s *server) reader(t *testing.T, silence time.Duration) *Reader {
 }
 
 // served are kinds of the core group, and a group that does not tell.
-func served(kinds ...string) *Served {
-	s := &Served{Silent: map[string]string{"example.com": "timed out"}, kinds: map[string]kind{}}
+func served(kinds ...string) *ServedKinds {
+	s := &ServedKinds{SilentReasons: map[string]string{"example.com": "timed out"}, kinds: map[string]servedKind{}}
 	for _, name := range kinds {
-		s.kinds[name] = kind{metav1.SchemeGroupVersion.WithResource(name), true}
+		s.kinds[name] = servedKind{metav1.SchemeGroupVersion.WithResource(name), true}
 		k := s.kinds[name]
 		k.Group, k.Version = "", "v1"
 		s.kinds[name] = k
@@ -91,26 +91,26 @@ func served(kinds ...string) *Served {
 	return s
 }
 
-func (s *server) look(t *testing.T, silence time.Duration, served *Served, q *Question) *State {
+func (s *server) look(t *testing.T, silence time.Duration, served *ServedKinds, q *Query) *State {
 	t.Helper()
-	state, err := s.reader(t, silence).Look(t.Context(), served, q, nil)
+	state, err := s.reader(t, silence).FetchState(t.Context(), served, q, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return state
 }
 
-func (s *State) expect(t *testing.T, want Seen, resource, namespace, name string) {
+func (s *State) expect(t *testing.T, want Presence, resource, namespace, name string) {
 	t.Helper()
-	if _, seen := s.Find(resource, namespace, name); seen != want {
-		t.Errorf("%s %s/%s: %d, expected %d (%v)", resource, namespace, name, seen, want, s.NotSeen)
+	if _, seen := s.FindItem(resource, namespace, name); seen != want {
+		t.Errorf("%s %s/%s: %d, expected %d (%v)", resource, namespace, name, seen, want, s.Unchecked)
 	}
 }
 
-func question(resource, namespace string, names ...string) *Question {
-	q := &Question{}
+func question(resource, namespace string, names ...string) *Query {
+	q := &Query{}
 	for _, name := range names {
-		q.Add(resource, namespace, name)
+		q.AddItem(resource, namespace, name)
 	}
 	return q
 }
@@ -119,20 +119,20 @@ func TestLookFindsWhatIsThereAndWhatIsNot(t *testing.T) {
 	s := newServer(t)
 	s.has("/api/v1/namespaces/shop/pods", "", "shop/a", "shop/b", "shop/other")
 	q := question("pods", "shop", "a", "b", "c")
-	q.Add("widgets", "shop", "w")
-	q.Add("gadgets.example.com", "shop", "g")
+	q.AddItem("widgets", "shop", "w")
+	q.AddItem("gadgets.example.com", "shop", "g")
 	state := s.look(t, time.Minute, served("pods"), q)
-	state.expect(t, There, "pods", "shop", "a")
+	state.expect(t, Present, "pods", "shop", "a")
 	state.expect(t, Absent, "pods", "shop", "c")
-	state.expect(t, NotLooked, "pods", "shop", "other")
-	state.expect(t, NotLooked, "pods", "bank", "a")
+	state.expect(t, Unknown, "pods", "shop", "other")
+	state.expect(t, Unknown, "pods", "bank", "a")
 	state.expect(t, NotServed, "widgets", "shop", "w")
-	state.expect(t, NotLooked, "gadgets.example.com", "shop", "g")
-	if object, _ := state.Find("pods", "shop", "a"); object.Restore != "r1" {
+	state.expect(t, Unknown, "gadgets.example.com", "shop", "g")
+	if object, _ := state.FindItem("pods", "shop", "a"); object.RestoreName != "r1" {
 		t.Errorf("%+v", object)
 	}
-	if len(state.NotSeen) != 1 || !strings.Contains(state.NotSeen[0].Why, "timed out") {
-		t.Errorf("%v", state.NotSeen)
+	if len(state.Unchecked) != 1 || !strings.Contains(state.Unchecked[0].Why, "timed out") {
+		t.Errorf("%v", state.Unchecked)
 	}
 }
 
@@ -151,8 +151,8 @@ func TestLookGoesThroughAllPagesAndBeginsAgainWhereTheyExpire(t *testing.T) {
 		}
 	}
 	state := s.look(t, time.Minute, served("pods"), question("pods", "shop", "a", "b", "c"))
-	state.expect(t, There, "pods", "shop", "a")
-	state.expect(t, There, "pods", "shop", "b")
+	state.expect(t, Present, "pods", "shop", "a")
+	state.expect(t, Present, "pods", "shop", "b")
 	state.expect(t, Absent, "pods", "shop", "c")
 }
 
@@ -164,21 +164,21 @@ func TestWhatMayNotBeListedIsNeverANo(t *testing.T) {
 	s.lists["/api/v1/namespaces/shop/secrets"] = refuse
 	s.lists["/api/v1/pods"] = refuse
 	q := question("secrets", "shop", "a", "b", "c")
-	for n := range fewNamespaces + 1 {
+	for n := range maxNamespaceLists + 1 {
 		namespace := fmt.Sprint("ns-", n)
 		for _, name := range []string{"a", "b", "c"} {
-			q.Add("pods", namespace, name)
+			q.AddItem("pods", namespace, name)
 		}
 		s.has("/api/v1/namespaces/"+namespace+"/pods", "", namespace+"/a")
 	}
 	s.lists["/api/v1/namespaces/ns-3/pods"] = refuse
 	state := s.look(t, time.Minute, served("secrets", "pods"), q)
-	state.expect(t, NotLooked, "secrets", "shop", "a")
-	state.expect(t, There, "pods", "ns-1", "a")
+	state.expect(t, Unknown, "secrets", "shop", "a")
+	state.expect(t, Present, "pods", "ns-1", "a")
 	state.expect(t, Absent, "pods", "ns-1", "b")
-	state.expect(t, NotLooked, "pods", "ns-3", "a")
-	if len(state.NotSeen) != 2 || state.Why("secrets", "shop") != "you may not list it" {
-		t.Errorf("%v", state.NotSeen)
+	state.expect(t, Unknown, "pods", "ns-3", "a")
+	if len(state.Unchecked) != 2 || state.UncheckedReason("secrets", "shop") != "you may not list it" {
+		t.Errorf("%v", state.Unchecked)
 	}
 }
 
@@ -193,15 +193,15 @@ func TestSilenceIsNeverANo(t *testing.T) {
 	}
 	q := question("pods", "shop", "a", "b", "c")
 	for _, name := range []string{"a", "b", "c"} {
-		q.Add("secrets", "shop", name)
-		q.Add("services", "shop", name)
+		q.AddItem("secrets", "shop", name)
+		q.AddItem("services", "shop", name)
 	}
 	state := s.look(t, 300*time.Millisecond, served("pods", "secrets", "services"), q)
-	state.expect(t, There, "services", "shop", "a")
+	state.expect(t, Present, "services", "shop", "a")
 	state.expect(t, Absent, "services", "shop", "b")
-	state.expect(t, NotLooked, "pods", "shop", "a")
-	state.expect(t, NotLooked, "secrets", "shop", "a")
-	for _, not := range state.NotSeen {
+	state.expect(t, Unknown, "pods", "shop", "a")
+	state.expect(t, Unknown, "secrets", "shop", "a")
+	for _, not := range state.Unchecked {
 		if !strings.Contains(not.Why, "sent nothing for 300ms") {
 			t.Errorf("%v", not)
 		}
@@ -213,7 +213,7 @@ func TestRejectedCredentialsAndCancellationEndALook(t *testing.T) {
 	s.lists["/api/v1/namespaces/shop/pods"] = func(w http.ResponseWriter, _ *http.Request) {
 		status(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
 	}
-	_, err := s.reader(t, time.Minute).Look(t.Context(), served("pods"), question("pods", "shop", "a"), nil)
+	_, err := s.reader(t, time.Minute).FetchState(t.Context(), served("pods"), question("pods", "shop", "a"), nil)
 	if err == nil || !strings.Contains(err.Error(), "rejects your credentials") {
 		t.Errorf("%v", err)
 	}
@@ -224,7 +224,7 @@ func TestRejectedCredentialsAndCancellationEndALook(t *testing.T) {
 		<-r.Context().Done()
 	}
 	if _, err = s.reader(t, time.Minute).
-		Look(ctx, served("pods"), question("pods", "shop", "a"), nil); !errors.Is(
+		FetchState(ctx, served("pods"), question("pods", "shop", "a"), nil); !errors.Is(
 		err,
 		gone,
 	) {
@@ -241,7 +241,7 @@ func TestFewNamesAreAskedForByName(t *testing.T) {
 	}
 	q := question("pods", "", "a")
 	state := s.look(t, time.Minute, served("pods"), q)
-	state.expect(t, There, "pods", "", "a")
+	state.expect(t, Present, "pods", "", "a")
 	if len(selectors) != 1 || selectors[0] != "metadata.name=a" {
 		t.Errorf("%v", selectors)
 	}
@@ -263,7 +263,7 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 		}
 	}
 	var names []string
-	err := Visit(
+	err := VisitObjects(
 		t.Context(),
 		s.reader(t, time.Minute),
 		served("pods"),
@@ -277,8 +277,8 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 	}
 	expired = false
 	state := s.look(t, time.Minute, served("pods"), question("pods", "shop", "a", "b", "c"))
-	state.expect(t, There, "pods", "shop", "a")
-	state.expect(t, There, "pods", "shop", "b")
+	state.expect(t, Present, "pods", "shop", "a")
+	state.expect(t, Present, "pods", "shop", "b")
 	state.expect(t, Absent, "pods", "shop", "c")
 }
 
@@ -294,7 +294,7 @@ func TestOneMisreadObjectCostsOnlyItself(t *testing.T) {
 		)
 	}
 	var got []string
-	err := Visit(t.Context(), s.reader(t, time.Minute), served("pods"), "pods", "", "", func(p *corev1.Pod) {
+	err := VisitObjects(t.Context(), s.reader(t, time.Minute), served("pods"), "pods", "", "", func(p *corev1.Pod) {
 		got = append(got, fmt.Sprint(p.Name, p.Spec.NodeName, len(p.Spec.Volumes)))
 	})
 	var misread MisreadError
@@ -312,7 +312,7 @@ func TestWholeObjectsComeAsTheyAre(t *testing.T) {
 	s.lists["/api/v2/namespaces/shop/pods"] = func(w http.ResponseWriter, r *http.Request) {
 		limits = append(limits, r.URL.Query().Get("limit"))
 		if len(limits) == 1 {
-			_, _ = w.Write(bytes.Repeat([]byte(" "), session.MaxAnswer+1))
+			_, _ = w.Write(bytes.Repeat([]byte(" "), session.MaxAnswerBytes+1))
 			return
 		}
 		_, _ = w.Write(
@@ -325,10 +325,10 @@ func TestWholeObjectsComeAsTheyAre(t *testing.T) {
 		status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
 	}
 	q := question("pods", "shop", "a", "b", "c")
-	q.Add("secrets", "shop", "s")
+	q.AddItem("secrets", "shop", "s")
 	var got []string
 	unseen, err := s.reader(t, time.Minute).
-		LookWhole(t.Context(), served("pods", "secrets"), q, func(string) string { return "v2" },
+		FetchObjects(t.Context(), served("pods", "secrets"), q, func(string) string { return "v2" },
 			func(resource string, o *unstructured.Unstructured) {
 				got = append(got, fmt.Sprint(resource, o.GetName(), len(o.GetManagedFields())))
 			}, nil)
@@ -358,9 +358,9 @@ func TestWhoWroteLast(t *testing.T) {
 		"a scale":             {[]metav1.ManagedFieldsEntry{byVelero, entry("kubectl", "scale", 2)}, false},
 		"a scale before that": {[]metav1.ManagedFieldsEntry{entry("kubectl", "scale", 0), byVelero}, true},
 	} {
-		if got := objectOf(
+		if got := newObject(
 			&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: c.entries}},
-		).ByVelero; got != c.want {
+		).LastWrittenByVelero; got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -10,18 +10,18 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	gobwas "github.com/gobwas/glob"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/internal/glob"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Rules are the rules of one resource modifier. They may be used by several goroutines.
 type Rules struct {
-	mu      sync.Mutex // of the filters
+	mu      sync.Mutex // guards the filters
 	Version string     `json:"version"`
 	Rules   []rule     `json:"resourceModifierRules"`
 }
@@ -44,20 +44,20 @@ type rule struct {
 	namespaces *glob.Filter
 }
 
-// Name returns the name of the ConfigMap that applies to a restore: its own, or the server's default.
-func Name(r velerov1.RestoreSpec, byDefault string) string {
+// ConfigMapName returns the name of the ConfigMap that applies to a restore: its own, or the server's default.
+func ConfigMapName(r veleroapi.RestoreSpec, byDefault string) string {
 	if r.ResourceModifier != nil {
 		return r.ResourceModifier.Name
 	}
 	return byDefault
 }
 
-// globSteps is how many steps the wildcards of all namespaces get, and maxWildcards how many those of a
-// resource may be.
-const globSteps, maxWildcards = 1 << 24, 4
+// maxGlobSteps is the number of steps that the wildcards of all namespaces may take together; maxWildcards is how many
+// wildcards a resource may have.
+const maxGlobSteps, maxWildcards = 1 << 24, 4
 
-// Parse reads the data of a ConfigMap. Its error is why Velero refuses a restore with it (resource_modifiers.go,
-// GetResourceModifiersFromConfig, and resource_modifiers_validator.go, 1.14 to 1.18).
+// Parse reads the data of a ConfigMap. Its error is Velero's reason to refuse a restore with that ConfigMap
+// (resource_modifiers.go, GetResourceModifiersFromConfig, and resource_modifiers_validator.go, 1.14 to 1.18).
 func Parse(data map[string]string) (*Rules, error) {
 	if len(data) != 1 {
 		return nil, fmt.Errorf("it must have one key, and has %d", len(data))
@@ -74,9 +74,9 @@ func Parse(data map[string]string) (*Rules, error) {
 	if len(r.Rules) == 0 {
 		return nil, errors.New("it has no rules")
 	}
-	budget := &glob.Budget{Left: globSteps}
+	budget := &glob.Budget{StepsLeft: maxGlobSteps}
 	for i := range r.Rules {
-		if err := r.Rules[i].validate(); err != nil {
+		if err := r.Rules[i].checkRule(); err != nil {
 			return nil, err
 		}
 		r.Rules[i].namespaces = glob.NewFilter(r.Rules[i].Conditions.Namespaces, nil, budget)
@@ -84,7 +84,7 @@ func Parse(data map[string]string) (*Rules, error) {
 	return r, nil
 }
 
-func (r *rule) validate() error {
+func (r *rule) checkRule() error {
 	if r.Conditions.GroupResource == "" {
 		return errors.New("a rule has no groupResource")
 	}
@@ -105,25 +105,25 @@ func (r *rule) validate() error {
 	return nil
 }
 
-// errUnknown is what veltui cannot tell.
-var errUnknown = errors.New("veltui cannot tell what the resource modifier makes of it")
+// errResultUnknown marks errors about rules whose result veltui cannot tell.
+var errResultUnknown = errors.New("veltui cannot tell what the resource modifier makes of it")
 
-// Apply changes o in place. Errors are those that Velero reports of the item; it restores it all the same, as the
-// other rules make it (pkg/restore/restore.go, restoreItem). unsure is why veltui cannot tell what the rules make of
-// it, empty if it can.
+// Apply changes o in place. errs are the errors that Velero reports for the item; Velero still restores the item, as
+// the other rules change it (pkg/restore/restore.go, restoreItem). unsure says why veltui cannot tell the result of
+// the rules, empty if it can.
 func (r *Rules) Apply(resource string, o *unstructured.Unstructured) (errs []error, unsure string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	original := o
-	if len(r.Rules) > 1 { // conditions go by the object before any rule
+	if len(r.Rules) > 1 { // conditions are checked against the object before any rule
 		original = o.DeepCopy()
 	}
 	for i := range r.Rules {
-		matched, err := r.Rules[i].match(resource, original)
+		matched, err := r.Rules[i].matchesItem(resource, original)
 		if matched {
-			err = r.Rules[i].patch(o)
+			err = r.Rules[i].applyPatches(o)
 		}
-		if errors.Is(err, errUnknown) {
+		if errors.Is(err, errResultUnknown) {
 			return errs, err.Error()
 		} else if err != nil {
 			errs = append(errs, err)
@@ -132,14 +132,15 @@ func (r *Rules) Apply(resource string, o *unstructured.Unstructured) (errs []err
 	return errs, ""
 }
 
-// match goes by the conditions. A path that is not there matches nothing; in 1.14 it was an error of the item.
-func (r *rule) match(resource string, o *unstructured.Unstructured) (bool, error) {
+// matchesItem reports whether an item meets the rule's conditions. A missing path matches nothing; in 1.14 it was an
+// error of the item.
+func (r *rule) matchesItem(resource string, o *unstructured.Unstructured) (bool, error) {
 	c := &r.Conditions
-	if namespace := o.GetNamespace(); namespace != "" && !r.namespaces.Takes(namespace) {
+	if namespace := o.GetNamespace(); namespace != "" && !r.namespaces.Matches(namespace) {
 		return false, nil
 	}
-	if len(r.namespaces.Beyond()) > 0 {
-		return false, fmt.Errorf("%w: too many wildcards", errUnknown)
+	if len(r.namespaces.CostlyPatterns()) > 0 {
+		return false, fmt.Errorf("%w: too many wildcards", errResultUnknown)
 	}
 	if matched, err := matchResource(c.GroupResource, resource); !matched {
 		return false, err
@@ -163,29 +164,29 @@ func (r *rule) match(resource string, o *unstructured.Unstructured) (bool, error
 	if len(tests) == 0 {
 		return true, nil
 	}
-	_, err := applyJSON(tests, o)
+	_, err := applyJSONPatches(tests, o)
 	if errors.Is(err, jsonpatch.ErrTestFailed) || errors.Is(err, jsonpatch.ErrMissing) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// matchResource matches with wildcards that stop at dots.
+// matchResource reports whether a resource matches a pattern whose wildcards stop at dots.
 func matchResource(pattern, resource string) (matched bool, err error) {
 	if strings.Count(pattern, "*")+strings.Count(pattern, "{") > maxWildcards {
-		return false, fmt.Errorf("%w: too many wildcards", errUnknown)
+		return false, fmt.Errorf("%w: too many wildcards", errResultUnknown)
 	}
 	defer func() {
 		if recover() != nil { // the library indexes beyond its slices
-			matched, err = false, errUnknown
+			matched, err = false, errResultUnknown
 		}
 	}()
 	compiled, err := gobwas.Compile(pattern, '.')
 	return err == nil && compiled.Match(resource), err
 }
 
-// Touches reports whether a rule may change items of a resource.
-func (r *Rules) Touches(resource string) bool {
+// MayChange reports whether a rule may change items of a resource.
+func (r *Rules) MayChange(resource string) bool {
 	return slices.ContainsFunc(r.Rules, func(one rule) bool {
 		matched, err := matchResource(one.Conditions.GroupResource, resource)
 		return matched || err != nil

@@ -26,24 +26,24 @@ type patchData struct {
 	PatchData string `json:"patchData"`
 }
 
-// patch applies the one kind of patches that a rule has (resource_modifiers.go, applyPatch).
-func (r *rule) patch(o *unstructured.Unstructured) error {
+// applyPatches applies the one kind of patches that a rule has (resource_modifiers.go, applyPatch).
+func (r *rule) applyPatches(o *unstructured.Unstructured) error {
 	object, err := []byte(nil), errors.New("a rule has no patches")
 	switch {
 	case len(r.Patches) > 0:
-		if object, err = applyJSON(r.Patches, o); errors.Is(err, jsonpatch.ErrTestFailed) {
+		if object, err = applyJSONPatches(r.Patches, o); errors.Is(err, jsonpatch.ErrTestFailed) {
 			return nil
 		}
 	case len(r.MergePatches) > 0:
-		object, err = apply(r.MergePatches, o, jsonpatch.MergePatch)
+		object, err = applyMergePatches(r.MergePatches, o, jsonpatch.MergePatch)
 	case len(r.StrategicPatches) > 0:
-		object, err = apply(r.StrategicPatches, o, func(object, patch []byte) ([]byte, error) {
-			return mergeStrategic(o.GetAPIVersion()+" "+o.GetKind(), object, patch)
+		object, err = applyMergePatches(r.StrategicPatches, o, func(object, patch []byte) ([]byte, error) {
+			return applyStrategicPatch(o.GetAPIVersion()+" "+o.GetKind(), object, patch)
 		})
 	}
 	updated := &unstructured.Unstructured{}
 	if err == nil &&
-		updated.UnmarshalJSON(object) != nil { // its error has the whole object in it, which may be a Secret
+		updated.UnmarshalJSON(object) != nil { // its error quotes the whole object, which may be a Secret
 		err = errors.New("the patched object is no object")
 	}
 	if err != nil {
@@ -53,10 +53,10 @@ func (r *rule) patch(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// maxCopied is how many bytes the copy operations of a patch may add.
-const maxCopied = 8 << 20
+// maxCopiedBytes is the number of bytes that the copy operations of a patch may add.
+const maxCopiedBytes = 8 << 20
 
-func applyJSON(patches []jsonPatch, o *unstructured.Unstructured) ([]byte, error) {
+func applyJSONPatches(patches []jsonPatch, o *unstructured.Unstructured) ([]byte, error) {
 	texts := make([]string, len(patches))
 	for i, p := range patches {
 		texts[i] = fmt.Sprintf(
@@ -64,7 +64,7 @@ func applyJSON(patches []jsonPatch, o *unstructured.Unstructured) ([]byte, error
 			p.Operation,
 			p.From,
 			p.Path,
-			quoted(p.Value),
+			quoteValue(p.Value),
 		)
 	}
 	patch, err := jsonpatch.DecodePatch([]byte("[" + strings.Join(texts, ",") + "]"))
@@ -76,18 +76,18 @@ func applyJSON(patches []jsonPatch, o *unstructured.Unstructured) ([]byte, error
 		return nil, err
 	}
 	options := jsonpatch.NewApplyOptions()
-	options.AccumulatedCopySizeLimit = maxCopied
+	options.AccumulatedCopySizeLimit = maxCopiedBytes
 	object, err = patch.ApplyWithOptions(object, options)
 	var tooLarge *jsonpatch.AccumulatedCopySizeError
 	if errors.As(err, &tooLarge) {
-		return nil, fmt.Errorf("%w: it copies too much", errUnknown)
+		return nil, fmt.Errorf("%w: it copies too much", errResultUnknown)
 	}
 	return object, err
 }
 
-// quoted is a value as Velero writes it: in quotes if it is no JSON, and with nothing escaped (json_patch.go,
+// quoteValue returns a value as Velero writes it: quoted unless it is JSON, with nothing escaped (json_patch.go,
 // addQuotes).
-func quoted(value string) string {
+func quoteValue(value string) string {
 	inQuotes := len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"'
 	_, notNumber := strconv.ParseFloat(value, 64)
 	lower := strings.ToLower(value)
@@ -99,7 +99,7 @@ func quoted(value string) string {
 	return `"` + value + `"`
 }
 
-func apply(
+func applyMergePatches(
 	patches []patchData,
 	o *unstructured.Unstructured,
 	merge func(object, patch []byte) ([]byte, error),
@@ -114,8 +114,9 @@ func apply(
 	return object, err
 }
 
-// typed are kinds whose Go types are linked. Velero knows all of Kubernetes and its own, and has an error for others.
-var typed = map[string]any{
+// typedKinds are the kinds whose Go types are linked into veltui. Velero knows all kinds of Kubernetes and its own,
+// and reports an error for others.
+var typedKinds = map[string]any{
 	"v1 ConfigMap":             corev1.ConfigMap{},
 	"v1 PersistentVolumeClaim": corev1.PersistentVolumeClaim{},
 	"v1 Pod":                   corev1.Pod{},
@@ -130,10 +131,10 @@ var typed = map[string]any{
 	"batch/v1 Job":             batchv1.Job{},
 }
 
-// mergeStrategic patches as the API server would (strategic_merge_patch.go).
-func mergeStrategic(kind string, object, patch []byte) ([]byte, error) {
-	if typed[kind] == nil {
-		return nil, fmt.Errorf("%w: it has no schema of %s", errUnknown, kind)
+// applyStrategicPatch applies a strategic merge patch as the API server would (strategic_merge_patch.go).
+func applyStrategicPatch(kind string, object, patch []byte) ([]byte, error) {
+	if typedKinds[kind] == nil {
+		return nil, fmt.Errorf("%w: it has no schema of %s", errResultUnknown, kind)
 	}
-	return strategicpatch.StrategicMergePatch(object, patch, typed[kind])
+	return strategicpatch.StrategicMergePatch(object, patch, typedKinds[kind])
 }

@@ -9,7 +9,7 @@ func TestTouches(t *testing.T) {
 		t.Fatal(err)
 	}
 	for resource, want := range map[string]bool{"persistentvolumeclaims": true, "deployments.apps": true, "persistentvolumes": false, "pods": false} {
-		if got := r.Touches(resource); got != want {
+		if got := r.MayChange(resource); got != want {
 			t.Errorf("%s: %v", resource, got)
 		}
 	}

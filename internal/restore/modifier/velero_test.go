@@ -3,15 +3,15 @@ package modifier
 import (
 	"encoding/json"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"os"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // sample is one of testdata/cases.json, or what GetResourceModifiersFromConfig, Validate and ApplyResourceModifierRules
@@ -122,8 +122,8 @@ func TestWhatCannotBeTold(t *testing.T) {
 	if _, err := Parse(map[string]string{"a": "", "b": ""}); err == nil {
 		t.Error("Velero refuses two keys")
 	}
-	if Name(velerov1.RestoreSpec{}, "d") != "d" ||
-		Name(velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "own"}}, "d") != "own" {
+	if ConfigMapName(veleroapi.RestoreSpec{}, "d") != "d" ||
+		ConfigMapName(veleroapi.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "own"}}, "d") != "own" {
 		t.Error("the restore's own comes before the server's")
 	}
 }

@@ -1,27 +1,26 @@
 package preflight
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"slices"
 	"strings"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Further resources that need rules.
 const (
-	secrets         = "secrets"
-	statefulSets    = "statefulsets.apps"
-	bindings        = "rolebindings.rbac.authorization.k8s.io"
-	clusterBindings = "clusterrolebindings.rbac.authorization.k8s.io"
+	secrets             = "secrets"
+	statefulSets        = "statefulsets.apps"
+	roleBindings        = "rolebindings.rbac.authorization.k8s.io"
+	clusterRoleBindings = "clusterrolebindings.rbac.authorization.k8s.io"
 )
 
-// spread makes a field of each Secret that a ServiceAccount names: Velero merges
-// them by name (pkg/restore/merge_service_account.go).
-func spread(o *unstructured.Unstructured) {
-	for _, list := range merged[:2] {
+// indexSecretNames turns each Secret that a ServiceAccount names into a field of its own: Velero merges the Secrets
+// by name (pkg/restore/merge_service_account.go).
+func indexSecretNames(o *unstructured.Unstructured) {
+	for _, list := range mergedFields[:2] {
 		all, _ := o.Object[list].([]any)
 		names := map[string]any{}
 		for _, secret := range all {
@@ -37,43 +36,43 @@ func spread(o *unstructured.Unstructured) {
 	}
 }
 
-// merged is what Velero adds to ServiceAccounts.
-var merged = []string{"secrets", "imagePullSecrets", "metadata.labels", "metadata.annotations"}
+// mergedFields are the fields of a ServiceAccount to which Velero adds.
+var mergedFields = []string{"secrets", "imagePullSecrets", "metadata.labels", "metadata.annotations"}
 
-// decide is what Velero does, and what Kubernetes says to it. frozen is an object that says of itself that it
-// is immutable, bound a claim with a volume; differing are the fields in which it differs from the backup, and
-// against those in which it differs from what Velero makes of the backup.
-func (i *compared) decide(
+// decideOutcome sets what Velero does with the object, given how Kubernetes answers. frozen is true for an object
+// that declares itself immutable, bound for a claim with a volume. differing are the fields in which the object
+// differs from the backup, against those in which it differs from what Velero makes of the backup.
+func (i *comparedItem) decideOutcome(
 	resource string,
-	policy velerov1.PolicyType,
+	policy veleroapi.PolicyType,
 	frozen, bound bool,
 	differing, against []string,
 ) {
-	update := policy == velerov1.PolicyTypeUpdate
-	always := i.Differs != "" && i.Uncompared == ""
+	update := policy == veleroapi.PolicyTypeUpdate
+	always := i.Difference != "" && i.UncomparedReason == ""
 	switch {
-	case i.Skip != "" || i.Renamed:
-		i.outcome = Skipped
-	case i.Fails != "":
-		i.cannotTell("Velero gives it up: " + i.Fails)
-	case i.Unsure != "" && !(always && !update):
-		i.cannotTell(i.Unsure)
-	case i.Uncompared != "":
-		i.cannotTell(i.Uncompared)
+	case i.SkipReason != "" || i.Renamed:
+		i.outcome = OutcomeSkipped
+	case i.Failure != "":
+		i.setCannotTell("Velero gives it up: " + i.Failure)
+	case i.UnsureReason != "" && !(always && !update):
+		i.setCannotTell(i.UnsureReason)
+	case i.UncomparedReason != "":
+		i.setCannotTell(i.UncomparedReason)
 	case !always && len(against) == 0:
-		i.outcome = Equal
-	case i.Perhaps != "":
-		i.cannotTell(i.Perhaps)
+		i.outcome = OutcomeEqual
+	case i.MaybeSkippedReason != "":
+		i.setCannotTell(i.MaybeSkippedReason)
 	case !update:
-		i.outcome = Left
+		i.outcome = OutcomeUnchanged
 	default:
-		i.patch(resource, frozen, bound, differing, against)
+		i.decidePatch(resource, frozen, bound, differing, against)
 	}
 }
 
-// fixed are immutable fields, as far as Kubernetes' own kinds say so
-// (pkg/apis/.../validation and pkg/registry of Kubernetes).
-var fixed = map[string][]string{
+// immutableFields are the fields that Kubernetes' own kinds declare immutable (pkg/apis/.../validation and
+// pkg/registry of Kubernetes).
+var immutableFields = map[string][]string{
 	jobs: {
 		"spec.selector",
 		"spec.template",
@@ -89,8 +88,8 @@ var fixed = map[string][]string{
 	"deployments.apps":                  {"spec.selector"},
 	"daemonsets.apps":                   {"spec.selector"},
 	"replicasets.apps":                  {"spec.selector"},
-	bindings:                            {"roleRef"},
-	clusterBindings:                     {"roleRef"},
+	roleBindings:                        {"roleRef"},
+	clusterRoleBindings:                 {"roleRef"},
 	secrets:                             {"type"},
 	live.StorageClasses:                 {"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"},
 	"priorityclasses.scheduling.k8s.io": {"value", "preemptionPolicy"},
@@ -104,12 +103,20 @@ var fixed = map[string][]string{
 	},
 }
 
-// podMayChange are fields of a pod that may change in some ways.
-var podMayChange = []string{"spec.containers", "spec.initContainers", "spec.activeDeadlineSeconds", "spec.tolerations",
-	"spec.terminationGracePeriodSeconds", "spec.schedulingGates", "spec.nodeSelector", "spec.affinity"}
+// mutablePodFields are the fields of a pod that may change in some ways.
+var mutablePodFields = []string{
+	"spec.containers",
+	"spec.initContainers",
+	"spec.activeDeadlineSeconds",
+	"spec.tolerations",
+	"spec.terminationGracePeriodSeconds",
+	"spec.schedulingGates",
+	"spec.nodeSelector",
+	"spec.affinity",
+}
 
-func (i *compared) patch(resource string, frozen, bound bool, differing, against []string) {
-	i.outcome = Patched
+func (i *comparedItem) decidePatch(resource string, frozen, bound bool, differing, against []string) {
+	i.outcome = OutcomePatched
 	touches := func(fields ...string) bool {
 		return slices.ContainsFunc(against, func(path string) bool {
 			return slices.ContainsFunc(
@@ -119,41 +126,41 @@ func (i *compared) patch(resource string, frozen, bound bool, differing, against
 		})
 	}
 	switch {
-	case touches(fixed[resource]...),
+	case touches(immutableFields[resource]...),
 		frozen && (resource == secrets || resource == live.ConfigMaps) && touches("data", "binaryData", "immutable"),
 		resource == live.Services && i.headless && touches("spec.clusterIP"):
-		i.outcome = PatchRefused
+		i.outcome = OutcomePatchRefused
 	case resource == volumes && touches("spec"):
-		i.cannotTell("Kubernetes lets few fields of a volume change")
+		i.setCannotTell("Kubernetes lets few fields of a volume change")
 	case resource == claims:
-		i.patchClaim(bound, touches)
+		i.decideClaimPatch(bound, touches)
 	case resource == pods:
-		i.patchPod(against, touches)
+		i.decidePodPatch(against, touches)
 	}
-	i.fields = differing
+	i.differingFields = differing
 }
 
-// patchClaim: a claim that Velero lets a new volume be made for loses its name in
-// Velero's patch, which Kubernetes refuses once the claim is bound.
-func (i *compared) patchClaim(bound bool, touches func(...string) bool) {
+// decideClaimPatch sets the outcome for a claim. If Velero lets a new volume be made for the claim, Velero's patch
+// removes the volume's name, which Kubernetes refuses once the claim is bound.
+func (i *comparedItem) decideClaimPatch(bound bool, touches func(...string) bool) {
 	switch {
 	case bound && (!i.bound || touches("spec.volumeName")):
-		i.outcome = PatchRefused
+		i.outcome = OutcomePatchRefused
 	case bound:
-		i.cannotTell("Kubernetes refuses Velero's patch if the restore makes a new volume for the claim")
+		i.setCannotTell("Kubernetes refuses Velero's patch if the restore makes a new volume for the claim")
 	case touches("spec.resources"):
-		i.cannotTell("Kubernetes lets a claim grow if it is bound and its class allows it")
+		i.setCannotTell("Kubernetes lets a claim grow if it is bound and its class allows it")
 	}
 }
 
-func (i *compared) patchPod(against []string, touches func(...string) bool) {
+func (i *comparedItem) decidePodPatch(against []string, touches func(...string) bool) {
 	for _, path := range against {
-		if strings.HasPrefix(path, "spec.") && path != "spec.priority" && !slices.Contains(podMayChange, path) {
-			i.outcome = PatchRefused
+		if strings.HasPrefix(path, "spec.") && path != "spec.priority" && !slices.Contains(mutablePodFields, path) {
+			i.outcome = OutcomePatchRefused
 			return
 		}
 	}
-	if touches(podMayChange...) {
-		i.cannotTell("Kubernetes lets few fields of a pod change")
+	if touches(mutablePodFields...) {
+		i.setCannotTell("Kubernetes lets few fields of a pod change")
 	}
 }

@@ -32,17 +32,17 @@ func BenchmarkCheck(b *testing.B) {
 			b.Run(fmt.Sprintf("items=%d/%s", n, name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					in := Input{Velero: fine(), Served: served(), Around: &live.Surroundings{}, Now: now, Index: index}
+					in := Input{Velero: fine(), Served: served(), Environment: &live.Environment{}, Now: now, Index: index}
 					in.Restore.BackupName = "b"
 					var err error
-					if in.Fates, err = index.Fates(
+					if in.Fates, err = index.DetermineFates(
 						context.Background(),
-						collector.RestoreSpec{Restore: in.Restore},
-						collector.LiveDiscovery(in.Served.Lists),
+						collector.RestoreInput{Restore: in.Restore},
+						collector.LiveDiscovery(in.Served.ResourceLists),
 					); err != nil {
 						b.Fatal(err)
 					}
-					q, _, err := Ask(in.Fates, in.Restore, "velero")
+					q, _, err := BuildQuery(in.Fates, in.Restore, "velero")
 					if err != nil {
 						b.Fatal(err)
 					}

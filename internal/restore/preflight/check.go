@@ -3,147 +3,148 @@ package preflight
 import (
 	"cmp"
 	"fmt"
+	"k8s.io/pod-security-admission/api"
 	"maps"
 	"slices"
 	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/pod-security-admission/api"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Input is all that a preflight goes by. What is nil was not looked at.
+// Input is everything that a preflight depends on. What is nil was not checked.
 type Input struct {
-	Restore velerov1.RestoreSpec
-	Refused string // why Velero would refuse the restore, if it would
-	Velero  Velero
-	// Index and Fates are what the backup holds, and what becomes of it.
+	Restore       veleroapi.RestoreSpec
+	RefusalReason string // why Velero would refuse the restore, if it would
+	Velero        VeleroState
+	// Index is what the backup holds, and Fates what becomes of each item.
 	Index *collector.Index
 	Fates *collector.Fates
-	// Served, State and Around are what the cluster serves and holds; Versions are all API versions of its resources.
-	Served   *live.Served
-	Versions map[string][]string
-	State    *live.State
-	Around   *live.Surroundings
-	// Failing are the kinds that the API server fails to list, with why; Changed says when
-	// CRDs that do not serve the backup's version were changed.
-	Failing map[string]string
-	Changed map[string]time.Time
-	// Compared says that the objects that exist were compared with the backup, and
-	// Existing what Velero does with each.
-	Compared bool
-	Existing []Existing
-	DryRun   *DryRun     // what the API server answered, nil if it was not asked
-	Unread   []NotLooked // what could not be read at all
-	Now      time.Time
+	// Served, State and Environment are what the cluster serves and holds; Versions are all API versions of its
+	// resources.
+	Served      *live.ServedKinds
+	Versions    map[string][]string
+	State       *live.State
+	Environment *live.Environment
+	// Unlistable maps each kind that the API server fails to list to the reason; CRDChanges says when CRDs that do not
+	// serve the backup's version were changed.
+	Unlistable map[string]string
+	CRDChanges map[string]time.Time
+	// Compared is true if the existing objects were compared with the backup; Existing is what Velero does with each of
+	// them.
+	Compared  bool
+	Existing  []ExistingObject
+	DryRun    *DryRun     // what the API server answered, nil if it was not asked
+	Unchecked []Unchecked // what could not be read at all
+	Now       time.Time
 }
 
-// Velero is the state of Velero and of the backup.
-type Velero struct {
-	Backup *velerov1.Backup // nil if there is none of that name
-	// Location is the backup's; nil if there is none, or if LocationsUnseen says why that is not known.
-	Location        *velerov1.BackupStorageLocation
-	LocationsUnseen string
-	Server          velero.Server
-	// Running and Waiting are the restores ahead, QueueUnseen why they are not known.
+// VeleroState is the state of Velero and of the backup.
+type VeleroState struct {
+	Backup *veleroapi.Backup // nil if no backup has that name
+	// Location is the backup's storage location; nil if there is none, or if LocationsUnchecked says why it is unknown.
+	Location           *veleroapi.BackupStorageLocation
+	LocationsUnchecked string
+	Server             velero.Server
+	// Running and Waiting are the restores ahead of this one; QueueUnchecked says why they are unknown.
 	Running, Waiting []string
-	QueueUnseen      string
-	// Deletion is a request to delete the backup, DeletionsUnseen why it is not known whether there is one.
-	Deletion        *velerov1.DeleteBackupRequest
-	DeletionsUnseen string
-	// NotFinalized is true if Velero did not store the backup's contents after its
-	// operations, FinalizedUnseen why that is not known.
-	NotFinalized    bool
-	FinalizedUnseen string
-	// Volumes are what Velero stored of the backup's volumes, VolumesUnseen why that is not known.
-	Volumes       []artifact.Volume
-	VolumesUnseen string
-	// Agents are Velero's node-agents, AgentsUnseen why they are not known.
-	Agents       []velero.Agent
-	AgentsUnseen string
+	QueueUnchecked   string
+	// Deletion is a request to delete the backup; DeletionsUnchecked says why it is unknown whether there is one.
+	Deletion           *veleroapi.DeleteBackupRequest
+	DeletionsUnchecked string
+	// NotFinalized is true if Velero did not store the backup's contents after its operations; FinalizedUnchecked says
+	// why that is unknown.
+	NotFinalized       bool
+	FinalizedUnchecked string
+	// Volumes are Velero's records of the backup's volumes; VolumesUnchecked says why they are unknown.
+	Volumes          []artifact.VolumeInfo
+	VolumesUnchecked string
+	// Agents are Velero's node-agents; AgentsUnchecked says why they are unknown.
+	Agents          []velero.NodeAgent
+	AgentsUnchecked string
 }
 
-type check struct {
+type checker struct {
 	Input
-	found  []Finding
-	unseen []NotLooked
-	items  int
+	findings  []Finding
+	unchecked []Unchecked
+	itemCount int
 
 	// What the restore brings that others need.
-	brings   map[string]map[string]bool // resource -> "namespace/name" or "name"
-	retained map[string]bool            // volumes that may be restored as they were
-	saved    map[string]artifact.Volume // what Velero stored of the backup's volumes, by name
-	podData  map[string]bool            // pods of the backup with file-system backups, as "namespace/name"
-	spaces   map[string]int             // target namespace -> items
-	created  map[string]map[string]int  // namespace -> resource -> items that are new
-	unasked  map[string]map[string]int  // the same without those for which a dry run has answered
-	wants    map[string]*demand         // namespace -> what new items ask for
-	ranges   map[string]*ranges         // namespace -> its limit ranges
-	modifier Modifier
-	security secured
-	pod      pod // used again for each
+	provided        map[string]map[string]bool     // resource -> "namespace/name" or "name"
+	retainedVolumes map[string]bool                // volumes that may be restored as they were
+	savedVolumes    map[string]artifact.VolumeInfo // what Velero stored of the backup's volumes, by name
+	// pods of the backup with file-system backups, as "namespace/name"
+	podsWithVolumeBackups map[string]bool
+	itemsByNamespace      map[string]int                   // target namespace -> items
+	newItems              map[string]map[string]int        // namespace -> resource -> items that are new
+	unansweredItems       map[string]map[string]int        // the same without those for which a dry run has answered
+	demands               map[string]*namespaceDemand      // namespace -> the demand of new items
+	limitRanges           map[string]*namespaceLimitRanges // namespace -> its limit ranges
+	modifier              Modifier
+	security              podSecurity
+	scratchPod            podNeeds // reused for each pod
 }
 
-// Check finds what stands in the way of a restore. Its error is the cause of the context of the fates.
+// Check finds what stands in the way of a restore. Its error is the cause of the fates' context.
 func Check(in Input) (*Result, error) {
-	c := &check{
-		saved:    map[string]artifact.Volume{},
-		podData:  map[string]bool{},
-		Input:    in,
-		unseen:   slices.Clone(in.Unread),
-		brings:   map[string]map[string]bool{},
-		retained: map[string]bool{},
-		spaces:   map[string]int{},
-		created:  map[string]map[string]int{},
-		unasked:  map[string]map[string]int{},
-		wants:    map[string]*demand{},
-		ranges:   map[string]*ranges{},
-		security: secured{
+	c := &checker{
+		savedVolumes:          map[string]artifact.VolumeInfo{},
+		podsWithVolumeBackups: map[string]bool{},
+		Input:                 in,
+		unchecked:             slices.Clone(in.Unchecked),
+		provided:              map[string]map[string]bool{},
+		retainedVolumes:       map[string]bool{},
+		itemsByNamespace:      map[string]int{},
+		newItems:              map[string]map[string]int{},
+		unansweredItems:       map[string]map[string]int{},
+		demands:               map[string]*namespaceDemand{},
+		limitRanges:           map[string]*namespaceLimitRanges{},
+		security: podSecurity{
 			labels:   map[string]map[string]string{},
 			enforced: map[string]api.LevelVersion{},
-			reasons:  map[judged][]string{},
+			reasons:  map[securityQuery][]string{},
 		},
 	}
-	c.velero()
-	c.modifier = ModifierOf(in.Restore, in.Velero.Server.Flags.DefaultModifier, in.Around)
-	c.validate()
-	c.ignored()
+	c.checkVelero()
+	c.modifier = FindModifier(in.Restore, in.Velero.Server.Flags.DefaultResourceModifier, in.Environment)
+	c.checkValidation()
+	c.checkIgnoredFields()
 	if in.Fates != nil {
-		if err := c.backup(); err != nil {
+		if err := c.checkContents(); err != nil {
 			return nil, err
 		}
 	}
 	r := &Result{
-		Findings:  sorted(c.found),
-		NotLooked: c.unseen,
+		Findings:  sortFindings(c.findings),
+		Unchecked: c.unchecked,
 		Existing:  in.Existing,
 		DryRun:    in.DryRun,
 		Fates:     in.Fates,
 	}
 	if in.Fates != nil && in.Served != nil {
-		r.Items = &c.items
+		r.Items = &c.itemCount
 	}
 	return r, nil
 }
 
-// find keeps a finding. What a resource modifier may change is no more than a doubt.
-func (c *check) find(f Finding) {
-	m, of := &c.modifier, ofBodies[f.Reason]
+// addFinding adds a finding. An obstacle that a resource modifier may remove becomes a doubt.
+func (c *checker) addFinding(f Finding) {
+	m, of := &c.modifier, bodyResources[f.Reason]
 	if m.Name != "" && f.Severity == Obstacle &&
-		slices.ContainsFunc(of, func(resource string) bool { return m.Rules == nil || m.Rules.Touches(resource) }) {
+		slices.ContainsFunc(of, func(resource string) bool { return m.Rules == nil || m.Rules.MayChange(resource) }) {
 		f.Severity = Doubt
 		f.Sentence += " The resource modifier " + m.Name + " may change that."
 	}
-	c.found = append(c.found, f)
+	c.findings = append(c.findings, f)
 }
 
-// ofBodies are the reasons that go by what is in the body of items, with the resources of these.
-var ofBodies = map[Reason][]string{
+// bodyResources maps the reasons that depend on the bodies of items to the resources of those items.
+var bodyResources = map[Reason][]string{
 	StorageClassMissing: {
 		claims,
 	},
@@ -157,8 +158,8 @@ var ofBodies = map[Reason][]string{
 	PodSecurityViolated: {pods},
 }
 
-func (c *check) about(name string, severity Severity, reason Reason, sentence, remedy string) {
-	c.find(
+func (c *checker) addFindingFor(name string, severity Severity, reason Reason, sentence, remedy string) {
+	c.addFinding(
 		Finding{
 			Severity: severity,
 			Reason:   reason,
@@ -170,115 +171,115 @@ func (c *check) about(name string, severity Severity, reason Reason, sentence, r
 	)
 }
 
-func (c *check) notLooked(what, why string) {
-	c.unseen = append(c.unseen, NotLooked{What: what, Why: why})
+func (c *checker) addUnchecked(what, why string) {
+	c.unchecked = append(c.unchecked, Unchecked{What: what, Why: why})
 }
 
-func (c *check) notListed(what string, n live.NotSeen) {
-	c.unseen = append(c.unseen, NotLooked{what + in(n.Namespace), n.Resource, n.Namespace, n.Why})
+func (c *checker) addUncheckedList(what string, n live.Unchecked) {
+	c.unchecked = append(c.unchecked, Unchecked{what + inNamespaceText(n.Namespace), n.Resource, n.Namespace, n.Why})
 }
 
-func (c *check) backup() error {
-	c.readVolumes()
-	if err := c.gather(); err != nil {
+func (c *checker) checkContents() error {
+	c.collectVolumes()
+	if err := c.collectProvided(); err != nil {
 		return err
 	}
-	c.kinds()
-	c.namespaces()
-	if err := c.existing(); err != nil {
+	c.checkKinds()
+	c.checkNamespaces()
+	if err := c.checkExisting(); err != nil {
 		return err
 	}
 	if c.Index.NamesOnly {
-		c.notLooked("storage, quotas, node ports and webhooks", "only the names in the backup were read")
-	} else if err := c.needs(); err != nil {
+		c.addUnchecked("storage, quotas, node ports and webhooks", "only the names in the backup were read")
+	} else if err := c.checkNeeds(); err != nil {
 		return err
 	}
-	if c.Velero.VolumesUnseen != "" && (c.brings[claims] != nil || c.brings[pods] != nil) {
-		c.notLooked("how the data of volumes comes back", c.Velero.VolumesUnseen)
+	if c.Velero.VolumesUnchecked != "" && (c.provided[claims] != nil || c.provided[pods] != nil) {
+		c.addUnchecked("how the data of volumes comes back", c.Velero.VolumesUnchecked)
 	}
-	c.webhooks()
-	c.pluginConfigs()
-	c.quotas()
-	c.limits()
-	c.findInsecure()
+	c.checkWebhooks()
+	c.checkPluginConfigs()
+	c.checkQuotas()
+	c.checkLimitRanges()
+	c.checkPodSecurity()
 	if c.Index.Incomplete {
-		c.notLooked("all of the backup", "veltui could not read it to its end")
+		c.addUnchecked("all of the backup", "veltui could not read it to its end")
 	}
-	c.unlookedAround()
-	c.dryRun()
+	c.addUncheckedEnvironment()
+	c.checkDryRun()
 	return nil
 }
 
-// gather notes what the restore brings that others may need.
-func (c *check) gather() error {
-	err := c.Fates.Each(func(i collector.Item) {
-		if i.Fate != collector.ToRestore || i.Mirror {
+// collectProvided collects what the restore brings that other items may need.
+func (c *checker) collectProvided() error {
+	err := c.Fates.EachItem(func(i collector.Item) {
+		if i.Fate != collector.ToRestore || i.IsMirrorPod {
 			return
 		}
-		c.items++
-		if c.brings[i.Resource] == nil {
-			c.brings[i.Resource] = map[string]bool{}
+		c.itemCount++
+		if c.provided[i.Resource] == nil {
+			c.provided[i.Resource] = map[string]bool{}
 		}
 		switch i.Resource {
 		case live.Namespaces:
 		case live.Services:
-			c.brings[i.Resource][i.Target+"/"+i.Name] = true
-		case live.StorageClasses, live.SnapshotClasses, live.Drivers, volumes:
-			c.brings[i.Resource][i.Name] = true
+			c.provided[i.Resource][i.TargetNamespace+"/"+i.Name] = true
+		case live.StorageClasses, live.SnapshotClasses, live.CSIDrivers, volumes:
+			c.provided[i.Resource][i.Name] = true
 		}
-		if i.Target != "" && i.Resource != live.Namespaces {
-			c.spaces[i.Target]++
+		if i.TargetNamespace != "" && i.Resource != live.Namespaces {
+			c.itemsByNamespace[i.TargetNamespace]++
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
+	return c.Fates.EachItemNeeds(func(i collector.Item, needs []collector.Need) {
 		for _, n := range needs {
-			if n.Kind == collector.NeedRetained {
-				c.retained[i.Name] = true
+			if n.Kind == collector.NeedRetainedVolume {
+				c.retainedVolumes[i.Name] = true
 			}
-			if n.Kind == collector.NeedDriver && i.Resource == live.SnapshotClasses {
-				c.brings[live.SnapshotClasses][ofDriver+n.Name] = true
+			if n.Kind == collector.NeedCSIDriver && i.Resource == live.SnapshotClasses {
+				c.provided[live.SnapshotClasses][driverPrefix+n.Name] = true
 			}
 		}
 		if i.Resource == live.Namespaces {
-			c.enforcedBy(i, needs)
+			c.collectEnforcedLevel(i, needs)
 		}
 	})
 }
 
-// kinds finds what the cluster does not serve. Velero asks for it all the same, and
-// has an error for each item (pkg/restore/restore.go, restoreItem).
-func (c *check) kinds() {
+// checkKinds finds the kinds that the cluster does not serve. Velero requests them anyway, and reports an error for
+// each item (pkg/restore/restore.go, restoreItem).
+func (c *checker) checkKinds() {
 	if c.Served == nil {
 		return
 	}
-	untold := c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources))
+	untold := c.Served.UnexplainedWords(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources))
 	for _, word := range untold {
-		c.notLooked(
+		c.addUnchecked(
 			"what "+word+" stands for in --include-resources or --exclude-resources",
 			"the API group of it may be one that does not answer: "+c.Served.SilentGroups(),
 		)
 	}
 	var silent []string
-	for _, resource := range slices.Sorted(maps.Keys(c.brings)) {
-		serves, known := c.Served.Serves(resource)
+	for _, resource := range slices.Sorted(maps.Keys(c.provided)) {
+		serves, known := c.Served.IsServed(resource)
 		switch {
-		case c.Failing[resource] != "":
-			stored := c.Index.Version(resource)
-			c.notListable(
+		case c.Unlistable[resource] != "":
+			stored := c.Index.PreferredVersion(resource)
+			c.addUnlistable(
 				resource,
-				"The API server fails to list "+resource+" ("+human.Shorten(c.Failing[resource], 300)+").",
-				stored == "" || stored == c.Served.Version(resource) ||
+				"The API server fails to list "+resource+" ("+human.Shorten(c.Unlistable[resource], 300)+").",
+				stored == "" || stored == c.Served.PreferredVersion(resource) ||
 					slices.Contains(c.Velero.Server.Flags.Features, "EnableAPIGroupVersions"),
 			)
-		case serves, c.Fates.Serves(resource):
-			c.version(resource)
+		case serves, c.Fates.IsServed(resource):
+			c.checkVersion(resource)
 		case !known:
 			silent = append(silent, resource)
 		default:
-			c.findUnserved(resource, Finding{
+			c.addUnserved(resource, Finding{
 				Severity: Obstacle,
 				Reason:   KindNotServed,
 				Resource: resource,
@@ -291,12 +292,12 @@ func (c *check) kinds() {
 		}
 	}
 	if len(silent) > 0 {
-		c.notLooked(
-			"whether the cluster serves "+human.List(silent, 5)+", and what is there of them",
+		c.addUnchecked(
+			"whether the cluster serves "+human.JoinNames(silent, 5)+", and what is there of them",
 			"API groups do not answer: "+c.Served.SilentGroups(),
 		)
-	} else if len(c.Served.Silent) > 0 && len(untold) == 0 {
-		c.find(
+	} else if len(c.Served.SilentReasons) > 0 && len(untold) == 0 {
+		c.addFinding(
 			Finding{
 				Severity: Note,
 				Reason:   GroupsSilent,
@@ -309,16 +310,16 @@ func (c *check) kinds() {
 	}
 }
 
-// version finds what is stored in an API version that is gone.
-func (c *check) version(resource string) {
-	stored := c.Index.Version(resource)
-	if stored == "" || c.Served.Version(resource) == "" || stored == c.Served.Version(resource) {
+// checkVersion finds items that are stored in an API version that the cluster no longer serves.
+func (c *checker) checkVersion(resource string) {
+	stored := c.Index.PreferredVersion(resource)
+	if stored == "" || c.Served.PreferredVersion(resource) == "" || stored == c.Served.PreferredVersion(resource) {
 		return
 	}
 	served := c.Versions[resource]
 	switch {
-	case len(served) == 0: // it did not tell all of the group
-		c.notLooked(
+	case len(served) == 0: // the cluster did not list the whole group
+		c.addUnchecked(
 			"whether the cluster serves "+resource+" in version "+stored,
 			"the cluster did not tell its API versions",
 		)
@@ -326,11 +327,11 @@ func (c *check) version(resource string) {
 	case slices.Contains(served, stored):
 		return
 	}
-	changed := c.Changed[resource]
-	if started := c.Velero.Server.StartedAt; !c.Velero.Server.Flags.NoInformerCache &&
+	changed := c.CRDChanges[resource]
+	if started := c.Velero.Server.StartedAt; !c.Velero.Server.Flags.DisableInformerCache &&
 		c.Now.Sub(changed) < discoveryAge &&
 		started.Before(changed) {
-		c.notListable(
+		c.addUnlistable(
 			resource,
 			fmt.Sprintf(
 				"The backup holds %s in version %s, which the cluster served until its CRD changed %s. Velero may not know "+
@@ -355,7 +356,7 @@ func (c *check) version(resource string) {
 		Remedy: "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the " +
 			"cluster serves.",
 	}
-	for _, other := range c.Index.Versions(resource) {
+	for _, other := range c.Index.APIVersions(resource) {
 		if slices.Contains(served, other) {
 			f.Severity = Doubt
 			f.Sentence = fmt.Sprintf(
@@ -368,30 +369,31 @@ func (c *check) version(resource string) {
 			f.Remedy = "Make sure that the Velero server runs with --features=EnableAPIGroupVersions."
 		}
 	}
-	c.findUnserved(resource, f)
+	c.addUnserved(resource, f)
 }
 
-// findUnserved finds the items of a resource, unless a dry run has answered for them.
-func (c *check) findUnserved(resource string, f Finding) {
-	if g := c.itemsOf(resource); g.count > 0 {
-		c.find(g.fill(f))
+// addUnserved adds a finding about the items of a resource, unless a dry run has answered for them.
+func (c *checker) addUnserved(resource string, f Finding) {
+	if g := c.groupItems(resource); g.count > 0 {
+		c.addFinding(g.fillFinding(f))
 	}
 }
 
-// discoveryAge is how long Velero goes by what the cluster served (pkg/cmd/server/server.go, initDiscoveryHelper).
+// discoveryAge is how long Velero relies on what it discovered that the cluster serves (pkg/cmd/server/server.go,
+// initDiscoveryHelper).
 const discoveryAge = 5 * time.Minute
 
-// notListable: Velero lists the kinds of a restore before the first item, in the versions that it prefers,
-// and waits for that without a limit (pkg/restore/restore.go of 1.14 to 1.18, execute: ResourceFor,
-// WaitForCacheSync; pkg/discovery/helper.go).
-func (c *check) notListable(resource, cause string, listed bool) {
+// addUnlistable adds a finding about a kind that cannot be listed. Velero lists the kinds of a restore before the
+// first item, in the versions that it prefers, and waits for the lists without a limit (pkg/restore/restore.go of
+// 1.14 to 1.18, execute: ResourceFor, WaitForCacheSync; pkg/discovery/helper.go).
+func (c *checker) addUnlistable(resource, cause string, listed bool) {
 	then := " Velero has an error for each of them."
-	if listed && !c.Velero.Server.Flags.NoInformerCache {
+	if listed && !c.Velero.Server.Flags.DisableInformerCache {
 		then = " Velero lists it before it restores the first item, waits without a limit, and starts no other " +
 			"restore meanwhile."
 	}
-	c.find(
-		c.itemsOf(resource).fill(Finding{
+	c.addFinding(
+		c.groupItems(resource).fillFinding(Finding{
 			Severity: Obstacle,
 			Reason:   KindNotListable,
 			Resource: resource,
@@ -402,27 +404,28 @@ func (c *check) notListable(resource, cause string, listed bool) {
 	)
 }
 
-func (c *check) itemsOf(resource string) *group {
+func (c *checker) groupItems(resource string) *group {
 	g := &group{}
-	_ = c.Fates.Each(func(i collector.Item) {
-		if i.Resource == resource && isRestored(i) && !c.answered(resource, i.Target, i.Name) {
-			g.add(i.Target, i.Name)
+	_ = c.Fates.EachItem(func(i collector.Item) {
+		if i.Resource == resource && isRestored(i) && !c.isAnswered(resource, i.TargetNamespace, i.Name) {
+			g.addItem(i.TargetNamespace, i.Name)
 		}
 	})
 	return g
 }
 
-// namespaces finds those that are going. Velero waits for one with each item that goes into it, and then has an
-// error for the item (pkg/restore/restore.go, processSelectedResource; what it remembers in between it does not
-// find again, because the kind of the Namespace that it reads is empty: pkg/util/kube/utils.go).
-func (c *check) namespaces() {
-	if c.Around == nil {
+// checkNamespaces finds the namespaces that are being deleted. Velero waits for such a namespace with each item that
+// goes into it, and then reports an error for the item (pkg/restore/restore.go, processSelectedResource; Velero does
+// not find what it remembers in between, because the kind of the Namespace that it reads is empty:
+// pkg/util/kube/utils.go).
+func (c *checker) checkNamespaces() {
+	if c.Environment == nil {
 		return
 	}
 	each := cmp.Or(c.Velero.Server.Flags.TerminatingTimeout, 10*time.Minute) // --terminating-resource-timeout
-	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
-		if n := c.spaces[name]; c.Around.Namespaces[name].Terminating {
-			c.find(
+	for _, name := range slices.Sorted(maps.Keys(c.itemsByNamespace)) {
+		if n := c.itemsByNamespace[name]; c.Environment.Namespaces[name].Terminating {
+			c.addFinding(
 				Finding{
 					Severity:  Obstacle,
 					Reason:    NamespaceTerminating,

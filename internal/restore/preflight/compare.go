@@ -1,46 +1,45 @@
 package preflight
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"slices"
 	"strings"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/diff"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Comparison compares objects that exist with what the backup holds of them. Of a
-// body, only hashes of its fields are kept, until the object of the cluster is there.
+// Comparison compares existing objects with their items in the backup. Of an item's body, it keeps only hashes of the
+// fields until the object of the cluster has been read.
 type Comparison struct {
 	prepare.Rules
 	versions func(resource string) []string
-	*diff.Table
-	items map[place]*compared
-	left  int // how many objects are beyond [diff.MaxObjects]
+	*diff.FieldTable
+	items        map[itemKey]*comparedItem
+	omittedCount int // how many objects are beyond [diff.MaxObjects]
 }
 
-type place struct{ resource, namespace, name string }
+type itemKey struct{ resource, namespace, name string }
 
-type compared struct {
-	// inBackup are its fields in the backup without what every restore resets, and
-	// changed those that Velero's actions change after that.
-	inBackup, changed []diff.Field
+type comparedItem struct {
+	// backupFields are the item's fields in the backup without what every restore resets; changedFields are those that
+	// Velero's actions change after that.
+	backupFields, changedFields []diff.FieldHash
 	prepare.Change
 	bound, headless bool // bound: a claim names its volume; headless: a Service without an address
-	outcome         Outcome
-	fields          []string
-	why             string
-	from            string // its namespace in the backup
-	sources         int    // how many items of the backup go there
+	outcome         ExistingOutcome
+	differingFields []string
+	reason          string
+	backupNamespace string // its namespace in the backup
+	sourceCount     int    // how many items of the backup go there
 }
 
-// NewComparison makes a Comparison of what a restore is to restore and is there. versions says of
-// a resource in which API versions the backup holds it. Its error is the cause of the context of fates.
+// NewComparison makes a Comparison of the items that a restore is to restore and that exist. versions returns the API
+// versions in which the backup holds a resource. The error is the cause of the fates' context.
 func NewComparison(
 	fates *collector.Fates,
 	state *live.State,
@@ -48,21 +47,22 @@ func NewComparison(
 	versions func(resource string) []string,
 ) (*Comparison, error) {
 	c := newComparison(rules, versions)
-	err := fates.Each(func(i collector.Item) {
+	err := fates.EachItem(func(i collector.Item) {
 		if !isRestored(i) {
 			return
 		}
-		if object, seen := state.Find(i.Resource, i.Target, i.Name); seen != live.There || !object.Deleting.IsZero() {
+		if object, seen := state.FindItem(i.Resource, i.TargetNamespace, i.Name); seen != live.Present ||
+			!object.DeletingSince.IsZero() {
 			return
 		}
-		at := place{i.Resource, i.Target, i.Name}
+		at := itemKey{i.Resource, i.TargetNamespace, i.Name}
 		switch {
 		case c.items[at] != nil:
-			c.items[at].sources++
+			c.items[at].sourceCount++
 		case len(c.items) == diff.MaxObjects:
-			c.left++
+			c.omittedCount++
 		default:
-			c.items[at] = &compared{from: i.Namespace, sources: 1}
+			c.items[at] = &comparedItem{backupNamespace: i.Namespace, sourceCount: 1}
 		}
 	})
 	return c, err
@@ -70,172 +70,185 @@ func NewComparison(
 
 func newComparison(rules prepare.Rules, versions func(string) []string) *Comparison {
 	rules.ClaimExists = func(string, string) bool { return true }
-	return &Comparison{Rules: rules, versions: versions, Table: diff.NewTable(), items: map[place]*compared{}}
+	return &Comparison{
+		Rules:      rules,
+		versions:   versions,
+		FieldTable: diff.NewFieldTable(),
+		items:      map[itemKey]*comparedItem{},
+	}
 }
 
-// Len is how many objects are compared.
+// Len returns the number of compared objects.
 func (c *Comparison) Len() int { return len(c.items) }
 
-// at finds an item by its place in the backup. The backup may also hold an item of the
-// namespace that another is mapped to, and which the restore leaves out.
-func (c *Comparison) at(resource, namespace, name string) *compared {
+// findByBackup finds an item by its place in the backup. If another namespace is mapped to the item's namespace, the
+// backup may also hold an item there that the restore leaves out.
+func (c *Comparison) findByBackup(resource, namespace, name string) *comparedItem {
 	to := namespace
 	if mapped, ok := c.Restore.NamespaceMapping[namespace]; ok && namespace != "" {
 		to = mapped
 	}
-	i := c.items[place{resource, to, name}]
-	if i == nil || i.from != namespace {
+	i := c.items[itemKey{resource, to, name}]
+	if i == nil || i.backupNamespace != namespace {
 		return nil
 	}
 	return i
 }
 
-// Wants says whether the body of an item of the backup is needed.
-func (c *Comparison) Wants(resource, namespace, name string) bool {
-	i := c.at(resource, namespace, name)
-	return i != nil && i.outcome == "" && i.inBackup == nil
+// WantsBody reports whether the body of an item of the backup is needed.
+func (c *Comparison) WantsBody(resource, namespace, name string) bool {
+	i := c.findByBackup(resource, namespace, name)
+	return i != nil && i.outcome == "" && i.backupFields == nil
 }
 
-// Backup takes the body of an item of the backup; nil is one that is too large.
-func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
-	i := c.at(resource, namespace, name)
-	if i == nil || i.outcome != "" || i.inBackup != nil {
+// AddBackupItem adds the body of an item of the backup; nil stands for a body that is too large.
+func (c *Comparison) AddBackupItem(resource, namespace, name string, body []byte) {
+	i := c.findByBackup(resource, namespace, name)
+	if i == nil || i.outcome != "" || i.backupFields != nil {
 		return
 	}
-	object, why := c.Read(body, i.sources, c.versions(resource))
+	object, why := c.ReadItem(body, i.sourceCount, c.versions(resource))
 	if why != "" {
-		i.cannotTell(why)
+		i.setCannotTell(why)
 		return
 	}
-	reset(object)
-	i.inBackup = c.Sign(object.Object)
-	i.bound, i.headless = nested(object, "spec", "volumeName") != "", nested(object, "spec", "clusterIP") == "None"
+	resetForComparison(object)
+	i.backupFields = c.HashFields(object.Object)
+	i.bound, i.headless = nestedString(
+		object,
+		"spec",
+		"volumeName",
+	) != "", nestedString(
+		object,
+		"spec",
+		"clusterIP",
+	) == "None"
 	object.SetNamespace(namespace)
-	i.Change = c.Item(resource, object)
-	reset(object)
+	i.Change = c.PrepareItem(resource, object)
+	resetForComparison(object)
 	if resource == serviceAccounts {
-		spread(object)
+		indexSecretNames(object)
 	}
 	switch {
-	case resource == bindings, resource == clusterBindings, c.Modifier != nil && i.Differs == "":
-		// What the restore is told to change counts, and is named.
-		i.inBackup = c.Sign(object.Object)
+	case resource == roleBindings, resource == clusterRoleBindings, c.Modifier != nil && i.Difference == "":
+		// What the restore is told to change counts as a difference, and is named.
+		i.backupFields = c.HashFields(object.Object)
 	case i.Changed:
-		i.changed = diff.Changes(i.inBackup, c.Sign(object.Object))
+		i.changedFields = diff.ChangedFields(i.backupFields, c.HashFields(object.Object))
 	}
-	c.Keep(i.inBackup, i.changed)
+	c.AddKept(i.backupFields, i.changedFields)
 }
 
-func (i *compared) cannotTell(why string) { i.outcome, i.why = CannotTell, why }
+func (i *comparedItem) setCannotTell(why string) { i.outcome, i.reason = OutcomeUnknown, why }
 
-// Question asks for the objects that can be compared.
-func (c *Comparison) Question() *live.Question {
-	q := &live.Question{}
+// BuildQuery returns the query for the objects that can be compared.
+func (c *Comparison) BuildQuery() *live.Query {
+	q := &live.Query{}
 	for at, i := range c.items {
-		if i.inBackup != nil && i.outcome == "" {
-			q.Add(at.resource, at.namespace, at.name)
+		if i.backupFields != nil && i.outcome == "" {
+			q.AddItem(at.resource, at.namespace, at.name)
 		}
 	}
 	return q
 }
 
-// Live takes an object of the cluster, and changes it.
-func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
-	i := c.items[place{resource, object.GetNamespace(), object.GetName()}]
-	if i == nil || i.inBackup == nil || i.outcome != "" {
+// CompareLive compares an object of the cluster, and changes it.
+func (c *Comparison) CompareLive(resource string, object *unstructured.Unstructured) {
+	i := c.items[itemKey{resource, object.GetNamespace(), object.GetName()}]
+	if i == nil || i.backupFields == nil || i.outcome != "" {
 		return
 	}
 	frozen, _, _ := unstructured.NestedBool(object.Object, "immutable")
-	reset(object)
+	resetForComparison(object)
 	if resource == serviceAccounts {
-		spread(object)
+		indexSecretNames(object)
 	}
-	live := c.Sign(object.Object)
-	opposed := diff.Changes(i.all(), live)
-	against := c.Names(opposed)
+	live := c.HashFields(object.Object)
+	opposed := diff.ChangedFields(i.expectedFields(), live)
+	against := c.FieldNames(opposed)
 	differing := slices.DeleteFunc(
-		c.Names(diff.Changes(i.inBackup, live)),
+		c.FieldNames(diff.ChangedFields(i.backupFields, live)),
 		func(f string) bool { return !slices.Contains(against, f) },
 	)
 	if resource == serviceAccounts {
-		lacking := slices.DeleteFunc(opposed, func(f diff.Field) bool { return f.Value != diff.Gone })
-		i.merge(c.Names(lacking), against, c.Restore.ExistingResourcePolicy)
+		lacking := slices.DeleteFunc(opposed, func(f diff.FieldHash) bool { return f.Value != diff.Absent })
+		i.mergeServiceAccount(c.FieldNames(lacking), against, c.Restore.ExistingResourcePolicy)
 		return
 	}
-	bound := c.Has("spec.volumeName", live)
-	i.decide(resource, c.Restore.ExistingResourcePolicy, frozen, bound, differing, against)
-	if i.outcome != Equal && i.outcome != Skipped && i.fields == nil {
-		i.fields = differing
+	bound := c.HasPath("spec.volumeName", live)
+	i.decideOutcome(resource, c.Restore.ExistingResourcePolicy, frozen, bound, differing, against)
+	if i.outcome != OutcomeEqual && i.outcome != OutcomeSkipped && i.differingFields == nil {
+		i.differingFields = differing
 	}
-	i.inBackup, i.changed = nil, nil
+	i.backupFields, i.changedFields = nil, nil
 }
 
-// all are the fields that Velero compares: those in the backup, as its actions change them.
-func (i *compared) all() []diff.Field {
-	over := diff.ByPath(i.changed)
-	all := slices.DeleteFunc(slices.Clone(i.inBackup), func(f diff.Field) bool {
+// expectedFields returns the fields that Velero compares: those in the backup, as its actions change them.
+func (i *comparedItem) expectedFields() []diff.FieldHash {
+	over := diff.ValuesByPath(i.changedFields)
+	all := slices.DeleteFunc(slices.Clone(i.backupFields), func(f diff.FieldHash) bool {
 		_, changed := over[f.Path]
 		return changed
 	})
 	return append(
 		all,
-		slices.DeleteFunc(slices.Clone(i.changed), func(f diff.Field) bool { return f.Value == diff.Gone })...)
+		slices.DeleteFunc(slices.Clone(i.changedFields), func(f diff.FieldHash) bool { return f.Value == diff.Absent })...)
 }
 
-// merge is what Velero does with a ServiceAccount, whatever the policy: it adds what
-// is lacking. Where nothing is, it does not even set its labels.
-func (i *compared) merge(lacking, differing []string, policy velerov1.PolicyType) {
-	i.inBackup, i.changed = nil, nil
-	if i.Unsure != "" {
-		i.cannotTell(i.Unsure)
+// mergeServiceAccount sets the outcome for a ServiceAccount, whatever the policy: Velero adds what is missing. Where
+// nothing is missing, Velero does not even set its labels.
+func (i *comparedItem) mergeServiceAccount(lacking, differing []string, policy veleroapi.PolicyType) {
+	i.backupFields, i.changedFields = nil, nil
+	if i.UnsureReason != "" {
+		i.setCannotTell(i.UnsureReason)
 		return
 	}
-	i.outcome = Equal
-	if policy == velerov1.PolicyTypeUpdate ||
-		slices.ContainsFunc(differing, func(f string) bool { return f != sameContent }) {
-		i.outcome = Skipped
+	i.outcome = OutcomeEqual
+	if policy == veleroapi.PolicyTypeUpdate ||
+		slices.ContainsFunc(differing, func(f string) bool { return f != managedFieldsPath }) {
+		i.outcome = OutcomeSkipped
 	}
 	for _, path := range lacking {
-		if slices.ContainsFunc(merged, func(f string) bool { return strings.HasPrefix(path, f+".") }) {
-			i.outcome, i.fields = Merged, append(i.fields, path)
+		if slices.ContainsFunc(mergedFields, func(f string) bool { return strings.HasPrefix(path, f+".") }) {
+			i.outcome, i.differingFields = OutcomeMerged, append(i.differingFields, path)
 		}
 	}
 }
 
-// reset removes what Velero does not compare, or makes the same in both.
-func reset(object *unstructured.Unstructured) {
-	prepare.Reset(object)
+// resetForComparison removes the fields that Velero does not compare, or makes them the same in both objects.
+func resetForComparison(object *unstructured.Unstructured) {
+	prepare.ResetMetadata(object)
 	for _, path := range [][]string{
 		{"namespace"},
-		{"labels", velerov1.RestoreNameLabel},
-		{"labels", velerov1.BackupNameLabel},
+		{"labels", veleroapi.RestoreNameLabel},
+		{"labels", veleroapi.BackupNameLabel},
 	} {
 		unstructured.RemoveNestedField(object.Object, append([]string{"metadata"}, path...)...)
 	}
 }
 
-func nested(o *unstructured.Unstructured, path ...string) string {
+func nestedString(o *unstructured.Unstructured, path ...string) string {
 	s, _, _ := unstructured.NestedString(o.Object, path...)
 	return s
 }
 
-func uncompared(n int) string {
-	return "how " + human.Plural(n, "more object differs", "more objects differ") + " from the backup"
+func uncomparedText(n int) string {
+	return "how " + human.CountForms(n, "more object differs", "more objects differ") + " from the backup"
 }
 
-// Unlooked is what was not compared because it is too much, once the backup has been read.
-func (c *Comparison) Unlooked() (unlooked []NotLooked) {
-	if c.left > 0 {
+// UncheckedItems returns what was not compared because it is too much. It is known once the backup has been read.
+func (c *Comparison) UncheckedItems() (unlooked []Unchecked) {
+	if c.omittedCount > 0 {
 		unlooked = append(
 			unlooked,
-			NotLooked{
-				What: uncompared(c.left),
+			Unchecked{
+				What: uncomparedText(c.omittedCount),
 				Why:  "veltui compares at most " + human.Count(diff.MaxObjects, "object"),
 			},
 		)
 	}
-	if c.Unkept > 0 {
-		unlooked = append(unlooked, NotLooked{What: uncompared(c.Unkept), Why: diff.WhyUnkept})
+	if c.UnkeptCount > 0 {
+		unlooked = append(unlooked, Unchecked{What: uncomparedText(c.UnkeptCount), Why: diff.UnkeptReason})
 	}
 	return unlooked
 }

@@ -3,6 +3,10 @@ package preflight
 import (
 	"bytes"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 	"runtime"
 	"strings"
 	"sync"
@@ -10,16 +14,11 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // BenchmarkLive looks at a real API server before a restore of 2,000 and of 60,000
@@ -27,7 +26,7 @@ import (
 // 20 namespaces, all of them there, of which every hundredth differs.
 // `make bench-checks` runs it.
 func BenchmarkLive(b *testing.B) {
-	plane := testbed.ForTest(b, testbed.Options{})
+	plane := testbed.StartForTest(b, testbed.Options{})
 	made := 0
 	for _, n := range []int{2_000, 60_000} {
 		archive := populate(b, plane, made, n)
@@ -52,7 +51,7 @@ func BenchmarkLive(b *testing.B) {
 // populate makes what is not there yet of n objects, and returns their backup.
 func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 	b.Helper()
-	config := plane.Config()
+	config := plane.RESTConfig()
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -70,7 +69,7 @@ func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 			Labels: map[string]string{"app": "web"},
 		}
 		if i < 20 {
-			if err := plane.Namespace(b.Context(), space); err != nil {
+			if err := plane.EnsureNamespace(b.Context(), space); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -100,11 +99,11 @@ func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 	reader, served := readerOf(b, plane)
 	var items []item
 	for _, resource := range []string{live.ConfigMaps, secrets} {
-		q := &live.Question{}
+		q := &live.Query{}
 		for i := range n {
-			q.Add(resource, fmt.Sprintf("bench-%02d", i%20), fmt.Sprintf("item-%06d", i))
+			q.AddItem(resource, fmt.Sprintf("bench-%02d", i%20), fmt.Sprintf("item-%06d", i))
 		}
-		unseen, err := reader.LookWhole(
+		unseen, err := reader.FetchObjects(
 			b.Context(),
 			served,
 			q,
@@ -128,15 +127,15 @@ func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 	return archiveOf(b, items...)
 }
 
-func readerOf(b *testing.B, plane *testbed.ControlPlane) (*live.Reader, *live.Served) {
+func readerOf(b *testing.B, plane *testbed.ControlPlane) (*live.Reader, *live.ServedKinds) {
 	b.Helper()
-	config := plane.Config()
+	config := plane.RESTConfig()
 	config.QPS, config.Burst = 50, 100 // as package cmd sets them
 	reader, err := live.New(live.Options{Config: config})
 	if err != nil {
 		b.Fatal(err)
 	}
-	served, err := reader.Served(b.Context())
+	served, err := reader.FetchServedKinds(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -149,7 +148,7 @@ func measured(
 	b *testing.B,
 	plane *testbed.ControlPlane,
 	index *collector.Index,
-	work func(*live.Reader, *live.Served, *collector.Fates),
+	work func(*live.Reader, *live.ServedKinds, *collector.Fates),
 ) {
 	b.Helper()
 	runtime.GC()
@@ -171,14 +170,14 @@ func measured(
 		}
 	}()
 	reader, served := readerOf(b, plane)
-	fates, err := index.Fates(b.Context(), collector.RestoreSpec{}, collector.LiveDiscovery(served.Lists))
+	fates, err := index.DetermineFates(b.Context(), collector.RestoreInput{}, collector.LiveDiscovery(served.ResourceLists))
 	if err != nil {
 		b.Fatal(err)
 	}
 	work(reader, served, fates)
 	close(quit)
 	<-ended
-	cost := reader.Cost()
+	cost := reader.RequestCost()
 	b.ReportMetric(float64(cost.Requests), "requests")
 	b.ReportMetric(float64(cost.Bytes)/1e6, "MB-read")
 	b.ReportMetric(float64(max(most.Load(), before.HeapAlloc)-before.HeapAlloc)/1e6, "MB-heap")
@@ -186,23 +185,23 @@ func measured(
 
 func preflightOnce(b *testing.B, plane *testbed.ControlPlane, index *collector.Index) {
 	b.Helper()
-	measured(b, plane, index, func(reader *live.Reader, served *live.Served, fates *collector.Fates) {
-		question, want, err := Ask(fates, velerov1.RestoreSpec{}, "velero")
+	measured(b, plane, index, func(reader *live.Reader, served *live.ServedKinds, fates *collector.Fates) {
+		question, want, err := BuildQuery(fates, veleroapi.RestoreSpec{}, "velero")
 		if err != nil {
 			b.Fatal(err)
 		}
-		around, err := reader.Surroundings(b.Context(), served, want)
+		around, err := reader.FetchEnvironment(b.Context(), served, want)
 		if err != nil {
 			b.Fatal(err)
 		}
-		state, err := reader.Look(b.Context(), served, question, nil)
+		state, err := reader.FetchState(b.Context(), served, question, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		result, err := Check(
-			Input{Velero: fine(), Index: index, Fates: fates, Served: served, State: state, Around: around, Now: now},
+			Input{Velero: fine(), Index: index, Fates: fates, Served: served, State: state, Environment: around, Now: now},
 		)
-		if err != nil || len(result.NotLooked) > 0 || len(result.Findings) == 0 {
+		if err != nil || len(result.Unchecked) > 0 || len(result.Findings) == 0 {
 			b.Fatal(err, result)
 		}
 	})
@@ -210,9 +209,9 @@ func preflightOnce(b *testing.B, plane *testbed.ControlPlane, index *collector.I
 
 func compareOnce(b *testing.B, plane *testbed.ControlPlane, index *collector.Index, archive []byte, n int) {
 	b.Helper()
-	measured(b, plane, index, func(reader *live.Reader, served *live.Served, fates *collector.Fates) {
-		question := &live.Question{}
-		if err := fates.Each(func(i collector.Item) { question.Add(i.Resource, i.Target, i.Name) }); err != nil {
+	measured(b, plane, index, func(reader *live.Reader, served *live.ServedKinds, fates *collector.Fates) {
+		question := &live.Query{}
+		if err := fates.EachItem(func(i collector.Item) { question.AddItem(i.Resource, i.TargetNamespace, i.Name) }); err != nil {
 			b.Fatal(err)
 		}
 		state := live.NewState(question, always)
@@ -220,25 +219,25 @@ func compareOnce(b *testing.B, plane *testbed.ControlPlane, index *collector.Ind
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := collector.Bodies(
+		if err := collector.VisitBodies(
 			b.Context(),
 			bytes.NewReader(archive),
 			collector.Limits{},
-			c.Wants,
-			c.Backup,
+			c.WantsBody,
+			c.AddBackupItem,
 		); err != nil {
 			b.Fatal(err)
 		}
-		unseen, err := reader.LookWhole(b.Context(), served, c.Question(), index.Version, c.Live, nil)
+		unseen, err := reader.FetchObjects(b.Context(), served, c.BuildQuery(), index.PreferredVersion, c.CompareLive, nil)
 		if err != nil || len(unseen) > 0 {
 			b.Fatal(err, unseen)
 		}
 		left := 0
-		for _, e := range c.Existing(unseen, nil) {
+		for _, e := range c.ExistingObjects(unseen, nil) {
 			switch e.Outcome {
-			case Left:
+			case OutcomeUnchanged:
 				left++
-			case Equal:
+			case OutcomeEqual:
 			default:
 				b.Fatalf("%+v", e)
 			}

@@ -2,28 +2,27 @@ package preflight
 
 import (
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"slices"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/modifier"
 	"github.com/veltui/veltui/internal/restore/prepare"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // comparedWith compares one object of the backup with that of the cluster.
-func comparedWith(t *testing.T, resource, inBackup, live string, rules prepare.Rules) Existing {
+func comparedWith(t *testing.T, resource, inBackup, live string, rules prepare.Rules) ExistingObject {
 	t.Helper()
 	namespace, name := "", "x"
 	if !slices.Contains(clusterWide, resource) {
 		namespace = "shop"
 	}
 	c := newComparison(rules, func(string) (all []string) {
-		if rules.Name == "several versions" {
+		if rules.RestoreName == "several versions" {
 			all = []string{"v1", "v2"}
 		}
 		return all
@@ -32,17 +31,17 @@ func comparedWith(t *testing.T, resource, inBackup, live string, rules prepare.R
 	if mapped, ok := rules.Restore.NamespaceMapping[namespace]; ok {
 		to = mapped
 	}
-	c.items[place{resource, to, name}] = &compared{from: namespace, sources: 1}
-	if !c.Wants(resource, namespace, name) {
+	c.items[itemKey{resource, to, name}] = &comparedItem{backupNamespace: namespace, sourceCount: 1}
+	if !c.WantsBody(resource, namespace, name) {
 		t.Fatal("the body is not wanted")
 	}
-	c.Backup(resource, namespace, name, []byte(whole(inBackup, namespace, "b")))
+	c.AddBackupItem(resource, namespace, name, []byte(whole(inBackup, namespace, "b")))
 	var object unstructured.Unstructured
 	if err := object.UnmarshalJSON([]byte(whole(live, to, "c"))); err != nil {
 		t.Fatal(err)
 	}
-	c.Live(resource, &object)
-	all := c.Existing(nil, nil)
+	c.CompareLive(resource, &object)
+	all := c.ExistingObjects(nil, nil)
 	if len(all) != 1 {
 		t.Fatalf("%v", all)
 	}
@@ -51,12 +50,12 @@ func comparedWith(t *testing.T, resource, inBackup, live string, rules prepare.R
 
 var clusterWide = []string{
 	volumes,
-	clusterBindings,
+	clusterRoleBindings,
 	"customresourcedefinitions.apiextensions.k8s.io",
 	"apiservices.apiregistration.k8s.io",
 	live.StorageClasses,
-	live.Validating,
-	contents,
+	live.ValidatingWebhooks,
+	snapshotContents,
 }
 
 // whole gives a body what differs between any two objects.
@@ -79,9 +78,9 @@ func whole(body, namespace, from string) string {
 }
 
 func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
-	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	mapped := velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "shop-2"}}
-	modified := velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}}
+	update := veleroapi.RestoreSpec{ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}
+	mapped := veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"shop": "shop-2"}}
+	modified := veleroapi.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}}
 	yes, no := true, false
 	level := func(level, more string) string {
 		return `"metadata":{"labels":{"app":"web"}},"data":{"level":"` + level + `"}` + more
@@ -140,7 +139,7 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		"a modifier that needs a schema":     {live.ConfigMaps, level("info", ""), level("info", ""), odd, "CannotTell"},
 		"a modifier of the server":           {live.ConfigMaps, level("info", ""), level("info", ""), prepare.Rules{UnreadModifier: "m"}, "CannotTell"},
 		"a claim, of the next Velero":        {claims, claim(""), claim(""), prepare.Rules{Server: "v1.19.0"}, "CannotTell"},
-		"several versions":                   {live.ConfigMaps, plain(""), plain(""), prepare.Rules{Name: "several versions"}, "CannotTell"},
+		"several versions":                   {live.ConfigMaps, plain(""), plain(""), prepare.Rules{RestoreName: "several versions"}, "CannotTell"},
 		"another type of Secret, update":     {secrets, plain(`,"type":"a"`), plain(`,"type":"b"`), prepare.Rules{Restore: update}, "PatchRefused type"},
 		"a token":                            {secrets, plain(`,"type":"kubernetes.io/service-account-token"`), plain(`,"type":"kubernetes.io/service-account-token"`), prepare.Rules{}, "Left"},
 		"a Service":                          {live.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.1"}`), prepare.Rules{}, "Left"},
@@ -167,38 +166,38 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		"a volume with native snapshots":                   {volumes, volume("Delete", "1"), volume("Delete", "1"), prepare.Rules{NativeSnapshots: true}, "CannotTell"},
 		"a kept volume that differs":                       {volumes, volume("Retain", "1"), volume("Retain", "2"), prepare.Rules{}, "CannotTell spec.claimRef"},
 		"a kept volume that nobody claims":                 {volumes, plain(`,"spec":{"a":"b"}`), plain(`,"spec":{"a":"b"}`), prepare.Rules{}, "Equal"},
-		"a role binding":                                   {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), prepare.Rules{}, "Equal"},
-		"a role binding in a new namespace":                {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), prepare.Rules{Restore: mapped}, "Left"},
-		"a cluster role binding for an account that moves": {clusterBindings, subject("shop"), subject("shop"), prepare.Rules{Restore: mapped}, "Left subjects"},
-		"a cluster role binding for one that has moved":    {clusterBindings, subject("shop"), subject("shop-2"), prepare.Rules{Restore: mapped}, "Left"},
-		"a role binding for one that has moved":            {bindings, subject("shop"), subject("shop-2"), prepare.Rules{Restore: mapped}, "Left"},
-		"a cluster role binding that moves, update": {clusterBindings, subject("shop"), subject("shop"),
-			prepare.Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ExistingResourcePolicy: velerov1.PolicyTypeUpdate}}, "Patched subjects"},
-		"odd subjects":                       {clusterBindings, plain(`,"subjects":[null,1,{"namespace":2}]`), plain(`,"subjects":{}`), prepare.Rules{Restore: mapped}, "Left subjects"},
-		"a role binding of another, update":  {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"b"}`), prepare.Rules{Restore: update}, "PatchRefused roleRef.name"},
+		"a role binding":                                   {roleBindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), prepare.Rules{}, "Equal"},
+		"a role binding in a new namespace":                {roleBindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), prepare.Rules{Restore: mapped}, "Left"},
+		"a cluster role binding for an account that moves": {clusterRoleBindings, subject("shop"), subject("shop"), prepare.Rules{Restore: mapped}, "Left subjects"},
+		"a cluster role binding for one that has moved":    {clusterRoleBindings, subject("shop"), subject("shop-2"), prepare.Rules{Restore: mapped}, "Left"},
+		"a role binding for one that has moved":            {roleBindings, subject("shop"), subject("shop-2"), prepare.Rules{Restore: mapped}, "Left"},
+		"a cluster role binding that moves, update": {clusterRoleBindings, subject("shop"), subject("shop"),
+			prepare.Rules{Restore: veleroapi.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}}, "Patched subjects"},
+		"odd subjects":                       {clusterRoleBindings, plain(`,"subjects":[null,1,{"namespace":2}]`), plain(`,"subjects":{}`), prepare.Rules{Restore: mapped}, "Left subjects"},
+		"a role binding of another, update":  {roleBindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"b"}`), prepare.Rules{Restore: update}, "PatchRefused roleRef.name"},
 		"an account":                         {serviceAccounts, account(`,"secrets":[{"name":"x-token-1"},{"name":"s"}]`), account(`,"secrets":[{"name":"s"},{"name":"t"}]`), prepare.Rules{}, "Skipped"},
 		"an account that lacks something":    {serviceAccounts, account(`,"imagePullSecrets":[{"name":"pull"}],"automountServiceAccountToken":true`), `"metadata":{"labels":{"z":"z"}}`, prepare.Rules{}, "Merged imagePullSecrets.pull metadata.labels.app"},
 		"an account, update":                 {serviceAccounts, account(`,"imagePullSecrets":[{"name":"pull"}]`), account(""), prepare.Rules{Restore: update}, "Merged imagePullSecrets.pull"},
 		"an account with another annotation": {serviceAccounts, `"metadata":{"annotations":{"a":"b"}}`, `"metadata":{"annotations":{"a":"c"}}`, prepare.Rules{}, "Skipped"},
 		"the same account":                   {serviceAccounts, account(""), `"metadata":{"labels":{"app":"web"},"managedFields":[1]}`, prepare.Rules{}, "Equal"},
 		"the same account, update":           {serviceAccounts, account(""), account(""), prepare.Rules{Restore: update}, "Skipped"},
-		"classes are ambiguous":              {claims, claim(""), claim(""), prepare.Rules{Plugins: map[string][]string{live.ChangesClasses: {"x", "y"}}}, "CannotTell"},
-		"a mapped class, update":             {claims, claim(`,"storageClassName":"a"`), claim(`,"storageClassName":"b"`), prepare.Rules{Restore: update, Plugins: map[string][]string{live.ChangesClasses: {"x"}}, ClassMap: map[string]string{"a": "b"}}, "Patched"},
-		"images may change":                  {"deployments.apps", plain(""), plain(""), prepare.Rules{Plugins: map[string][]string{prepare.ChangesImages: {"x"}}}, "CannotTell"},
+		"classes are ambiguous":              {claims, claim(""), claim(""), prepare.Rules{Plugins: map[string][]string{live.ChangeStorageClassLabel: {"x", "y"}}}, "CannotTell"},
+		"a mapped class, update":             {claims, claim(`,"storageClassName":"a"`), claim(`,"storageClassName":"b"`), prepare.Rules{Restore: update, Plugins: map[string][]string{live.ChangeStorageClassLabel: {"x"}}, StorageClassMap: map[string]string{"a": "b"}}, "Patched"},
+		"images may change":                  {"deployments.apps", plain(""), plain(""), prepare.Rules{Plugins: map[string][]string{prepare.ChangeImageNameLabel: {"x"}}}, "CannotTell"},
 		"another selector, update":           {"deployments.apps", plain(`,"spec":{"selector":{"a":"b"}}`), plain(`,"spec":{"selector":{"a":"c"}}`), prepare.Rules{Restore: update}, "PatchRefused spec.selector"},
-		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), prepare.Rules{Plugins: map[string][]string{live.ChangesClasses: {"x"}}}, "CannotTell"},
-		"a snapshot with EnableCSI":          {snapshots, plain(""), plain(""), prepare.Rules{CSI: &yes}, "Skipped"},
-		"a snapshot without EnableCSI":       {snapshots, plain(""), plain(""), prepare.Rules{CSI: &no}, "Equal"},
+		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), prepare.Rules{Plugins: map[string][]string{live.ChangeStorageClassLabel: {"x"}}}, "CannotTell"},
+		"a snapshot with EnableCSI":          {snapshots, plain(""), plain(""), prepare.Rules{CSIEnabled: &yes}, "Skipped"},
+		"a snapshot without EnableCSI":       {snapshots, plain(""), plain(""), prepare.Rules{CSIEnabled: &no}, "Equal"},
 		"a snapshot, server not seen":        {snapshots, plain(""), plain(""), prepare.Rules{}, "CannotTell"},
-		"a snapshot class, no volumes":       {live.SnapshotClasses, plain(""), plain(""), prepare.Rules{CSI: &yes, Restore: velerov1.RestoreSpec{RestorePVs: &no}}, "Skipped"},
+		"a snapshot class, no volumes":       {live.SnapshotClasses, plain(""), plain(""), prepare.Rules{CSIEnabled: &yes, Restore: veleroapi.RestoreSpec{RestorePVs: &no}}, "Skipped"},
 		"an API service of Kubernetes":       {"apiservices.apiregistration.k8s.io", `"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"true"}}`, plain(""), prepare.Rules{}, "Skipped"},
-		"a webhook": {live.Validating, `"apiVersion":"admissionregistration.k8s.io/v1","metadata":{"labels":{"z":"z"}},"webhooks":[{"sideEffects":"Some"}]`,
+		"a webhook": {live.ValidatingWebhooks, `"apiVersion":"admissionregistration.k8s.io/v1","metadata":{"labels":{"z":"z"}},"webhooks":[{"sideEffects":"Some"}]`,
 			`"apiVersion":"admissionregistration.k8s.io/v1","metadata":{"labels":{"z":"z"}},"webhooks":[{"sideEffects":"None"}]`, prepare.Rules{}, "Equal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := comparedWith(t, c.resource, c.backup, c.live, c.rules)
 			got := strings.Join(append([]string{string(e.Outcome)}, e.Fields...), " ")
-			if got != c.want || (e.Why != "") != (e.Outcome == CannotTell) {
+			if got != c.want || (e.Why != "") != (e.Outcome == OutcomeUnknown) {
 				t.Errorf("%s, want %s: %+v", got, c.want, e)
 			}
 		})
@@ -209,24 +208,24 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 // another is mapped to. The restore leaves it out, so nothing of it is compared.
 func TestTheRestoredNamespaceIsCompared(t *testing.T) {
 	c := newComparison(
-		prepare.Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}},
+		prepare.Rules{Restore: veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}},
 		func(string) []string { return nil },
 	)
-	c.items[place{live.ConfigMaps, "prod", "x"}] = &compared{from: "shop", sources: 1}
-	if c.Wants(live.ConfigMaps, "prod", "x") {
+	c.items[itemKey{live.ConfigMaps, "prod", "x"}] = &comparedItem{backupNamespace: "shop", sourceCount: 1}
+	if c.WantsBody(live.ConfigMaps, "prod", "x") {
 		t.Error("the body of the namespace that is left out is wanted")
 	}
 	body := func(namespace, level string) string {
 		return whole(`"metadata":{"labels":{}},"data":{"level":"`+level+`"}`, namespace, "b")
 	}
-	c.Backup(live.ConfigMaps, "prod", "x", []byte(body("prod", "info")))
-	c.Backup(live.ConfigMaps, "shop", "x", []byte(body("shop", "debug")))
+	c.AddBackupItem(live.ConfigMaps, "prod", "x", []byte(body("prod", "info")))
+	c.AddBackupItem(live.ConfigMaps, "shop", "x", []byte(body("shop", "debug")))
 	var current unstructured.Unstructured
 	if err := current.UnmarshalJSON([]byte(body("prod", "info"))); err != nil {
 		t.Fatal(err)
 	}
-	c.Live(live.ConfigMaps, &current)
-	if e := c.Existing(nil, nil)[0]; e.Outcome != Left || !slices.Equal(e.Fields, []string{"data.level"}) {
+	c.CompareLive(live.ConfigMaps, &current)
+	if e := c.ExistingObjects(nil, nil)[0]; e.Outcome != OutcomeUnchanged || !slices.Equal(e.Fields, []string{"data.level"}) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -235,24 +234,24 @@ func TestTheRestoredNamespaceIsCompared(t *testing.T) {
 // outcome, and what has the same content is no doubt.
 func TestWhatIsComparedIsFound(t *testing.T) {
 	var items []item
-	var all []Existing
-	add := func(resource, name string, outcome Outcome, why string, fields ...string) {
+	var all []ExistingObject
+	add := func(resource, name string, outcome ExistingOutcome, why string, fields ...string) {
 		items = append(items, item{resource, "shop", name, ""})
 		all = append(
 			all,
-			Existing{Resource: resource, Namespace: "shop", Name: name, Outcome: outcome, Why: why, Fields: fields},
+			ExistingObject{Resource: resource, Namespace: "shop", Name: name, Outcome: outcome, Why: why, Fields: fields},
 		)
 	}
-	add(live.ConfigMaps, "same", Equal, "")
-	add(secrets, "same", Equal, "")
-	add(live.ConfigMaps, "a", Left, "", "data.level", sameContent)
-	add(live.ConfigMaps, "b", Left, "", "data.level")
-	add(live.ConfigMaps, "anew", Left, "", sameContent)
-	add(live.Services, "web", Left, "")
-	add(serviceAccounts, "robot", Merged, "", "imagePullSecrets.pull")
-	add("deployments.apps", "web", CannotTell, "its images may change")
-	add("apiservices.apiregistration.k8s.io", "v1", Skipped, "")
-	add(claims, "data", Left, "")
+	add(live.ConfigMaps, "same", OutcomeEqual, "")
+	add(secrets, "same", OutcomeEqual, "")
+	add(live.ConfigMaps, "a", OutcomeUnchanged, "", "data.level", managedFieldsPath)
+	add(live.ConfigMaps, "b", OutcomeUnchanged, "", "data.level")
+	add(live.ConfigMaps, "anew", OutcomeUnchanged, "", managedFieldsPath)
+	add(live.Services, "web", OutcomeUnchanged, "")
+	add(serviceAccounts, "robot", OutcomeMerged, "", "imagePullSecrets.pull")
+	add("deployments.apps", "web", OutcomeUnknown, "its images may change")
+	add("apiservices.apiregistration.k8s.io", "v1", OutcomeSkipped, "")
+	add(claims, "data", OutcomeUnchanged, "")
 	g := given{
 		items:    items,
 		there:    always,
@@ -279,11 +278,11 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 			t.Errorf("nothing says %q:\n%s", says, text)
 		}
 	}
-	g.spec = velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	g.compared = []Existing{
-		{Resource: live.ConfigMaps, Name: "a", Outcome: Patched, Fields: []string{"data.level"}},
-		{Resource: jobs, Name: "j", Outcome: PatchRefused, Fields: []string{"spec.template"}},
-		{Resource: live.Services, Name: "s", Outcome: Patched},
+	g.spec = veleroapi.RestoreSpec{ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}
+	g.compared = []ExistingObject{
+		{Resource: live.ConfigMaps, Name: "a", Outcome: OutcomePatched, Fields: []string{"data.level"}},
+		{Resource: jobs, Name: "j", Outcome: OutcomePatchRefused, Fields: []string{"spec.template"}},
+		{Resource: live.Services, Name: "s", Outcome: OutcomePatched},
 	}
 	if got, want := kindsOf(
 		checked(t, g),
@@ -291,7 +290,7 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	g.spec.NamespaceMapping = map[string]string{"shop": "shop-2"}
-	g.compared = []Existing{{Resource: clusterBindings, Name: "admin", Outcome: Patched, Fields: []string{"subjects"}}}
+	g.compared = []ExistingObject{{Resource: clusterRoleBindings, Name: "admin", Outcome: OutcomePatched, Fields: []string{"subjects"}}}
 	if f := checked(
 		t,
 		g,

@@ -12,31 +12,33 @@ import (
 
 // DryRun is what the API server answered to the objects of a restore, sent as Velero would, without storing them.
 type DryRun struct {
-	// As is whose rights and policies the answers are about; AsVelero is true if that is Velero's service account,
-	// and WhyNot says why it is not.
-	As       string `json:"as"`
-	AsVelero bool   `json:"asVelero"`
-	WhyNot   string `json:"whyNot,omitempty"`
-	StandIn  string `json:"standIn,omitempty"` // StandIn is the namespace that stood in for those that do not exist yet.
-	Items    int    `json:"items"`             // Items is how many items the restore would try to restore.
-	Sent     int    `json:"sent"`
-	Accepted int    `json:"accepted"`
+	// User is whose rights and policies the answers are about; AsVelero is true if that is Velero's service account,
+	// and NotVeleroReason says why it is not.
+	User            string `json:"as"`
+	AsVelero        bool   `json:"asVelero"`
+	NotVeleroReason string `json:"whyNot,omitempty"`
+	// StandInNamespace is the namespace that stood in for those that do not exist yet.
+	StandInNamespace string `json:"standIn,omitempty"`
+	ItemCount        int    `json:"items"` // Items is how many items the restore would try to restore.
+	SentCount        int    `json:"sent"`
+	AcceptedCount    int    `json:"accepted"`
 	// Rejected are in Velero's order of resources.
-	Rejected   []Rejection `json:"rejected"`
-	CannotTell []Untold    `json:"cannotTell,omitempty"` // what the dry run could not find out
-	NotSent    []Untold    `json:"notSent,omitempty"`    // what Velero does not create either
-	CannotKnow []string    `json:"cannotKnow"`           // what no dry run can tell, always the same
-	// CarriedOut are the objects that were stored although they were sent with dryRun=All. The first ends the dry run.
-	CarriedOut []CarriedOut `json:"carriedOut,omitempty"`
+	Rejected        []Rejection `json:"rejected"`
+	CannotTell      []ItemGroup `json:"cannotTell,omitempty"` // what the dry run could not find out
+	NotSent         []ItemGroup `json:"notSent,omitempty"`    // what Velero does not create either
+	AlwaysUnchecked []string    `json:"cannotKnow"`           // what no dry run can tell, always the same
+	// StoredObject are the objects that were stored although they were sent with dryRun=All. The first ends the dry
+	// run.
+	StoredObjects []StoredObject `json:"carriedOut,omitempty"`
 	// NotProven are the objects that were sent, and of which no answer proves that they were not stored.
-	NotProven []Untold `json:"notProven,omitempty"`
+	NotProven []ItemGroup `json:"notProven,omitempty"`
 
 	// Answered reports whether the API server answered for an item, by its target.
 	Answered func(resource, namespace, name string) bool `json:"-"`
 }
 
-// CarriedOut is an object that a dry run stored: what serves it, or something in front of that, ignores dryRun.
-type CarriedOut struct {
+// StoredObject is an object that a dry run stored: what serves it, or something in front of that, ignores dryRun.
+type StoredObject struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 	Resource   string `json:"resource"` // Resource is plural and group, as "deployments.apps".
@@ -50,7 +52,7 @@ type CarriedOut struct {
 }
 
 // Sentence names the object, and what happened to it.
-func (o *CarriedOut) Sentence() string {
+func (o *StoredObject) Sentence() string {
 	what := "stored"
 	if o.Patched {
 		what = "changed"
@@ -60,12 +62,12 @@ func (o *CarriedOut) Sentence() string {
 		what,
 		o.Resource,
 		human.Namespaced(o.Namespace, o.Name),
-		human.Stop(o.Why),
+		human.EndSentence(o.Why),
 	)
 }
 
-// Remedy says how to take it back.
-func (o *CarriedOut) Remedy() string {
+// Remedy says how to undo what was stored.
+func (o *StoredObject) Remedy() string {
 	switch {
 	case o.Command != "" && o.Patched:
 		return "Put it back: " + o.Command
@@ -88,106 +90,111 @@ type Rejection struct {
 	Pattern  string `json:"-"` // the message without the object's own name
 }
 
-// Untold are items with one thing in common.
-type Untold struct {
+// ItemGroup are items with one thing in common.
+type ItemGroup struct {
 	Why      string   `json:"why"`
 	Resource string   `json:"resource,omitempty"` // Resource is empty where they are of several.
 	Names    []string `json:"names"`              // Names are some of them, as "resource/namespace/name".
 	Count    int      `json:"count"`
 }
 
-// What returns how many items of which kind, with an example.
-func (u Untold) What() string {
+// Description returns how many items of which kind, with an example.
+func (u ItemGroup) Description() string {
 	what := human.Count(u.Count, "item")
 	if u.Resource != "" {
-		what = some(u.Count, u.Resource)
+		what = countText(u.Count, u.Resource)
 	}
 	return what + ", such as " + u.Names[0]
 }
 
-// Unproven is how many objects were sent of which no answer proves that they were not stored.
-func (d *DryRun) Unproven() (n int) {
+// CountUnproven returns the number of sent objects for which no answer proves that they were not stored.
+func (d *DryRun) CountUnproven() (n int) {
 	for _, u := range d.NotProven {
 		n += u.Count
 	}
 	return n
 }
 
-// Summary says how many objects were sent, and why none was. That nothing was stored it says only where each answer
-// proves that.
+// Summary says how many objects were sent, and why none was. It says that nothing was stored only where each answer
+// proves it.
 func (d *DryRun) Summary() string {
-	text := fmt.Sprintf("Dry run as %s: %s of %s sent", d.As, human.Number(d.Sent), human.Count(d.Items, "object"))
+	text := fmt.Sprintf(
+		"Dry run as %s: %s of %s sent",
+		d.User,
+		human.Number(d.SentCount),
+		human.Count(d.ItemCount, "object"),
+	)
 	rejected := human.Number(len(d.Rejected)) + " rejected"
-	unproven := d.Unproven()
+	unproven := d.CountUnproven()
 	switch {
-	case len(d.CarriedOut) > 0:
-		text += fmt.Sprintf(", %s, %s CARRIED OUT: %s", rejected, human.Plural(len(d.CarriedOut), "was", "were"),
-			human.List(d.carriedOut(), 3))
+	case len(d.StoredObjects) > 0:
+		text += fmt.Sprintf(", %s, %s CARRIED OUT: %s", rejected, human.CountForms(len(d.StoredObjects), "was", "were"),
+			human.JoinNames(d.storedNames(), 3))
 	case unproven > 0:
 		text += ", " + rejected
 	default:
-		text += fmt.Sprintf(", %s accepted, %s, nothing stored", human.Number(d.Accepted), rejected)
+		text += fmt.Sprintf(", %s accepted, %s, nothing stored", human.Number(d.AcceptedCount), rejected)
 	}
 	if unproven > 0 {
 		text += "; not proven of " + human.Number(unproven) + " that nothing was stored"
 	}
-	if len(d.CarriedOut) > 0 {
+	if len(d.StoredObjects) > 0 {
 		return text
 	}
-	for _, not := range [][]Untold{d.NotSent, d.CannotTell} { // the largest group comes first
-		if d.Sent == 0 && len(not) > 0 {
-			return text + "; not sent: " + not[0].What() + ": " + not[0].Why
+	for _, not := range [][]ItemGroup{d.NotSent, d.CannotTell} { // the largest group comes first
+		if d.SentCount == 0 && len(not) > 0 {
+			return text + "; not sent: " + not[0].Description() + ": " + not[0].Why
 		}
 	}
 	return text
 }
 
-func (d *DryRun) carriedOut() (names []string) {
-	for _, o := range d.CarriedOut {
+func (d *DryRun) storedNames() (names []string) {
+	for _, o := range d.StoredObjects {
 		names = append(names, o.Resource+"/"+human.Namespaced(o.Namespace, o.Name))
 	}
 	return names
 }
 
-// CannotKnow is what nobody can know before a restore.
-var CannotKnow = []string{
+// AlwaysUnchecked lists what nobody can know before a restore.
+var AlwaysUnchecked = []string{
 	"what controllers, operators and third-party plugins of Velero do with the objects later",
 	"what webhooks, policies, quotas and limit ranges answer that change until then, or that the restore itself brings",
 	"sums over several objects, except those that veltui adds up (quotas)",
 }
 
-// answered reports whether a dry run has answered what a rule asks of an item.
-func (c *check) answered(resource, namespace, name string) bool {
+// isAnswered reports whether a dry run has answered what a rule asks about an item.
+func (c *checker) isAnswered(resource, namespace, name string) bool {
 	return c.DryRun != nil && c.DryRun.Answered(resource, namespace, name)
 }
 
-// dryRun adds what the dry run found, and what it left open.
-func (c *check) dryRun() {
+// checkDryRun adds what the dry run found, and what it left open.
+func (c *checker) checkDryRun() {
 	d := c.DryRun
 	if d == nil {
-		if c.items > 0 {
-			c.notLooked(Admission, "only a dry run asks the API server")
+		if c.itemCount > 0 {
+			c.addUnchecked(UncheckedAdmission, "only a dry run asks the API server")
 		}
 		return
 	}
-	c.carriedOut(d.CarriedOut)
-	c.rejected(d.Rejected)
+	c.addStored(d.StoredObjects)
+	c.addRejected(d.Rejected)
 	for _, u := range d.NotProven {
-		c.notLooked("whether the dry run of "+u.What()+" stored nothing", u.Why)
+		c.addUnchecked("whether the dry run of "+u.Description()+" stored nothing", u.Why)
 	}
 	if !d.AsVelero {
-		c.notLooked("what Velero's service account may do", d.WhyNot+"; the answers are those for "+d.As)
+		c.addUnchecked("what Velero's service account may do", d.NotVeleroReason+"; the answers are those for "+d.User)
 	}
 	for _, u := range d.CannotTell {
-		c.notLooked("the dry run of "+u.What(), u.Why)
+		c.addUnchecked("the dry run of "+u.Description(), u.Why)
 	}
 }
 
-// carriedOut makes a finding of each object that a dry run stored.
-func (c *check) carriedOut(all []CarriedOut) {
+// addStored adds a finding for each object that a dry run stored.
+func (c *checker) addStored(all []StoredObject) {
 	for _, o := range all {
-		c.found = append(
-			c.found,
+		c.findings = append(
+			c.findings,
 			Finding{
 				Severity:  Obstacle,
 				Reason:    DryRunCarriedOut,
@@ -202,10 +209,10 @@ func (c *check) carriedOut(all []CarriedOut) {
 	}
 }
 
-var amounts = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+var numberPattern = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
 
-// rejected makes one finding of objects that were rejected with the same words.
-func (c *check) rejected(all []Rejection) {
+// addRejected adds one finding for all objects that were rejected with the same message.
+func (c *checker) addRejected(all []Rejection) {
 	type key struct {
 		pattern          string
 		warned, byVelero bool
@@ -213,7 +220,7 @@ func (c *check) rejected(all []Rejection) {
 	grouped, first := map[key]*group{}, []Rejection{}
 	resources := map[key]map[string]bool{}
 	keyOf := func(r Rejection) key {
-		return key{amounts.ReplaceAllString(r.Pattern, "0"), r.Warned, r.ByVelero}
+		return key{numberPattern.ReplaceAllString(r.Pattern, "0"), r.Warned, r.ByVelero}
 	}
 	for _, r := range all {
 		k := keyOf(r)
@@ -221,7 +228,7 @@ func (c *check) rejected(all []Rejection) {
 			grouped[k], resources[k] = &group{}, map[string]bool{}
 			first = append(first, r)
 		}
-		grouped[k].add(r.Namespace, r.Name)
+		grouped[k].addItem(r.Namespace, r.Name)
 		resources[k][r.Resource] = true
 	}
 	for _, r := range first {
@@ -230,7 +237,7 @@ func (c *check) rejected(all []Rejection) {
 		f := Finding{Severity: Obstacle, Reason: Rejected, Remedy: "Change what rejects them, or leave them out."}
 		what := human.Count(g.count, "item")
 		if len(resources[k]) == 1 {
-			f.Resource, what = r.Resource, some(g.count, r.Resource)
+			f.Resource, what = r.Resource, countText(g.count, r.Resource)
 		}
 		text := r.Message
 		if g.count > 1 {
@@ -250,18 +257,18 @@ func (c *check) rejected(all []Rejection) {
 			)
 			f.Remedy = "Delete what is in the way first, or leave them out."
 		}
-		c.find(g.fill(f))
+		c.addFinding(g.fillFinding(f))
 	}
 }
 
-// NewUntold groups items by why without their names (pattern), the largest group first.
-func NewUntold(each func(add func(why, pattern, resource, namespace, name string))) []Untold {
-	var all []*Untold
-	at := map[string]*Untold{}
+// GroupItems groups items by pattern, which is the reason without the item's name. The largest group comes first.
+func GroupItems(each func(add func(why, pattern, resource, namespace, name string))) []ItemGroup {
+	var all []*ItemGroup
+	at := map[string]*ItemGroup{}
 	each(func(why, pattern, resource, namespace, name string) {
 		u := at[pattern]
 		if u == nil {
-			u = &Untold{Why: why, Resource: resource}
+			u = &ItemGroup{Why: why, Resource: resource}
 			at[pattern], all = u, append(all, u)
 		} else if u.Why != why {
 			u.Why = pattern
@@ -273,8 +280,8 @@ func NewUntold(each func(add func(why, pattern, resource, namespace, name string
 			u.Names = append(u.Names, resource+"/"+human.Namespaced(namespace, name))
 		}
 	})
-	slices.SortStableFunc(all, func(a, b *Untold) int { return cmp.Compare(b.Count, a.Count) })
-	var untold []Untold
+	slices.SortStableFunc(all, func(a, b *ItemGroup) int { return cmp.Compare(b.Count, a.Count) })
+	var untold []ItemGroup
 	for _, u := range all {
 		untold = append(untold, *u)
 	}

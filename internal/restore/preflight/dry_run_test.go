@@ -14,9 +14,9 @@ import (
 // TestDryRunGroups: the same said of several objects is one finding, whatever their names and amounts.
 func TestDryRunGroups(t *testing.T) {
 	d := &DryRun{
-		As:       "bob",
-		WhyNot:   "you may not impersonate it",
-		Answered: func(string, string, string) bool { return true },
+		User:            "bob",
+		NotVeleroReason: "you may not impersonate it",
+		Answered:        func(string, string, string) bool { return true },
 	}
 	for i := range 9 {
 		name := fmt.Sprintf("web-%d", i)
@@ -36,7 +36,7 @@ func TestDryRunGroups(t *testing.T) {
 		Rejection{Resource: pods, Namespace: "ops", Name: "p", Message: "other", Pattern: "other"},
 		Rejection{Resource: pods, Namespace: "ops", Name: "q", Message: "other", Pattern: "other", Warned: true},
 	)
-	d.CannotTell = NewUntold(func(add func(why, pattern, resource, namespace, name string)) {
+	d.CannotTell = GroupItems(func(add func(why, pattern, resource, namespace, name string)) {
 		add("small", "small", pods, "shop", "p")
 		add("a is large", "* is large", "configmaps", "shop", "a")
 		add("b is large", "* is large", "configmaps", "shop", "b")
@@ -48,7 +48,7 @@ func TestDryRunGroups(t *testing.T) {
 	if f := r.Findings[1]; f.Count+r.Findings[0].Count != 10 {
 		t.Errorf("%+v", r.Findings)
 	}
-	said := fmt.Sprint(r.NotLooked)
+	said := fmt.Sprint(r.Unchecked)
 	for _, want := range []string{"what Velero's service account may do", "the dry run of 2 objects of configmaps, such as configmaps/shop/a", "large"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("nothing says %q: %s", want, said)
@@ -66,7 +66,7 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 	)
 	g := given{
 		items: []item{{pods, "shop", "p", oneCPU}, {"gadgets.x.io", "shop", "g", ""}},
-		around: live.Surroundings{
+		around: live.Environment{
 			Namespaces:  map[string]live.Namespace{"shop": {}},
 			LimitRanges: []corev1.LimitRange{small},
 		},
@@ -85,8 +85,8 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 	patched := given{
 		items: []item{{"configmaps", "shop", "a", ""}},
 		there: always,
-		compared: []Existing{
-			{Resource: "configmaps", Namespace: "shop", Name: "a", Outcome: PatchRefused, Fields: []string{"data.a"}},
+		compared: []ExistingObject{
+			{Resource: "configmaps", Namespace: "shop", Name: "a", Outcome: OutcomePatchRefused, Fields: []string{"data.a"}},
 		},
 	}
 	if got := kindsOf(checked(t, patched)); got != "doubt PatchesRefused" {
@@ -99,24 +99,24 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 
 // TestSummary: where nothing was sent, it says why.
 func TestSummary(t *testing.T) {
-	there := Untold{
+	there := ItemGroup{
 		Why:      "it exists, and the policy is none",
 		Resource: "secrets",
 		Names:    []string{"secrets/shop/a"},
 		Count:    40,
 	}
 	d := &DryRun{
-		As:      "ann",
-		Items:   41,
-		NotSent: []Untold{there},
-		CannotTell: []Untold{
+		User:      "ann",
+		ItemCount: 41,
+		NotSent:   []ItemGroup{there},
+		CannotTell: []ItemGroup{
 			{Why: "its body is too large", Resource: "secrets", Names: []string{"secrets/shop/b"}, Count: 1},
 		},
 	}
 	if got, want := d.Summary(), "Dry run as ann: 0 of 41 objects sent, 0 accepted, 0 rejected, nothing stored; not sent: 40 objects of secrets, such as secrets/shop/a: it exists, and the policy is none"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if d.Sent, d.Accepted = 1, 1; d.Summary() != "Dry run as ann: 1 of 41 objects sent, 1 accepted, 0 rejected, nothing stored" {
+	if d.SentCount, d.AcceptedCount = 1, 1; d.Summary() != "Dry run as ann: 1 of 41 objects sent, 1 accepted, 0 rejected, nothing stored" {
 		t.Error(d.Summary())
 	}
 }

@@ -5,121 +5,120 @@ import (
 	"maps"
 	"slices"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// The resources that Velero treats in a way of their own when they are there already.
+// The resources that Velero treats specially when they exist already.
 const (
-	serviceAccounts = "serviceaccounts"
-	claims          = "persistentvolumeclaims"
-	volumes         = "persistentvolumes"
-	pods            = "pods"
-	jobs            = "jobs.batch"
-	snapshots       = "volumesnapshots.snapshot.storage.k8s.io"
-	contents        = "volumesnapshotcontents.snapshot.storage.k8s.io"
+	serviceAccounts  = "serviceaccounts"
+	claims           = "persistentvolumeclaims"
+	volumes          = "persistentvolumes"
+	pods             = "pods"
+	jobs             = "jobs.batch"
+	snapshots        = "volumesnapshots.snapshot.storage.k8s.io"
+	snapshotContents = "volumesnapshotcontents.snapshot.storage.k8s.io"
 )
 
-// existing finds what is there already, and notes what is new (pkg/restore/restore.go, restoreItem).
-func (c *check) existing() error {
+// checkExisting finds the items that exist already, and notes the new ones (pkg/restore/restore.go, restoreItem).
+func (c *checker) checkExisting() error {
 	var there, going groups
-	err := c.Fates.Each(func(i collector.Item) {
+	err := c.Fates.EachItem(func(i collector.Item) {
 		if !isRestored(i) {
 			return
 		}
-		object, seen := c.seen(i)
+		object, seen := c.findLive(i)
 		switch {
-		case seen == live.There && !object.Deleting.IsZero():
-			going.add(i.Resource, i.Target, i.Name)
-		case seen == live.There:
-			there.add(i.Resource, i.Target, i.Name)
+		case seen == live.Present && !object.DeletingSince.IsZero():
+			going.addItem(i.Resource, i.TargetNamespace, i.Name)
+		case seen == live.Present:
+			there.addItem(i.Resource, i.TargetNamespace, i.Name)
 		case seen == live.NotServed:
-			if c.Fates.Serves(i.Resource) {
-				c.isNew(i)
+			if c.Fates.IsServed(i.Resource) {
+				c.countNew(i)
 			}
-		case c.create(i):
-			c.isNew(i)
+		case c.willCreate(i):
+			c.countNew(i)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	c.findCompared()
-	for resource, g := range there.sorted() {
-		if !c.Compared || special[resource] {
-			c.find(g.fill(c.exists(resource, g.count)))
+	c.checkCompared()
+	for resource, g := range there.sortedByKey() {
+		if !c.Compared || specialResources[resource] {
+			c.addFinding(g.fillFinding(c.existingFinding(resource, g.count)))
 		}
 	}
-	for resource, g := range going.sorted() {
-		c.find(g.fill(Finding{
+	for resource, g := range going.sortedByKey() {
+		c.addFinding(g.fillFinding(Finding{
 			Severity: Doubt,
 			Reason:   ObjectsTerminating,
 			Resource: resource,
 			Sentence: fmt.Sprintf(
 				"%s in the cluster %s being deleted. Velero treats them as there; then they are gone.",
-				some(g.count, resource),
-				is(g.count),
+				countText(g.count, resource),
+				isOrAre(g.count),
 			),
 			Remedy: "Wait until they are gone.",
 		}))
 	}
 	if c.State == nil {
-		c.notLooked("which objects exist already", "the cluster was not checked")
+		c.addUnchecked("which objects exist already", "the cluster was not checked")
 		return nil
 	}
-	for _, n := range c.State.NotSeen {
-		if _, known := c.Served.Serves(n.Resource); !known {
-			continue // said of its group
+	for _, n := range c.State.Unchecked {
+		if _, known := c.Served.IsServed(n.Resource); !known {
+			continue // reported with its API group
 		}
-		c.notListed("whether "+n.Resource+" exist already", n)
+		c.addUncheckedList("whether "+n.Resource+" exist already", n)
 	}
 	return nil
 }
 
-func (c *check) seen(i collector.Item) (live.Object, live.Seen) {
+func (c *checker) findLive(i collector.Item) (live.Object, live.Presence) {
 	if c.State == nil {
-		return live.Object{}, live.NotLooked
+		return live.Object{}, live.Unknown
 	}
-	return c.State.Find(i.Resource, i.Target, i.Name)
+	return c.State.FindItem(i.Resource, i.TargetNamespace, i.Name)
 }
 
-// create says whether Velero will create an item: it is not there, or its namespace
-// is not. What could not be looked for is not taken for new.
-func (c *check) create(i collector.Item) bool {
-	switch _, seen := c.seen(i); seen {
-	case live.There:
+// willCreate reports whether Velero will create an item: the item or its namespace does not exist. An item that could
+// not be checked does not count as new.
+func (c *checker) willCreate(i collector.Item) bool {
+	switch _, seen := c.findLive(i); seen {
+	case live.Present:
 		return false
-	case live.NotLooked:
-		if i.Target == "" || c.Around == nil || !c.Around.Saw(live.Namespaces, "") {
+	case live.Unknown:
+		if i.TargetNamespace == "" || c.Environment == nil || !c.Environment.WasChecked(live.Namespaces, "") {
 			return false
 		}
-		_, there := c.Around.Namespaces[i.Target]
+		_, there := c.Environment.Namespaces[i.TargetNamespace]
 		return !there
 	}
 	return true
 }
 
-func (c *check) isNew(i collector.Item) {
+func (c *checker) countNew(i collector.Item) {
 	count := func(of map[string]map[string]int) {
-		if of[i.Target] == nil {
-			of[i.Target] = map[string]int{}
+		if of[i.TargetNamespace] == nil {
+			of[i.TargetNamespace] = map[string]int{}
 		}
-		of[i.Target][i.Resource]++
+		of[i.TargetNamespace][i.Resource]++
 	}
-	count(c.created)
-	if !c.answered(i.Resource, i.Target, i.Name) {
-		count(c.unasked)
+	count(c.newItems)
+	if !c.isAnswered(i.Resource, i.TargetNamespace, i.Name) {
+		count(c.unansweredItems)
 	}
 }
 
-// exists says what Velero does with objects of which only the metadata was read.
-func (c *check) exists(resource string, n int) Finding {
-	what, exist := some(n, resource), verb(n, "exists", "exist")
-	update := c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate
+// existingFinding returns what Velero does with objects of which only the metadata was read.
+func (c *checker) existingFinding(resource string, n int) Finding {
+	what, exist := countText(n, resource), pluralVerb(n, "exists", "exist")
+	update := c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate
 	f := Finding{Severity: Doubt, Reason: ObjectsExist, Resource: resource}
 	switch {
 	case resource == serviceAccounts:
@@ -137,8 +136,8 @@ func (c *check) exists(resource string, n int) Finding {
 				"gives the restored one a new name.",
 			what,
 			exist,
-		) + c.inPlace()
-	case resource == snapshots || resource == contents:
+		) + c.inPlaceText()
+	case resource == snapshots || resource == snapshotContents:
 		f.Severity = Note
 		f.Sentence = fmt.Sprintf(
 			"%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, "+
@@ -146,7 +145,7 @@ func (c *check) exists(resource string, n int) Finding {
 			what,
 			exist,
 		)
-		if c.before(1, 16) { // pkg/restore/actions/csi/volumesnapshot_action.go, IsVolumeSnapshotExists
+		if c.isServerBefore(1, 16) { // pkg/restore/actions/csi/volumesnapshot_action.go, IsVolumeSnapshotExists
 			f.Sentence = fmt.Sprintf(
 				"%s %s already. Velero %s leaves what exists as it is, and restores claims from the snapshots that exist.",
 				what,
@@ -166,7 +165,7 @@ func (c *check) exists(resource string, n int) Finding {
 			what,
 			exist,
 			does,
-		) + c.inPlace()
+		) + c.inPlaceText()
 		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the " +
 			"data of a snapshot, delete the claims and the pods that use them first."
 	case resource == pods || resource == jobs:
@@ -218,56 +217,60 @@ func (c *check) exists(resource string, n int) Finding {
 	return f
 }
 
-// some writes a number of a resource: 3 objects of deployments.apps.
-func some(n int, resource string) string { return human.Count(n, "object") + " of " + resource }
+// countText returns the number of objects of a resource: 3 objects of deployments.apps.
+func countText(n int, resource string) string { return human.Count(n, "object") + " of " + resource }
 
-func verb(n int, one, many string) string {
+func pluralVerb(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}
 	return many
 }
 
-func is(n int) string { return verb(n, "is", "are") }
+func isOrAre(n int) string { return pluralVerb(n, "is", "are") }
 
-func in(namespace string) string { return human.Clause(" in namespace ", namespace) }
+func inNamespaceText(namespace string) string { return human.Prefixed(" in namespace ", namespace) }
 
-// inPlace adds what a server whose rules are not known may do with existing volumes.
-func (c *check) inPlace() string {
-	if server := c.Velero.Server.Version; velero.IsUnread(server) {
+// inPlaceText says what a server with unknown rules may do with existing volumes, empty for other servers.
+func (c *checker) inPlaceText() string {
+	if server := c.Velero.Server.Version; velero.IsUnreviewedVersion(server) {
 		return " Velero " + server + " may also delete such a claim, and write what was backed up into its volume."
 	}
 	return ""
 }
 
-// rootCA is what Kubernetes puts into every namespace itself.
-const rootCA = "kube-root-ca.crt"
+// rootCAConfigMap is the ConfigMap that Kubernetes itself puts into every namespace.
+const rootCAConfigMap = "kube-root-ca.crt"
 
-// Ask is what has to be known of the target for a restore; velero is the namespace of Velero. Its
-// error is the cause of the context of fates.
-func Ask(fates *collector.Fates, spec velerov1.RestoreSpec, velero string) (*live.Question, live.Around, error) {
-	q, around, within := &live.Question{}, live.Around{}, map[string]bool{}
-	err := fates.Each(func(i collector.Item) {
+// BuildQuery returns what to ask the target for a restore; velero is Velero's namespace. The error is the cause of
+// the fates' context.
+func BuildQuery(
+	fates *collector.Fates,
+	spec veleroapi.RestoreSpec,
+	velero string,
+) (*live.Query, live.EnvironmentQuery, error) {
+	q, around, within := &live.Query{}, live.EnvironmentQuery{}, map[string]bool{}
+	err := fates.EachItem(func(i collector.Item) {
 		if !isRestored(i) {
 			return
 		}
-		q.Add(i.Resource, i.Target, i.Name)
-		if i.Target != "" {
-			within[i.Target] = true
+		q.AddItem(i.Resource, i.TargetNamespace, i.Name)
+		if i.TargetNamespace != "" {
+			within[i.TargetNamespace] = true
 		}
 	})
 	if err != nil {
 		return nil, around, err
 	}
-	err = fates.Needs(func(_ collector.Item, needs []collector.Need) {
+	err = fates.EachItemNeeds(func(_ collector.Item, needs []collector.Need) {
 		for _, n := range needs {
 			switch n.Kind {
 			case collector.NeedStorageClass, collector.NeedDefaultClass:
-				around.Storage = true
+				around.StorageClasses = true
 			case collector.NeedVolume:
 				around.Volumes = true
-			case collector.NeedSnapshotClass, collector.NeedDriver:
-				around.Snapshots = true
+			case collector.NeedSnapshotClass, collector.NeedCSIDriver:
+				around.SnapshotClasses = true
 			case collector.NeedKeptNodePort:
 				around.NodePorts = true
 			case collector.NeedNodePort:
@@ -277,18 +280,18 @@ func Ask(fates *collector.Fates, spec velerov1.RestoreSpec, velero string) (*liv
 			}
 		}
 	})
-	around.Velero = velero
-	around.Within = slices.Sorted(maps.Keys(within))
+	around.VeleroNamespace = velero
+	around.Namespaces = slices.Sorted(maps.Keys(within))
 	return q, around, err
 }
 
-// isRestored says whether Velero tries to create an item. Namespaces are not asked
-// for as items: all of them are listed.
+// isRestored reports whether Velero tries to create an item. Namespaces are not queried as items: all of them are
+// listed.
 func isRestored(i collector.Item) bool {
-	return i.Fate == collector.ToRestore && !i.Mirror && i.Resource != live.Namespaces &&
-		!(i.Resource == live.ConfigMaps && i.Name == rootCA)
+	return i.Fate == collector.ToRestore && !i.IsMirrorPod && i.Resource != live.Namespaces &&
+		!(i.Resource == live.ConfigMaps && i.Name == rootCAConfigMap)
 }
 
-func preservesPorts(spec velerov1.RestoreSpec) bool {
+func preservesPorts(spec veleroapi.RestoreSpec) bool {
 	return spec.PreserveNodePorts != nil && *spec.PreserveNodePorts
 }

@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -89,8 +88,8 @@ type Finding struct {
 	Remedy   string   `json:"remedy,omitempty"` // Remedy is what you can do, empty where nothing needs to be done.
 }
 
-// NotLooked is something that could not be looked at. It is never a no.
-type NotLooked struct {
+// Unchecked is something that could not be looked at. It is never a no.
+type Unchecked struct {
 	What string `json:"what"`
 	// Resource and Namespace are what could not be listed; they are empty where it is
 	// something else, and Namespace for the whole cluster.
@@ -99,25 +98,25 @@ type NotLooked struct {
 	Why       string `json:"why"`
 }
 
-// Admission is what was not looked at without a dry run.
-const Admission = "admission: webhooks, policies, Pod Security, schemas, names of namespaces, priority and " +
+// UncheckedAdmission is what is not checked without a dry run.
+const UncheckedAdmission = "admission: webhooks, policies, Pod Security, schemas, names of namespaces, priority and " +
 	"runtime classes"
 
 // Result is what a preflight found.
 type Result struct {
-	Items     *int // how many items the restore would try to restore, nil if that could not be found out
+	Items     *int // the number of items that the restore would try to restore, nil if unknown
 	Findings  []Finding
-	NotLooked []NotLooked
-	Existing  []Existing       // what Velero does with each object that exists, if that was compared
+	Unchecked []Unchecked
+	Existing  []ExistingObject // what Velero does with each object that exists, if that was compared
 	DryRun    *DryRun          // what the API server answered, if it was asked
-	Fates     *collector.Fates // what becomes of the backup's items, nil if that could not be found out
+	Fates     *collector.Fates // what becomes of the backup's items, nil if unknown
 }
 
 // MatchesNothing reports whether the restore is known to restore nothing.
 func (r *Result) MatchesNothing() bool { return r.Items != nil && *r.Items == 0 }
 
-// Count is how many findings have a severity.
-func (r *Result) Count(s Severity) (n int) {
+// CountSeverity returns the number of findings with a severity.
+func (r *Result) CountSeverity(s Severity) (n int) {
 	for _, f := range r.Findings {
 		if f.Severity == s {
 			n++
@@ -128,28 +127,32 @@ func (r *Result) Count(s Severity) (n int) {
 
 const maxNames = 5
 
-var order = map[Severity]int{Obstacle: 0, Doubt: 1, Note: 2}
+var severityOrder = map[Severity]int{Obstacle: 0, Doubt: 1, Note: 2}
 
-// sorted puts the worst first.
-func sorted(findings []Finding) []Finding {
+// sortFindings sorts findings, the worst first.
+func sortFindings(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(x, y Finding) int {
-		return cmp.Or(order[x.Severity]-order[y.Severity], strings.Compare(string(x.Reason), string(y.Reason)),
-			strings.Compare(x.Resource, y.Resource), strings.Compare(x.Namespace, y.Namespace))
+		return cmp.Or(
+			severityOrder[x.Severity]-severityOrder[y.Severity],
+			strings.Compare(string(x.Reason), string(y.Reason)),
+			strings.Compare(x.Resource, y.Resource),
+			strings.Compare(x.Namespace, y.Namespace),
+		)
 	})
 	return findings
 }
 
-// group is items of one sort.
+// group collects items with something in common.
 type group struct {
 	count int
 	names []string
-	// space is the namespace of all; several is true where there are more.
-	space   string
-	several bool
-	reasons map[string]int // reasons count the items by what is said of them
+	// namespace is the namespace of all items; multiNamespace is true if they have several.
+	namespace      string
+	multiNamespace bool
+	reasons        map[string]int // the number of items by reason
 }
 
-func (g *group) because(reasons ...string) {
+func (g *group) addReasons(reasons ...string) {
 	if g.reasons == nil {
 		g.reasons = map[string]int{}
 	}
@@ -158,26 +161,26 @@ func (g *group) because(reasons ...string) {
 	}
 }
 
-func (g *group) why(separator string) string {
+func (g *group) joinReasons(separator string) string {
 	return strings.Join(slices.Sorted(maps.Keys(g.reasons)), separator)
 }
 
-func (g *group) add(namespace, name string) {
+func (g *group) addItem(namespace, name string) {
 	if g.count++; g.count == 1 {
-		g.space = namespace
+		g.namespace = namespace
 	}
-	g.several = g.several || g.space != namespace
+	g.multiNamespace = g.multiNamespace || g.namespace != namespace
 	if len(g.names) < maxNames {
 		g.names = append(g.names, human.Namespaced(namespace, name))
 	}
 }
 
-func (g *group) fill(f Finding) Finding {
+func (g *group) fillFinding(f Finding) Finding {
 	f.Count, f.Names = g.count, g.names
-	if !g.several {
-		f.Namespace = g.space
+	if !g.multiNamespace {
+		f.Namespace = g.namespace
 		for i, name := range f.Names {
-			f.Names[i] = strings.TrimPrefix(name, g.space+"/")
+			f.Names[i] = strings.TrimPrefix(name, g.namespace+"/")
 		}
 	}
 	return f
@@ -185,19 +188,19 @@ func (g *group) fill(f Finding) Finding {
 
 type groups map[string]*group
 
-func (g *groups) add(key, namespace, name string) *group {
+func (g *groups) addItem(key, namespace, name string) *group {
 	if *g == nil {
 		*g = groups{}
 	}
 	if (*g)[key] == nil {
 		(*g)[key] = &group{}
 	}
-	(*g)[key].add(namespace, name)
+	(*g)[key].addItem(namespace, name)
 	return (*g)[key]
 }
 
-// sorted goes through the groups in the order of their keys.
-func (g groups) sorted() iter.Seq2[string, *group] {
+// sortedByKey iterates over the groups in the order of their keys.
+func (g groups) sortedByKey() iter.Seq2[string, *group] {
 	return func(yield func(string, *group) bool) {
 		for _, key := range slices.Sorted(maps.Keys(g)) {
 			if !yield(key, g[key]) {
@@ -205,32 +208,4 @@ func (g groups) sorted() iter.Seq2[string, *group] {
 			}
 		}
 	}
-}
-
-// Consequences are what was found of a restore, as lines of its plan: a summary, and the first obstacles.
-// Asked is true if the API server was asked in a dry run, whole if nothing was left out.
-func Consequences(items *int, findings []Finding, asked, whole bool) (lines []string) {
-	what := "an unknown number of items"
-	if items != nil {
-		what = human.Count(*items, "item")
-	}
-	counts := map[Severity]int{}
-	for _, f := range findings {
-		if counts[f.Severity]++; f.Severity == Obstacle && counts[Obstacle] <= 5 {
-			lines = append(lines, "meet an obstacle: "+strings.TrimSuffix(f.Sentence, "."))
-		}
-	}
-	text := fmt.Sprintf(
-		"try to restore %s: preflight found %s and %s",
-		what,
-		human.Count(counts[Obstacle], "obstacle"),
-		human.Count(counts[Doubt], "doubt"),
-	)
-	if !asked {
-		text += ", without a dry run"
-	}
-	if !whole {
-		text += ", and could not look at everything"
-	}
-	return append([]string{text}, lines...)
 }

@@ -11,31 +11,31 @@ import (
 	"github.com/veltui/veltui/internal/stored/artifact"
 )
 
-// demand is what the new items of a namespace ask for.
-type demand struct {
+// namespaceDemand is the sum of what the new items of a namespace request.
+type namespaceDemand struct {
 	podDemand
 	scoped                   map[podScope]*podDemand
-	unasked                  int // how many pods no dry run has answered for
+	unansweredPods           int // pods for which no dry run has answered
 	storage                  int64
-	storageOf                map[string]int64 // by storage class
-	claimsOf                 map[string]int
+	storageByClass           map[string]int64 // by storage class
+	claimsByClass            map[string]int
 	nodePorts, loadBalancers int
 	claims                   []claimNeed
 }
 
-// podDemand is what pods ask for.
+// podDemand is the sum of what pods request.
 type podDemand struct {
-	// compute is what a quota counts of pods, and without how many of them have a container that
-	// does not say it: CPU request, memory request, CPU limit, memory limit.
-	compute [4]int64
-	without [4]int
-	pods    int
+	// compute is what a quota counts of pods, and missingCount the number of pods with a container that does not give
+	// the amount: CPU request, memory request, CPU limit, memory limit.
+	compute      [4]int64
+	missingCount [4]int
+	pods         int
 }
 
-func (d *podDemand) add(o podDemand) {
+func (d *podDemand) addDemand(o podDemand) {
 	for n := range o.compute {
-		add(&d.compute[n], o.compute[n])
-		d.without[n] += o.without[n]
+		addCapped(&d.compute[n], o.compute[n])
+		d.missingCount[n] += o.missingCount[n]
 	}
 	d.pods += o.pods
 }
@@ -45,71 +45,75 @@ type claimNeed struct {
 	storage int64
 }
 
-// most keeps sums within their numbers.
-const most = 1 << 60
+// maxSum keeps sums from overflowing.
+const maxSum = 1 << 60
 
-func add(to *int64, n int64) { *to = min(*to+n, most) }
+func addCapped(to *int64, n int64) { *to = min(*to+n, maxSum) }
 
-// storage is what claims and snapshots need.
-type storage struct {
+// storageNeeds is what claims and snapshots need.
+type storageNeeds struct {
 	classes, retained, snapshots, drivers groups
-	changed                               groups // by "from to", where Velero changes the class
-	contents                              groups // contents of snapshots, by driver
-	empty, noClass                        group
-	// claims that never bind, or may not, and those that take the volume of another
-	unbound, unsure, taken group
-	pods, moved            group  // pods and claims whose data a node-agent brings
-	natives                group  // claims whose volumes are made of native snapshots
-	crashes                int    // of noClass, those on which Velero's server crashes
-	ports                  groups // by namespace
-	hooks                  groups // by Service
+	changedClasses                        groups // by "from to", where Velero changes the class
+	snapshotContents                      groups // contents of snapshots, by driver
+	emptyVolumes, claimsWithoutClass      group
+	// claims that never bind or may not bind, and claims that take the volume of another claim
+	unbound, maybeUnbound, takenVolumes group
+	agentPods, movedClaims              group  // pods and claims whose data a node-agent brings
+	nativeClaims                        group  // claims whose volumes are made of native snapshots
+	crashCount                          int    // claims of claimsWithoutClass on which Velero's server crashes
+	ports                               groups // by namespace
+	webhooks                            groups // by Service
 }
 
-func (c *check) needs() error {
-	s := &storage{}
-	err := c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
-		if !isRestored(i) || !c.create(i) {
+func (c *checker) checkNeeds() error {
+	s := &storageNeeds{}
+	err := c.Fates.EachItemNeeds(func(i collector.Item, needs []collector.Need) {
+		if !isRestored(i) || !c.willCreate(i) {
 			return
 		}
-		d := c.wants[i.Target]
+		d := c.demands[i.TargetNamespace]
 		if d == nil {
-			d = &demand{scoped: map[podScope]*podDemand{}, storageOf: map[string]int64{}, claimsOf: map[string]int{}}
-			c.wants[i.Target] = d
+			d = &namespaceDemand{
+				scoped:         map[podScope]*podDemand{},
+				storageByClass: map[string]int64{},
+				claimsByClass:  map[string]int{},
+			}
+			c.demands[i.TargetNamespace] = d
 		}
-		c.need(s, d, i, needs)
+		c.collectNeeds(s, d, i, needs)
 	})
-	if err != nil || c.Around == nil {
+	if err != nil || c.Environment == nil {
 		return err
 	}
-	c.findStorage(s)
-	c.findUnbound(s)
-	c.findAgents(s)
-	c.findLocations(s)
-	c.findPorts(s)
-	c.findHooks(s)
+	c.checkStorage(s)
+	c.checkUnbound(s)
+	c.checkAgents(s)
+	c.checkSnapshotLocations(s)
+	c.checkPorts(s)
+	c.checkRestoredWebhooks(s)
 	return nil
 }
 
-func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.Need) {
+func (c *checker) collectNeeds(s *storageNeeds, d *namespaceDemand, i collector.Item, needs []collector.Need) {
 	switch i.Resource {
 	case pods:
-		c.addPod(s, d, i, needs)
+		c.collectPod(s, d, i, needs)
 		return
 	case claims:
-		c.claim(s, d, i, needs)
+		c.collectClaim(s, d, i, needs)
 		return
 	}
 	for _, n := range needs {
 		switch n.Kind {
 		case collector.NeedSnapshotClass:
-			s.snapshots.add(n.Name, i.Target, i.Name)
-		case collector.NeedDriver:
-			if i.Resource == contents {
-				s.contents.add(n.Name, i.Target, i.Name)
+			s.snapshots.addItem(n.Name, i.TargetNamespace, i.Name)
+		case collector.NeedCSIDriver:
+			if i.Resource == snapshotContents {
+				s.snapshotContents.addItem(n.Name, i.TargetNamespace, i.Name)
 			}
-			// A new volume takes the driver of its class, and a class without claims needs none.
-			if i.Resource != live.StorageClasses && (i.Resource != volumes || c.retained[i.Name]) {
-				s.drivers.add(n.Name, i.Target, i.Name)
+			// A new volume takes the driver of its class, and a class without claims needs no driver.
+			if i.Resource != live.StorageClasses && (i.Resource != volumes || c.retainedVolumes[i.Name]) {
+				s.drivers.addItem(n.Name, i.TargetNamespace, i.Name)
 			}
 		case collector.NeedServiceType:
 			if n.Name == "LoadBalancer" {
@@ -118,20 +122,20 @@ func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.
 		case collector.NeedNodePort:
 			d.nodePorts++
 			if preservesPorts(c.Restore) {
-				c.port(s, i, n.Amount)
+				c.collectPort(s, i, n.Amount)
 			}
 		case collector.NeedKeptNodePort:
 			d.nodePorts++
-			c.port(s, i, n.Amount)
+			c.collectPort(s, i, n.Amount)
 		case collector.NeedWebhookService:
 			if n.Amount == 1 {
-				s.hooks.add(n.Name, "", i.Name)
+				s.webhooks.addItem(n.Name, "", i.Name)
 			}
 		}
 	}
 }
 
-func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector.Need) {
+func (c *checker) collectClaim(s *storageNeeds, d *namespaceDemand, i collector.Item, needs []collector.Need) {
 	class, volume, size := "", "", int64(0)
 	unnamed, inSnapshot, legacy := false, false, false
 	for _, n := range needs {
@@ -147,74 +151,75 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 		case collector.NeedCSIData:
 			inSnapshot = true
 			if c.skipsCSI() {
-				s.empty.add(i.Target, i.Name)
+				s.emptyVolumes.addItem(i.TargetNamespace, i.Name)
 			}
 		}
 	}
 	changed, there := "", false
-	if a := c.Around; a != nil {
-		// Velero reads and changes spec.storageClassName alone, and Kubernetes goes by the annotation.
-		if to := a.ClassMap[class]; to != "" && !legacy {
+	if a := c.Environment; a != nil {
+		// Velero reads and changes only spec.storageClassName; Kubernetes goes by the annotation.
+		if to := a.StorageClassMap[class]; to != "" && !legacy {
 			class, changed = to, class+" to "+to
 		}
 		_, there = a.StorageClasses[class]
 	}
-	c.rangesOf(i.Target)
-	add(&d.storage, size)
+	c.findLimitRanges(i.TargetNamespace)
+	addCapped(&d.storage, size)
 	d.claims = append(d.claims, claimNeed{i.Name, size})
-	gets := c.volumeOf(volume, inSnapshot)
+	gets := c.claimVolumeSource(volume, inSnapshot)
 	named := &class
 	if unnamed {
 		named = nil
 	}
-	c.bind(s, i, volume, named, size, gets)
-	c.carried(s, i, volume, inSnapshot, gets)
+	c.collectBinding(s, i, volume, named, size, gets)
+	c.collectDataCarriers(s, i, volume, inSnapshot, gets)
 	switch {
-	case unnamed && gets == newVolume:
-		s.noClass.add(i.Target, i.Name)
-		if method := c.saved[volume].Method; method == artifact.ByPod || method == artifact.ByCSI {
-			s.crashes++
+	case unnamed && gets == sourceNewVolume:
+		s.claimsWithoutClass.addItem(i.TargetNamespace, i.Name)
+		if method := c.savedVolumes[volume].Method; method == artifact.MethodPodVolumeBackup ||
+			method == artifact.MethodCSISnapshot {
+			s.crashCount++
 		}
 	case class == "":
 	default:
-		sum := d.storageOf[class]
-		add(&sum, size)
-		d.storageOf[class] = sum
-		d.claimsOf[class]++
+		sum := d.storageByClass[class]
+		addCapped(&sum, size)
+		d.storageByClass[class] = sum
+		d.claimsByClass[class]++
 		switch {
-		case changed != "" && !c.has(live.StorageClasses, class, there):
-			s.changed.add(changed, i.Target, i.Name)
-		case gets == newVolume:
-			s.classes.add(class, i.Target, i.Name)
-		case gets == eitherVolume:
-			s.retained.add(class, i.Target, i.Name)
+		case changed != "" && !c.isAvailable(live.StorageClasses, class, there):
+			s.changedClasses.addItem(changed, i.TargetNamespace, i.Name)
+		case gets == sourceNewVolume:
+			s.classes.addItem(class, i.TargetNamespace, i.Name)
+		case gets == sourceUnknown:
+			s.retained.addItem(class, i.TargetNamespace, i.Name)
 		}
 	}
 }
 
-// has says whether the target has a thing of the whole cluster, or the restore brings it.
-func (c *check) has(resource, name string, there bool) bool {
-	return there || c.brings[resource][name]
+// isAvailable reports whether the target has a cluster-scoped object, or the restore brings it.
+func (c *checker) isAvailable(resource, name string, there bool) bool {
+	return there || c.provided[resource][name]
 }
 
-func (c *check) findStorage(s *storage) {
-	a := c.Around
-	if s.empty.count > 0 {
-		c.find(s.empty.fill(Finding{
+func (c *checker) checkStorage(s *storageNeeds) {
+	a := c.Environment
+	if s.emptyVolumes.count > 0 {
+		c.addFinding(s.emptyVolumes.fillFinding(Finding{
 			Severity: Obstacle,
 			Reason:   VolumesEmpty,
 			Resource: claims,
 			Sentence: fmt.Sprintf(
 				"The data of %s is in CSI snapshots or was moved from them, and the Velero server runs without the feature "+
 					"flag EnableCSI. Velero restores the claims, and their volumes are empty.",
-				human.Count(s.empty.count, "claim"),
+				human.Count(s.emptyVolumes.count, "claim"),
 			),
 			Remedy: "Start the Velero server with --features=EnableCSI before you restore.",
 		}))
 	}
-	if a.Saw(live.StorageClasses, "") {
-		for change, g := range s.changed.sorted() {
-			c.find(g.fill(Finding{
+	if a.WasChecked(live.StorageClasses, "") {
+		for change, g := range s.changedClasses.sortedByKey() {
+			c.addFinding(g.fillFinding(Finding{
 				Severity: Obstacle,
 				Reason:   StorageClassMissing,
 				Resource: claims,
@@ -228,33 +233,33 @@ func (c *check) findStorage(s *storage) {
 			}))
 		}
 		defaults := slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
-		if s.noClass.count > 0 && !defaults {
-			c.find(s.noClass.fill(Finding{
+		if s.claimsWithoutClass.count > 0 && !defaults {
+			c.addFinding(s.claimsWithoutClass.fillFinding(Finding{
 				Severity: Obstacle,
 				Reason:   DefaultClassMissing,
 				Resource: claims,
 				Sentence: fmt.Sprintf(
 					"%s no storage class, and the cluster has no default one. They stay Pending.",
-					human.Plural(s.noClass.count, "claim names", "claims name"),
-				) + c.crash(
-					s.crashes,
+					human.CountForms(s.claimsWithoutClass.count, "claim names", "claims name"),
+				) + c.crashText(
+					s.crashCount,
 				),
 				Remedy: "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\").",
 			}))
 		}
 		missing := func(of groups, severity Severity, then string) {
-			for class, g := range of.sorted() {
-				if _, there := a.StorageClasses[class]; c.has(live.StorageClasses, class, there) {
+			for class, g := range of.sortedByKey() {
+				if _, there := a.StorageClasses[class]; c.isAvailable(live.StorageClasses, class, there) {
 					continue
 				}
-				c.find(g.fill(Finding{
+				c.addFinding(g.fillFinding(Finding{
 					Severity: severity,
 					Reason:   StorageClassMissing,
 					Resource: claims,
 					Sentence: fmt.Sprintf(
 						"Storage class %s does not exist, and %s it. %s",
 						class,
-						human.Plural(g.count, "claim wants", "claims want"),
+						human.CountForms(g.count, "claim wants", "claims want"),
 						then,
 					),
 					Remedy: "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the " +
@@ -263,7 +268,7 @@ func (c *check) findStorage(s *storage) {
 				}))
 			}
 		}
-		if a.Saw(live.ConfigMaps, "") {
+		if a.WasChecked(live.ConfigMaps, "") {
 			missing(s.classes, Obstacle, "They stay Pending.")
 		} else {
 			missing(
@@ -279,18 +284,18 @@ func (c *check) findStorage(s *storage) {
 				"is not known; where Velero does neither keep nor restore them, the claims stay Pending.",
 		)
 	}
-	c.findSnapshotClasses(s)
-	if a.Saw(live.Drivers, "") {
-		for driver, g := range s.drivers.sorted() {
-			if !c.has(live.Drivers, driver, a.Drivers[driver]) {
-				c.find(g.fill(Finding{
+	c.checkSnapshotClasses(s)
+	if a.WasChecked(live.CSIDrivers, "") {
+		for driver, g := range s.drivers.sortedByKey() {
+			if !c.isAvailable(live.CSIDrivers, driver, a.Drivers[driver]) {
+				c.addFinding(g.fillFinding(Finding{
 					Severity: Doubt,
 					Reason:   DriverMissing,
-					Resource: live.Drivers,
+					Resource: live.CSIDrivers,
 					Sentence: fmt.Sprintf(
 						"The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.",
 						driver,
-						human.Plural(g.count, "item needs", "items need"),
+						human.CountForms(g.count, "item needs", "items need"),
 					),
 					Remedy: "Install the CSI driver, or leave these volumes out.",
 				}))
@@ -299,32 +304,32 @@ func (c *check) findStorage(s *storage) {
 	}
 }
 
-func (c *check) port(s *storage, i collector.Item, port int64) {
-	if c.Around == nil {
+func (c *checker) collectPort(s *storageNeeds, i collector.Item, port int64) {
+	if c.Environment == nil {
 		return
 	}
-	holder, taken := c.Around.NodePorts[port]
-	if c.answered(i.Resource, i.Target, i.Name) {
+	holder, taken := c.Environment.NodePorts[port]
+	if c.isAnswered(i.Resource, i.TargetNamespace, i.Name) {
 		return
 	}
-	if taken && holder != i.Target+"/"+i.Name {
-		s.ports.add(i.Target, i.Target, i.Name).because(fmt.Sprintf("%d by %s", port, holder))
+	if taken && holder != i.TargetNamespace+"/"+i.Name {
+		s.ports.addItem(i.TargetNamespace, i.TargetNamespace, i.Name).addReasons(fmt.Sprintf("%d by %s", port, holder))
 	}
 }
 
-func (c *check) findPorts(s *storage) {
+func (c *checker) checkPorts(s *storageNeeds) {
 	remedy := "Change or delete the Service that holds the port, or leave this one out."
 	if preservesPorts(c.Restore) {
 		remedy = "Restore without --preserve-nodeports, or free the ports."
 	}
-	for _, g := range s.ports.sorted() {
-		c.find(g.fill(Finding{
+	for _, g := range s.ports.sortedByKey() {
+		c.addFinding(g.fillFinding(Finding{
 			Severity: Obstacle,
 			Reason:   NodePortTaken,
 			Resource: live.Services,
 			Sentence: fmt.Sprintf(
 				"Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.",
-				human.Shorten(g.why(", "), 300),
+				human.Shorten(g.joinReasons(", "), 300),
 			),
 			Remedy: remedy,
 		}))

@@ -12,60 +12,60 @@ import (
 	"github.com/veltui/veltui/internal/restore/prepare"
 )
 
-// asks are CPU request, memory request, CPU limit and memory limit, and which of them are given.
-type asks struct {
-	n     [4]int64
-	given [4]bool
+// resourceAmounts holds CPU request, memory request, CPU limit and memory limit, and which of them are given.
+type resourceAmounts struct {
+	values [4]int64
+	given  [4]bool
 }
 
-func (a *asks) set(i int, n int64) { a.n[i], a.given[i] = n, true }
+func (a *resourceAmounts) setAmount(i int, n int64) { a.values[i], a.given[i] = n, true }
 
-func (a *asks) add(b asks) {
-	for i := range b.n {
+func (a *resourceAmounts) addAmounts(b resourceAmounts) {
+	for i := range b.values {
 		if b.given[i] {
-			add(&a.n[i], b.n[i])
+			addCapped(&a.values[i], b.values[i])
 			a.given[i] = true
 		}
 	}
 }
 
-// most takes what another asks for where that is more.
-func (a *asks) most(b asks) {
-	for i := range b.n {
+// raiseAmounts raises each amount to that of b where b's is higher.
+func (a *resourceAmounts) raiseAmounts(b resourceAmounts) {
+	for i := range b.values {
 		if b.given[i] {
-			a.set(i, max(a.n[i], b.n[i]))
+			a.setAmount(i, max(a.values[i], b.values[i]))
 		}
 	}
 }
 
-// or takes from another what there is none of.
-func (a asks) or(b asks) asks {
-	for i := range a.n {
+// withDefaults returns the amounts of a, with those of b where a gives none.
+func (a resourceAmounts) withDefaults(b resourceAmounts) resourceAmounts {
+	for i := range a.values {
 		if !a.given[i] && b.given[i] {
-			a.set(i, b.n[i])
+			a.setAmount(i, b.values[i])
 		}
 	}
 	return a
 }
 
-type pod struct {
-	containers      []container
-	level, overhead asks
-	hasLevel        bool
-	security        string
-	scope           podScope
+type podNeeds struct {
+	containers         []container
+	podLevel, overhead resourceAmounts
+	hasPodLevel        bool
+	security           string
+	scope              podScope
 }
 
-// container is one of a pod; sidecar is true of an init container that goes on running.
+// container is a container of a pod; sidecar is true for an init container that keeps running.
 type container struct {
-	asks
+	resourceAmounts
 	init, sidecar bool
 }
 
-// read takes a pod out of the facts of a backup; its slices are used again.
-func (p *pod) read(needs []collector.Need) {
-	*p = pod{containers: p.containers[:0]}
-	at := &p.level
+// setNeeds reads a pod from the facts of a backup. It reuses the pod's slices.
+func (p *podNeeds) setNeeds(needs []collector.Need) {
+	*p = podNeeds{containers: p.containers[:0]}
+	at := &p.podLevel
 	for _, n := range needs {
 		switch n.Kind {
 		case collector.NeedContainer, collector.NeedInitContainer, collector.NeedSidecar:
@@ -73,63 +73,63 @@ func (p *pod) read(needs []collector.Need) {
 				p.containers,
 				container{init: n.Kind != collector.NeedContainer, sidecar: n.Kind == collector.NeedSidecar},
 			)
-			at = &p.containers[len(p.containers)-1].asks
+			at = &p.containers[len(p.containers)-1].resourceAmounts
 		case collector.NeedPodResources:
-			at, p.hasLevel = &p.level, true
+			at, p.hasPodLevel = &p.podLevel, true
 		case collector.NeedOverhead:
 			at = &p.overhead
 		case collector.NeedCPURequest, collector.NeedMemoryRequest, collector.NeedCPULimit, collector.NeedMemoryLimit:
-			at.set(int(n.Kind-collector.NeedCPURequest), n.Amount)
+			at.setAmount(int(n.Kind-collector.NeedCPURequest), n.Amount)
 		case collector.NeedPodSecurity:
 			p.security = n.Name
 		case collector.NeedPriorityClass:
 			p.scope.class = n.Name
-		case collector.NeedDeadline:
+		case collector.NeedActiveDeadline:
 			p.scope.terminating = true
 		}
 	}
 }
 
-// total is what a pod asks for, but for its overhead, as limit ranges count it
+// totalAmounts returns what a pod requests without its overhead, as limit ranges count it
 // (k8s.io/component-helpers/resource, PodRequests and PodLimits).
-func (p *pod) total() (all asks) {
-	var running, start asks
+func (p *podNeeds) totalAmounts() (all resourceAmounts) {
+	var running, start resourceAmounts
 	for _, c := range p.containers {
 		if !c.init {
-			all.add(c.asks)
+			all.addAmounts(c.resourceAmounts)
 			continue
 		}
 		now := running
-		now.add(c.asks)
+		now.addAmounts(c.resourceAmounts)
 		if c.sidecar {
-			all.add(c.asks)
+			all.addAmounts(c.resourceAmounts)
 			running = now
 		}
-		start.most(now)
+		start.raiseAmounts(now)
 	}
-	all.most(start)
-	return p.level.or(all)
+	all.raiseAmounts(start)
+	return p.podLevel.withDefaults(all)
 }
 
-// charged is what a quota counts, of which a total is given.
-func (p *pod) charged(all asks) asks {
+// quotaAmounts returns what a quota counts of a pod with the given total.
+func (p *podNeeds) quotaAmounts(all resourceAmounts) resourceAmounts {
 	for i := range 2 {
 		if !p.overhead.given[i] {
 			continue
 		}
-		all.set(i, all.n[i])
-		add(&all.n[i], p.overhead.n[i])
-		if all.n[i+2] > 0 {
-			add(&all.n[i+2], p.overhead.n[i])
+		all.setAmount(i, all.values[i])
+		addCapped(&all.values[i], p.overhead.values[i])
+		if all.values[i+2] > 0 {
+			addCapped(&all.values[i+2], p.overhead.values[i])
 		}
 	}
 	return all
 }
 
-// without says what some container does not say, so that a quota refuses the pod
+// missingAmounts returns the amounts that some container does not give, so that a quota refuses the pod
 // (k8s.io/kubernetes/pkg/quota/v1/evaluator/core/pods.go, Constraints).
-func (p *pod) without() (missing [4]bool) {
-	if p.hasLevel {
+func (p *podNeeds) missingAmounts() (missing [4]bool) {
+	if p.hasPodLevel {
 		return missing
 	}
 	for _, c := range p.containers {
@@ -140,53 +140,53 @@ func (p *pod) without() (missing [4]bool) {
 	return missing
 }
 
-type ranges struct {
+type namespaceLimitRanges struct {
 	all      []*corev1.LimitRange
-	defaults asks
-	refused  []refusal // one for each of all
+	defaults resourceAmounts
+	refused  []refusal // one for each limit range in all
 }
 
 type refusal struct{ pods, claims group }
 
-func (c *check) rangesOf(namespace string) *ranges {
-	if r := c.ranges[namespace]; r != nil {
+func (c *checker) findLimitRanges(namespace string) *namespaceLimitRanges {
+	if r := c.limitRanges[namespace]; r != nil {
 		return r
 	}
-	r := &ranges{}
-	c.ranges[namespace] = r
-	if c.Around == nil {
+	r := &namespaceLimitRanges{}
+	c.limitRanges[namespace] = r
+	if c.Environment == nil {
 		return r
 	}
-	for i := range c.Around.LimitRanges {
-		if l := &c.Around.LimitRanges[i]; l.Namespace == namespace {
+	for i := range c.Environment.LimitRanges {
+		if l := &c.Environment.LimitRanges[i]; l.Namespace == namespace {
 			r.all = append(r.all, l)
 			r.refused = append(r.refused, refusal{})
-			r.defaults = r.defaults.or(defaultsOf(l))
+			r.defaults = r.defaults.withDefaults(limitRangeDefaults(l))
 		}
 	}
 	return r
 }
 
-// computes are the resources that limit ranges and pods have in common, in the order of asks.
-var computes = [2]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+// computeResources are the resources that limit ranges and pods have in common, in the order of [resourceAmounts].
+var computeResources = [2]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-func amountOf(q resource.Quantity, which int) int64 {
+func quantityAmount(q resource.Quantity, which int) int64 {
 	if which == 0 {
-		return min(q.MilliValue(), most)
+		return min(q.MilliValue(), maxSum)
 	}
-	return min(q.Value(), most)
+	return min(q.Value(), maxSum)
 }
 
-// defaultsOf is what a limit range gives to a container that does not say it
-// (k8s.io/kubernetes/plugin/pkg/admission/limitranger and pkg/apis/core/v1/defaults.go): a
-// maximum is the default limit, that is the default request, and so is a minimum.
-func defaultsOf(l *corev1.LimitRange) (all asks) {
+// limitRangeDefaults returns what a limit range sets for a container that does not give an amount
+// (k8s.io/kubernetes/plugin/pkg/admission/limitranger and pkg/apis/core/v1/defaults.go): a maximum is the default
+// limit, a default limit is the default request, and so is a minimum.
+func limitRangeDefaults(l *corev1.LimitRange) (all resourceAmounts) {
 	for _, item := range l.Spec.Limits {
 		if item.Type != corev1.LimitTypeContainer {
 			continue
 		}
-		var one asks
-		for i, name := range computes {
+		var one resourceAmounts
+		for i, name := range computeResources {
 			for _, from := range []struct {
 				list corev1.ResourceList
 				to   int
@@ -199,74 +199,77 @@ func defaultsOf(l *corev1.LimitRange) (all asks) {
 				{item.Min, i},
 			} {
 				if q, ok := from.list[name]; ok && !one.given[from.to] {
-					one.set(from.to, amountOf(q, i))
+					one.setAmount(from.to, quantityAmount(q, i))
 				}
 			}
 		}
-		all = one.or(all) // the last item counts
+		all = one.withDefaults(all) // the last item counts
 	}
 	return all
 }
 
-// waits is the container that Velero adds to a pod with file-system backups, unless a ConfigMap
-// says otherwise (pkg/restore/actions/pod_volume_restore_action.go, Execute).
-var waits = container{init: true, asks: asks{[4]int64{100, 128 << 20, 100, 128 << 20}, [4]bool{true, true, true, true}}}
+// waitContainer is the container that Velero adds to a pod with file-system backups, unless a ConfigMap changes it
+// (pkg/restore/actions/pod_volume_restore_action.go, Execute).
+var waitContainer = container{
+	init:            true,
+	resourceAmounts: resourceAmounts{[4]int64{100, 128 << 20, 100, 128 << 20}, [4]bool{true, true, true, true}},
+}
 
-func (c *check) addPod(s *storage, d *demand, i collector.Item, needs []collector.Need) {
-	p, r := &c.pod, c.rangesOf(i.Target)
-	p.read(needs)
-	if c.podData[i.Namespace+"/"+i.Name] {
-		s.pods.add(i.Target, i.Name)
-		if c.Around != nil && len(c.Around.PluginConfigs[prepare.PodVolumes]) == 0 {
-			p.containers = slices.Insert(p.containers, 0, waits)
+func (c *checker) collectPod(s *storageNeeds, d *namespaceDemand, i collector.Item, needs []collector.Need) {
+	p, r := &c.scratchPod, c.findLimitRanges(i.TargetNamespace)
+	p.setNeeds(needs)
+	if c.podsWithVolumeBackups[i.Namespace+"/"+i.Name] {
+		s.agentPods.addItem(i.TargetNamespace, i.Name)
+		if c.Environment != nil && len(c.Environment.PluginConfigs[prepare.PodVolumeRestoreLabel]) == 0 {
+			p.containers = slices.Insert(p.containers, 0, waitContainer)
 		}
 	}
-	// Kubernetes knows spec.resources of pods since 1.34.
-	if _, minor, known := c.Served.Kubernetes(); p.hasLevel && known && minor < 34 {
-		p.level, p.hasLevel = asks{}, false
+	// Kubernetes supports spec.resources of pods since 1.34.
+	if _, minor, known := c.Served.KubernetesVersion(); p.hasPodLevel && known && minor < 34 {
+		p.podLevel, p.hasPodLevel = resourceAmounts{}, false
 	}
 	for n, c := range p.containers {
-		p.containers[n].asks = c.or(r.defaults)
+		p.containers[n].resourceAmounts = c.withDefaults(r.defaults)
 	}
-	total := p.total()
-	charged := p.charged(total)
-	answered := c.answered(pods, i.Target, i.Name)
-	one := podDemand{compute: charged.n, pods: 1}
-	for n, missing := range p.without() {
+	total := p.totalAmounts()
+	charged := p.quotaAmounts(total)
+	answered := c.isAnswered(pods, i.TargetNamespace, i.Name)
+	one := podDemand{compute: charged.values, pods: 1}
+	for n, missing := range p.missingAmounts() {
 		if missing && !answered {
-			one.without[n]++
+			one.missingCount[n]++
 		}
 	}
-	d.add(one)
+	d.addDemand(one)
 	p.scope.bestEffort = p.isBestEffort()
 	if d.scoped[p.scope] == nil {
 		d.scoped[p.scope] = &podDemand{}
 	}
-	d.scoped[p.scope].add(one)
+	d.scoped[p.scope].addDemand(one)
 	if answered {
 		return
 	}
-	d.unasked++
+	d.unansweredPods++
 	for n, l := range r.all {
-		if says := p.violates(l, total); says != "" {
-			r.refused[n].pods.add(i.Target, i.Name)
-			r.refused[n].pods.because(says)
+		if says := p.findRangeViolation(l, total); says != "" {
+			r.refused[n].pods.addItem(i.TargetNamespace, i.Name)
+			r.refused[n].pods.addReasons(says)
 		}
 	}
-	c.secure(i, p.security)
+	c.judgePodSecurity(i, p.security)
 }
 
-// violates says how a pod breaks a limit range, if it does.
-func (p *pod) violates(l *corev1.LimitRange, total asks) string {
+// findRangeViolation says how a pod violates a limit range, empty if it does not.
+func (p *podNeeds) findRangeViolation(l *corev1.LimitRange, total resourceAmounts) string {
 	for _, item := range l.Spec.Limits {
 		switch item.Type {
 		case corev1.LimitTypePod:
-			if says := total.outside(item); says != "" {
+			if says := total.rangeViolation(item); says != "" {
 				return says
 			}
 		case corev1.LimitTypeContainer:
 			for _, c := range p.containers {
-				if says := c.outside(item); says != "" {
+				if says := c.rangeViolation(item); says != "" {
 					return says
 				}
 			}
@@ -275,13 +278,14 @@ func (p *pod) violates(l *corev1.LimitRange, total asks) string {
 	return ""
 }
 
-// outside says what of an item is not kept. A minimum wants a request, a maximum a limit, a ratio both.
-func (a asks) outside(item corev1.LimitRangeItem) string {
+// rangeViolation says which limit of an item the amounts violate. A minimum requires a request, a maximum a limit, a
+// ratio both.
+func (a resourceAmounts) rangeViolation(item corev1.LimitRangeItem) string {
 	of := strings.ToLower(string(item.Type))
-	for i, name := range computes {
-		request, hasRequest, limit, hasLimit := a.n[i], a.given[i], a.n[i+2], a.given[i+2]
+	for i, name := range computeResources {
+		request, hasRequest, limit, hasLimit := a.values[i], a.given[i], a.values[i+2], a.given[i+2]
 		if q, ok := item.Min[name]; ok {
-			least := amountOf(q, i)
+			least := quantityAmount(q, i)
 			switch {
 			case !hasRequest:
 				return fmt.Sprintf("at least %s %s for a %s, and no request says how much", q.String(), name, of)
@@ -290,7 +294,7 @@ func (a asks) outside(item corev1.LimitRangeItem) string {
 			}
 		}
 		if q, ok := item.Max[name]; ok {
-			top := amountOf(q, i)
+			top := quantityAmount(q, i)
 			switch {
 			case !hasLimit:
 				return fmt.Sprintf("at most %s %s for a %s, and no limit says how much", q.String(), name, of)

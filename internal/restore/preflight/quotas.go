@@ -13,78 +13,78 @@ import (
 	"github.com/veltui/veltui/internal/restore/live"
 )
 
-// amount is what new items add to one number of a quota.
-type amount struct {
-	n     int64
-	milli bool // n is in thousandths
-	bytes bool
+// quotaAmount is what new items add to one number of a quota.
+type quotaAmount struct {
+	n       int64
+	isMilli bool // n is in thousandths
+	isBytes bool
 }
 
-// quotas finds those that the new items do not fit into: Kubernetes then refuses items.
-func (c *check) quotas() {
-	if c.Around == nil || c.State == nil {
+// checkQuotas finds the quotas that the new items exceed: Kubernetes then refuses items.
+func (c *checker) checkQuotas() {
+	if c.Environment == nil || c.State == nil {
 		return
 	}
-	for i := range c.Around.Quotas {
-		c.quota(&c.Around.Quotas[i])
+	for i := range c.Environment.Quotas {
+		c.checkQuota(&c.Environment.Quotas[i])
 	}
 }
 
-func (c *check) quota(q *corev1.ResourceQuota) {
-	d, created := c.wants[q.Namespace], c.created[q.Namespace]
+func (c *checker) checkQuota(q *corev1.ResourceQuota) {
+	d, created := c.demands[q.Namespace], c.newItems[q.Namespace]
 	if d == nil {
-		d = &demand{}
+		d = &namespaceDemand{}
 	}
 	severity, scopes := Obstacle, ""
-	sum, scoped, known := d.within(q)
+	sum, scoped, known := d.sumInScopes(q)
 	switch {
 	case !scoped:
-	case ofClaims(q):
-		d, created = &demand{
-			storage:   d.storage,
-			storageOf: d.storageOf,
-			claimsOf:  d.claimsOf,
+	case isClaimQuota(q):
+		d, created = &namespaceDemand{
+			storage:        d.storage,
+			storageByClass: d.storageByClass,
+			claimsByClass:  d.claimsByClass,
 		}, map[string]int{
 			claims: created[claims],
 		}
 		known = false
-	default: // it is about pods alone
-		d, created = &demand{podDemand: sum}, map[string]int{pods: sum.pods}
+	default: // the quota counts only pods
+		d, created = &namespaceDemand{podDemand: sum}, map[string]int{pods: sum.pods}
 	}
 	if scoped && !known {
 		severity, scopes = Doubt, " It has scopes, which may leave some of them out."
 	}
 	var over, unnamed, others []string
-	sure := false // that something does not fit
-	for _, name := range sortedNames(q.Status.Hard, q.Spec.Hard) {
+	sure := false // whether something surely does not fit
+	for _, name := range sortedResourceNames(q.Status.Hard, q.Spec.Hard) {
 		hard, ok := q.Status.Hard[name]
 		if !ok {
 			hard = q.Spec.Hard[name]
 		}
 		used := q.Status.Used[name]
-		want, counted := wantOf(string(name), d, created)
+		want, counted := quotaDemand(string(name), d, created)
 		if !counted && d.pods > 0 {
 			others = append(others, string(name))
 		}
-		if want.n > 0 && beyond(hard, used, want) {
-			// The node port of a load balancer's health check is among them, and does not count.
+		if want.n > 0 && exceedsQuota(hard, used, want) {
+			// The node ports include that of a load balancer's health check, which does not count.
 			least := want
 			if name == corev1.ResourceServicesNodePorts {
 				least.n -= int64(d.loadBalancers)
 			}
-			sure = sure || least.n > 0 && beyond(hard, used, least)
+			sure = sure || least.n > 0 && exceedsQuota(hard, used, least)
 			over = append(
 				over,
 				fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want),
 			)
 		}
-		if i := computedBy(string(name)); i >= 0 && d.without[i] > 0 {
-			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.without[i], "pod")))
+		if i := computeIndex(string(name)); i >= 0 && d.missingCount[i] > 0 {
+			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.missingCount[i], "pod")))
 		}
 	}
 	if len(others) > 0 {
-		c.notLooked(
-			"how much the restore takes of quota "+q.Name+in(q.Namespace)+": "+strings.Join(others, ", "),
+		c.addUnchecked(
+			"how much the restore takes of quota "+q.Name+inNamespaceText(q.Namespace)+": "+strings.Join(others, ", "),
 			"veltui does not count these",
 		)
 	}
@@ -93,7 +93,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 		if !sure {
 			exceeded = Doubt
 		}
-		c.find(
+		c.addFinding(
 			Finding{
 				Severity:  exceeded,
 				Reason:    QuotaExceeded,
@@ -113,7 +113,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 		)
 	}
 	if len(unnamed) > 0 {
-		c.find(
+		c.addFinding(
 			Finding{
 				Severity:  severity,
 				Reason:    QuotaNeedsResources,
@@ -135,63 +135,63 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	}
 }
 
-// computedBy is which number of demand.compute a quota counts, -1 for none.
-func computedBy(name string) int {
+// computeIndex returns the index in demand.compute of the number that a quota counts, -1 for none.
+func computeIndex(name string) int {
 	return slices.Index([]string{"cpu", "memory", "limits.cpu", "limits.memory"}, strings.TrimPrefix(name, "requests."))
 }
 
 const storageClassInfix = ".storageclass.storage.k8s.io/"
 
-// wantOf is what the new items add to one number of a quota, and whether veltui counts that number
+// quotaDemand returns what the new items add to one number of a quota, and whether veltui counts that number
 // (https://kubernetes.io/docs/concepts/policy/resource-quotas/).
-func wantOf(name string, d *demand, created map[string]int) (want amount, counted bool) {
+func quotaDemand(name string, d *namespaceDemand, created map[string]int) (want quotaAmount, counted bool) {
 	if counted, ok := strings.CutPrefix(name, "count/"); ok {
-		return amount{n: int64(created[counted])}, true
+		return quotaAmount{n: int64(created[counted])}, true
 	}
 	if class, what, ok := strings.Cut(name, storageClassInfix); ok {
 		switch what {
 		case "requests.storage":
-			return amount{n: d.storageOf[class], bytes: true}, true
+			return quotaAmount{n: d.storageByClass[class], isBytes: true}, true
 		case "persistentvolumeclaims":
-			return amount{n: int64(d.claimsOf[class])}, true
+			return quotaAmount{n: int64(d.claimsByClass[class])}, true
 		}
-		return amount{}, false
+		return quotaAmount{}, false
 	}
-	if i := computedBy(name); i >= 0 {
-		return amount{n: d.compute[i], milli: i%2 == 0, bytes: i%2 == 1}, true
+	if i := computeIndex(name); i >= 0 {
+		return quotaAmount{n: d.compute[i], isMilli: i%2 == 0, isBytes: i%2 == 1}, true
 	}
 	switch name {
 	case "requests.storage":
-		return amount{n: d.storage, bytes: true}, true
+		return quotaAmount{n: d.storage, isBytes: true}, true
 	case "services.nodeports":
-		return amount{n: int64(d.nodePorts)}, true
+		return quotaAmount{n: int64(d.nodePorts)}, true
 	case "services.loadbalancers":
-		return amount{n: int64(d.loadBalancers)}, true
+		return quotaAmount{n: int64(d.loadBalancers)}, true
 	case pods, claims, "services", "secrets", "configmaps", "replicationcontrollers", "resourcequotas":
-		return amount{n: int64(created[name])}, true
+		return quotaAmount{n: int64(created[name])}, true
 	}
-	return amount{}, false
+	return quotaAmount{}, false
 }
 
-func (a amount) quantity() *resource.Quantity {
+func (a quotaAmount) toQuantity() *resource.Quantity {
 	switch {
-	case a.milli:
+	case a.isMilli:
 		return resource.NewMilliQuantity(a.n, resource.DecimalSI)
-	case a.bytes:
+	case a.isBytes:
 		return resource.NewQuantity(a.n, resource.BinarySI)
 	}
 	return resource.NewQuantity(a.n, resource.DecimalSI)
 }
 
-func (a amount) String() string { return a.quantity().String() }
+func (a quotaAmount) String() string { return a.toQuantity().String() }
 
-func beyond(hard, used resource.Quantity, want amount) bool {
+func exceedsQuota(hard, used resource.Quantity, want quotaAmount) bool {
 	total := used.DeepCopy()
-	total.Add(*want.quantity())
+	total.Add(*want.toQuantity())
 	return total.Cmp(hard) > 0
 }
 
-func sortedNames(lists ...corev1.ResourceList) (names []corev1.ResourceName) {
+func sortedResourceNames(lists ...corev1.ResourceList) (names []corev1.ResourceName) {
 	for _, list := range lists {
 		for name := range list {
 			names = append(names, name)
@@ -201,47 +201,47 @@ func sortedNames(lists ...corev1.ResourceList) (names []corev1.ResourceName) {
 	return slices.Compact(names)
 }
 
-func (c *check) limits() {
-	for _, namespace := range slices.Sorted(maps.Keys(c.ranges)) {
-		r := c.ranges[namespace]
+func (c *checker) checkLimitRanges() {
+	for _, namespace := range slices.Sorted(maps.Keys(c.limitRanges)) {
+		r := c.limitRanges[namespace]
 		for i, l := range r.all {
 			of := &r.refused[i]
-			for _, claim := range c.wants[namespace].claims {
+			for _, claim := range c.demands[namespace].claims {
 				for _, item := range l.Spec.Limits {
-					if c.answered(claims, namespace, claim.name) {
+					if c.isAnswered(claims, namespace, claim.name) {
 						continue
 					}
-					if says := outside(
+					if says := claimRangeViolation(
 						"storage",
 						item,
-						amount{n: claim.storage, bytes: true},
+						quotaAmount{n: claim.storage, isBytes: true},
 					); item.Type == corev1.LimitTypePersistentVolumeClaim &&
 						says != "" {
-						of.claims.add(namespace, claim.name)
-						of.claims.because(says)
+						of.claims.addItem(namespace, claim.name)
+						of.claims.addReasons(says)
 					}
 				}
 			}
-			if others := uncounted(l); len(others) > 0 && c.wants[namespace].unasked > 0 {
-				c.notLooked(
-					"whether pods keep to limit range "+l.Name+in(namespace)+": "+strings.Join(others, ", "),
+			if others := uncountedResources(l); len(others) > 0 && c.demands[namespace].unansweredPods > 0 {
+				c.addUnchecked(
+					"whether pods keep to limit range "+l.Name+inNamespaceText(namespace)+": "+strings.Join(others, ", "),
 					"veltui does not count these",
 				)
 			}
-			c.refusedBy(l, pods, &of.pods)
-			c.refusedBy(l, claims, &of.claims)
+			c.addLimitViolations(l, pods, &of.pods)
+			c.addLimitViolations(l, claims, &of.claims)
 		}
 	}
 }
 
-// uncounted are the resources that a limit range bounds for pods and that veltui does not count.
-func uncounted(l *corev1.LimitRange) (names []string) {
+// uncountedResources returns the resources that a limit range bounds for pods and that veltui does not count.
+func uncountedResources(l *corev1.LimitRange) (names []string) {
 	for _, item := range l.Spec.Limits {
 		if item.Type != corev1.LimitTypePod && item.Type != corev1.LimitTypeContainer {
 			continue
 		}
-		for _, name := range sortedNames(item.Min, item.Max, item.MaxLimitRequestRatio) {
-			if !slices.Contains(computes[:], name) && !slices.Contains(names, string(name)) {
+		for _, name := range sortedResourceNames(item.Min, item.Max, item.MaxLimitRequestRatio) {
+			if !slices.Contains(computeResources[:], name) && !slices.Contains(names, string(name)) {
 				names = append(names, string(name))
 			}
 		}
@@ -249,11 +249,11 @@ func uncounted(l *corev1.LimitRange) (names []string) {
 	return names
 }
 
-func (c *check) refusedBy(l *corev1.LimitRange, resource string, g *group) {
+func (c *checker) addLimitViolations(l *corev1.LimitRange, resource string, g *group) {
 	if g.count == 0 {
 		return
 	}
-	c.find(g.fill(Finding{
+	c.addFinding(g.fillFinding(Finding{
 		Severity: Obstacle,
 		Reason:   LimitRangeViolated,
 		Resource: resource,
@@ -261,19 +261,19 @@ func (c *check) refusedBy(l *corev1.LimitRange, resource string, g *group) {
 			"Limit range %s in namespace %s refuses %s (it wants %s).",
 			l.Name,
 			l.Namespace,
-			some(g.count, resource),
-			g.why("; "),
+			countText(g.count, resource),
+			g.joinReasons("; "),
 		),
 		Remedy: "Change the limit range for the restore, or restore into another namespace.",
 	}))
 }
 
-// outside says whether what a claim asks for is above a maximum or below a minimum.
-func outside(name corev1.ResourceName, item corev1.LimitRangeItem, want amount) string {
-	if limit, ok := item.Max[name]; ok && want.quantity().Cmp(limit) > 0 {
+// claimRangeViolation says how a claim's request is above a maximum or below a minimum, empty if it is neither.
+func claimRangeViolation(name corev1.ResourceName, item corev1.LimitRangeItem, want quotaAmount) string {
+	if limit, ok := item.Max[name]; ok && want.toQuantity().Cmp(limit) > 0 {
 		return fmt.Sprintf("at most %s %s for a claim", limit.String(), name)
 	}
-	if limit, ok := item.Min[name]; ok && want.quantity().Cmp(limit) < 0 {
+	if limit, ok := item.Min[name]; ok && want.toQuantity().Cmp(limit) < 0 {
 		return fmt.Sprintf("at least %s %s for a claim", limit.String(), name)
 	}
 	return ""

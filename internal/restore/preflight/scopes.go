@@ -6,30 +6,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podScope is what the scopes of quotas go by.
+// podScope holds the properties of a pod that the scopes of quotas select by.
 type podScope struct {
 	class                   string
 	terminating, bestEffort bool
 }
 
-// within sums up the pods that the scopes of a quota select, and says whether they are known; scoped is
-// false of a quota without scopes.
-func (d *demand) within(q *corev1.ResourceQuota) (sum podDemand, scoped, known bool) {
-	all := scopesOf(q)
+// sumInScopes sums up the pods that the scopes of a quota select, and reports whether they are known; scoped is false
+// for a quota without scopes.
+func (d *namespaceDemand) sumInScopes(q *corev1.ResourceQuota) (sum podDemand, scoped, known bool) {
+	all := quotaScopes(q)
 	known = true
 	for scope, pods := range d.scoped {
 		if !slices.ContainsFunc(all, func(r corev1.ScopedResourceSelectorRequirement) bool {
-			in, sure := scope.matches(r)
+			in, sure := scope.matchesScope(r)
 			known = known && sure
 			return !in
 		}) {
-			sum.add(*pods)
+			sum.addDemand(*pods)
 		}
 	}
 	return sum, len(all) > 0, known
 }
 
-func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequirement) {
+func quotaScopes(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequirement) {
 	for _, scope := range q.Spec.Scopes {
 		all = append(
 			all,
@@ -42,17 +42,17 @@ func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequi
 	return all
 }
 
-// ofClaims says whether the scopes of a quota select claims, and no pods
+// isClaimQuota reports whether the scopes of a quota select claims, and no pods
 // (k8s.io/kubernetes/pkg/quota/v1/evaluator/core/persistent_volume_claims.go, pvcMatchesScopeFunc).
-func ofClaims(q *corev1.ResourceQuota) bool {
-	return slices.ContainsFunc(scopesOf(q), func(r corev1.ScopedResourceSelectorRequirement) bool {
+func isClaimQuota(q *corev1.ResourceQuota) bool {
+	return slices.ContainsFunc(quotaScopes(q), func(r corev1.ScopedResourceSelectorRequirement) bool {
 		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass
 	})
 }
 
-// matches says whether a quota's scope is about a pod, and whether that is known
+// matchesScope reports whether a quota's scope selects a pod, and whether that is known
 // (k8s.io/kubernetes/pkg/quota/v1/evaluator/core/pods.go, podMatchesScopeFunc).
-func (s podScope) matches(r corev1.ScopedResourceSelectorRequirement) (in, known bool) {
+func (s podScope) matchesScope(r corev1.ScopedResourceSelectorRequirement) (in, known bool) {
 	in, known = map[corev1.ResourceQuotaScope]bool{
 		corev1.ResourceQuotaScopeTerminating:    s.terminating,
 		corev1.ResourceQuotaScopeNotTerminating: !s.terminating,
@@ -70,9 +70,10 @@ func (s podScope) matches(r corev1.ScopedResourceSelectorRequirement) (in, known
 	return in || !known, known
 }
 
-// isBestEffort says whether nothing of a pod asks for CPU or memory
+// isBestEffort reports whether nothing in a pod requests CPU or memory
 // (k8s.io/kubernetes/pkg/apis/core/v1/helper/qos, ComputePodQOS).
-func (p *pod) isBestEffort() bool {
-	asks := func(a asks) bool { return slices.Max(a.n[:]) > 0 }
-	return !asks(p.level) && !slices.ContainsFunc(p.containers, func(c container) bool { return asks(c.asks) })
+func (p *podNeeds) isBestEffort() bool {
+	asks := func(a resourceAmounts) bool { return slices.Max(a.values[:]) > 0 }
+	return !asks(p.podLevel) &&
+		!slices.ContainsFunc(p.containers, func(c container) bool { return asks(c.resourceAmounts) })
 }

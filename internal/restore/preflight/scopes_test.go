@@ -31,7 +31,7 @@ func TestScopes(t *testing.T) {
 		},
 		{"configmaps", "shop", "settings", ""},
 	}
-	selector := func(operator corev1.ScopeSelectorOperator, values ...string) live.Surroundings {
+	selector := func(operator corev1.ScopeSelectorOperator, values ...string) live.Environment {
 		s := quota("pods", "0", "0")
 		s.Quotas[0].Spec.ScopeSelector = &corev1.ScopeSelector{
 			MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
@@ -40,11 +40,11 @@ func TestScopes(t *testing.T) {
 		}
 		return s
 	}
-	scope := func(scopes ...corev1.ResourceQuotaScope) live.Surroundings {
+	scope := func(scopes ...corev1.ResourceQuotaScope) live.Environment {
 		return quota("pods", "0", "0", scopes...)
 	}
 	for name, c := range map[string]struct {
-		around live.Surroundings
+		around live.Environment
 		want   string
 	}{
 		"all":                    {scope(), "4 more wanted"},
@@ -84,14 +84,14 @@ func TestScopesOfClaims(t *testing.T) {
 		{claims, "shop", "data", `,"spec":{"storageClassName":"fast","resources":{"requests":{"storage":"1Gi"}}}`},
 		{pods, "shop", "plain", `,"spec":{"containers":[{}]}`},
 	}
-	scoped := func(name, hard string) live.Surroundings {
+	scoped := func(name, hard string) live.Environment {
 		s := quota(name, hard, "0", corev1.ResourceQuotaScopeVolumeAttributesClass)
 		s.StorageClasses = map[string]bool{"fast": false}
 		return s
 	}
 	for name, c := range map[string]struct {
 		items  []item
-		around live.Surroundings
+		around live.Environment
 		want   string
 	}{
 		"claims":          {of, scoped(claims, "0"), "doubt QuotaExceeded"},
@@ -101,7 +101,7 @@ func TestScopesOfClaims(t *testing.T) {
 		"they fit":        {of, scoped(claims, "1"), ""},
 		"no claims":       {of[1:], scoped(claims, "0"), ""},
 		"it has no pods":  {of, scoped(pods, "0"), ""},
-		"two such scopes": {of, func() live.Surroundings {
+		"two such scopes": {of, func() live.Environment {
 			s := scoped(claims, "0")
 			s.Quotas[0].Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: corev1.ResourceQuotaScopeVolumeAttributesClass, Operator: corev1.ScopeSelectorOpDoesNotExist}}}
 			return s
@@ -125,9 +125,9 @@ func TestWaits(t *testing.T) {
 			`,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}}]}`,
 		},
 	}
-	least := func(configs ...string) live.Surroundings {
-		return live.Surroundings{
-			PluginConfigs: map[string][]string{prepare.PodVolumes: configs},
+	least := func(configs ...string) live.Environment {
+		return live.Environment{
+			PluginConfigs: map[string][]string{prepare.PodVolumeRestoreLabel: configs},
 			LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{
 				Type: corev1.LimitTypeContainer,
 				Min: corev1.ResourceList{
@@ -137,10 +137,10 @@ func TestWaits(t *testing.T) {
 			})},
 		}
 	}
-	copied := func(pod string) func(*Velero) {
-		return func(v *Velero) {
-			v.Volumes, v.AgentsUnseen = []artifact.Volume{
-				{Method: artifact.ByPod, PodNamespace: "shop", Pod: pod, Result: "succeeded"},
+	copied := func(pod string) func(*VeleroState) {
+		return func(v *VeleroState) {
+			v.Volumes, v.AgentsUnchecked = []artifact.VolumeInfo{
+				{Method: artifact.MethodPodVolumeBackup, PodNamespace: "shop", Pod: pod, Result: "succeeded"},
 			}, "not looked"
 		}
 	}
@@ -168,9 +168,9 @@ func TestLegacyClass(t *testing.T) {
 		body string
 		want string
 	}{"spec": {claimOfFast, ""}, "annotation": {legacy, "obstacle StorageClassMissing"}} {
-		around := live.Surroundings{
-			StorageClasses: map[string]bool{"slow": false},
-			ClassMap:       map[string]string{"fast": "slow"},
+		around := live.Environment{
+			StorageClasses:  map[string]bool{"slow": false},
+			StorageClassMap: map[string]string{"fast": "slow"},
 		}
 		if r := checked(
 			t,

@@ -14,26 +14,26 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// secured is what is known of Pod Security while pods are counted.
-type secured struct {
+// podSecurity holds what is known about Pod Security while pods are counted.
+type podSecurity struct {
 	evaluator policy.Evaluator
-	labels    map[string]map[string]string // what the backup says of namespaces, by their new name
+	labels    map[string]map[string]string // the backup's labels of namespaces, by new name
 	enforced  map[string]api.LevelVersion  // by namespace
-	reasons   map[judged][]string          // why a pod is refused; none if it is not
+	reasons   map[securityQuery][]string   // why a pod is refused; empty if it is not
 	refused   groups                       // by namespace
 	unknown   group                        // pods that cannot be judged
 }
 
-// judged is a question to Pod Security. Pods of one controller ask the same.
-type judged struct {
+// securityQuery is a question to Pod Security. Pods of one controller share it.
+type securityQuery struct {
 	level api.LevelVersion
 	pod   string
 }
 
-// enforcedBy notes what a namespace that the restore makes will enforce: Velero gives it
-// its labels of the backup (pkg/restore/restore.go, getNamespace).
-func (c *check) enforcedBy(i collector.Item, needs []collector.Need) {
-	if c.security.labels[i.Target] != nil {
+// collectEnforcedLevel notes what a namespace that the restore creates will enforce: Velero gives the namespace its
+// labels from the backup (pkg/restore/restore.go, getNamespace).
+func (c *checker) collectEnforcedLevel(i collector.Item, needs []collector.Need) {
+	if c.security.labels[i.TargetNamespace] != nil {
 		return
 	}
 	labels := map[string]string{}
@@ -45,22 +45,22 @@ func (c *check) enforcedBy(i collector.Item, needs []collector.Need) {
 			labels[api.EnforceVersionLabel] = n.Name
 		}
 	}
-	c.security.labels[i.Target] = labels
+	c.security.labels[i.TargetNamespace] = labels
 }
 
-// enforces returns a namespace's Pod Security level, privileged where namespaces are not known.
-func (c *check) enforces(namespace string) api.LevelVersion {
+// enforcedLevel returns a namespace's Pod Security level, privileged where namespaces are unknown.
+func (c *checker) enforcedLevel(namespace string) api.LevelVersion {
 	s := &c.security
 	if level, known := s.enforced[namespace]; known {
 		return level
 	}
 	level := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
-	if c.Around != nil && c.Around.Saw(live.Namespaces, "") {
+	if c.Environment != nil && c.Environment.WasChecked(live.Namespaces, "") {
 		labels := s.labels[namespace]
-		if there, ok := c.Around.Namespaces[namespace]; ok {
+		if there, ok := c.Environment.Namespaces[namespace]; ok {
 			labels = there.Labels
 		}
-		// A label that says nothing stands for the strictest, as in Kubernetes.
+		// An invalid label stands for the strictest level, as in Kubernetes.
 		enforced, _ := api.PolicyToEvaluate(labels, api.Policy{Enforce: level})
 		level = enforced.Enforce
 	}
@@ -68,29 +68,29 @@ func (c *check) enforces(namespace string) api.LevelVersion {
 	return level
 }
 
-func (c *check) secure(i collector.Item, pod string) {
-	level := c.enforces(i.Target)
+func (c *checker) judgePodSecurity(i collector.Item, pod string) {
+	level := c.enforcedLevel(i.TargetNamespace)
 	if level.Level == api.LevelPrivileged {
 		return
 	}
 	s := &c.security
-	reasons, known := s.judge(judged{level, pod}, c.Served)
+	reasons, known := s.evaluatePod(securityQuery{level, pod}, c.Served)
 	switch {
 	case !known:
-		s.unknown.add(i.Target, i.Name)
+		s.unknown.addItem(i.TargetNamespace, i.Name)
 	case len(reasons) > 0:
-		s.refused.add(i.Target, i.Target, i.Name).because(reasons...)
+		s.refused.addItem(i.TargetNamespace, i.TargetNamespace, i.Name).addReasons(reasons...)
 	}
 }
 
-// judge says why Pod Security refuses a pod, and whether it can be said.
-func (s *secured) judge(q judged, served *live.Served) (reasons []string, known bool) {
+// evaluatePod returns why Pod Security refuses a pod, and whether that is known.
+func (s *podSecurity) evaluatePod(q securityQuery, served *live.ServedKinds) (reasons []string, known bool) {
 	if reasons, known = s.reasons[q]; known {
 		return reasons, true
 	}
 	if s.evaluator == nil {
 		var latest *api.Version
-		if major, minor, known := served.Kubernetes(); known {
+		if major, minor, known := served.KubernetesVersion(); known {
 			version := api.MajorMinorVersion(major, minor)
 			latest = &version
 		}
@@ -114,14 +114,14 @@ func (s *secured) judge(q judged, served *live.Served) (reasons []string, known 
 	return reasons, true
 }
 
-func (c *check) findInsecure() {
+func (c *checker) checkPodSecurity() {
 	s := &c.security
-	for namespace, g := range s.refused.sorted() {
+	for namespace, g := range s.refused.sortedByKey() {
 		level, enforces := s.enforced[namespace], "enforces"
-		if _, there := c.Around.Namespaces[namespace]; !there {
+		if _, there := c.Environment.Namespaces[namespace]; !there {
 			enforces = "will enforce, as in the backup,"
 		}
-		c.find(g.fill(Finding{
+		c.addFinding(g.fillFinding(Finding{
 			Severity: Obstacle,
 			Reason:   PodSecurityViolated,
 			Resource: pods,
@@ -131,14 +131,14 @@ func (c *check) findInsecure() {
 				enforces,
 				level.Level,
 				human.Count(g.count, "pod"),
-				human.Shorten(g.why("; "), 300),
+				human.Shorten(g.joinReasons("; "), 300),
 			),
 			Remedy: "Lower the namespace's label " + api.EnforceLevelLabel + " for the restore, or restore into a " +
 				"namespace that enforces less.",
 		}))
 	}
 	if s.unknown.count > 0 {
-		c.notLooked(
+		c.addUnchecked(
 			fmt.Sprintf(
 				"whether Pod Security lets %s in, such as %s",
 				human.Count(s.unknown.count, "pod"),

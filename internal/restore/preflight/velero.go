@@ -6,22 +6,21 @@ import (
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// soon is how long before its expiry a backup may be deleted: garbage is collected hourly.
-const soon = 2 * time.Hour
+// expirySoon is the time to its expiry below which a backup may soon be deleted: Velero collects garbage hourly.
+const expirySoon = 2 * time.Hour
 
-func (c *check) velero() {
+func (c *checker) checkVelero() {
 	if b := c.Velero.Backup; b == nil {
 		name := c.Restore.BackupName
-		c.about(
+		c.addFindingFor(
 			name,
 			Obstacle,
 			BackupMissing,
@@ -29,19 +28,19 @@ func (c *check) velero() {
 			"veltui get backups lists those that there are.",
 		)
 	} else {
-		c.state(b)
-		c.location()
+		c.checkBackupState(b)
+		c.checkLocation()
 	}
-	c.server()
+	c.checkServer()
 }
 
-// state judges the backup itself. Velero's own validation asks only whether it is
-// there and whether its location is Available (pkg/controller/restore_controller.go).
-func (c *check) state(b *velerov1.Backup) {
+// checkBackupState judges the backup itself. Velero's own validation checks only that the backup exists and that its
+// location is Available (pkg/controller/restore_controller.go).
+func (c *checker) checkBackupState(b *veleroapi.Backup) {
 	switch phase := b.Status.Phase; phase {
-	case velerov1.BackupPhaseCompleted, velerov1.BackupPhaseDeleting:
-	case velerov1.BackupPhasePartiallyFailed:
-		c.about(
+	case veleroapi.BackupPhaseCompleted, veleroapi.BackupPhaseDeleting:
+	case veleroapi.BackupPhasePartiallyFailed:
+		c.addFindingFor(
 			b.Name,
 			Doubt,
 			BackupPartiallyFailed,
@@ -52,16 +51,16 @@ func (c *check) state(b *velerov1.Backup) {
 			),
 			"Read its errors: veltui results backup/"+b.Name+".",
 		)
-	case "", velerov1.BackupPhaseNew:
-		c.about(
+	case "", veleroapi.BackupPhaseNew:
+		c.addFindingFor(
 			b.Name,
 			Obstacle,
 			BackupNotReady,
 			fmt.Sprintf("Backup %s has not started.", b.Name),
 			"Wait until it has ended, or take another backup.",
 		)
-	case velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation:
-		c.about(
+	case veleroapi.BackupPhaseFailed, veleroapi.BackupPhaseFailedValidation:
+		c.addFindingFor(
 			b.Name,
 			Obstacle,
 			BackupNotReady,
@@ -69,7 +68,7 @@ func (c *check) state(b *velerov1.Backup) {
 			"Take another backup.",
 		)
 	default:
-		c.about(
+		c.addFindingFor(
 			b.Name,
 			Obstacle,
 			BackupNotReady,
@@ -77,9 +76,9 @@ func (c *check) state(b *velerov1.Backup) {
 			"Wait until it has ended.",
 		)
 	}
-	c.finalized(b)
-	if b.Status.Phase == velerov1.BackupPhaseDeleting || b.DeletionTimestamp != nil || c.Velero.Deletion != nil {
-		c.about(
+	c.checkFinalized(b)
+	if b.Status.Phase == veleroapi.BackupPhaseDeleting || b.DeletionTimestamp != nil || c.Velero.Deletion != nil {
+		c.addFindingFor(
 			b.Name,
 			Obstacle,
 			BackupDeleting,
@@ -88,15 +87,15 @@ func (c *check) state(b *velerov1.Backup) {
 		)
 		return
 	}
-	if c.Velero.DeletionsUnseen != "" {
-		c.notLooked("whether somebody asked to delete the backup", c.Velero.DeletionsUnseen)
+	if c.Velero.DeletionsUnchecked != "" {
+		c.addUnchecked("whether somebody asked to delete the backup", c.Velero.DeletionsUnchecked)
 	}
 	if b.Status.Expiration == nil {
 		return
 	}
 	switch left := b.Status.Expiration.Sub(c.Now); {
 	case left <= 0:
-		c.about(
+		c.addFindingFor(
 			b.Name,
 			Obstacle,
 			BackupExpired,
@@ -108,8 +107,8 @@ func (c *check) state(b *velerov1.Backup) {
 			"Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop "+
 				"Velero's garbage collection (--garbage-collection-frequency).",
 		)
-	case left < soon:
-		c.about(
+	case left < expirySoon:
+		c.addFindingFor(
 			b.Name,
 			Doubt,
 			BackupExpiresSoon,
@@ -123,12 +122,12 @@ func (c *check) state(b *velerov1.Backup) {
 	}
 }
 
-// finalized judges whether the snapshots and data movements of a backup are in what was
-// stored: what its operations made is added at its end, and an upload that fails then
-// shows nowhere (pkg/controller/backup_finalizer_controller.go Reconcile).
-func (c *check) finalized(b *velerov1.Backup) {
-	if c.Velero.FinalizedUnseen != "" {
-		c.notLooked("whether Velero stored the backup's contents after its operations", c.Velero.FinalizedUnseen)
+// checkFinalized judges whether the stored contents include the snapshots and data movements of a backup: Velero adds
+// what the operations made at the backup's end, and an upload that fails then shows nowhere
+// (pkg/controller/backup_finalizer_controller.go Reconcile).
+func (c *checker) checkFinalized(b *veleroapi.Backup) {
+	if c.Velero.FinalizedUnchecked != "" {
+		c.addUnchecked("whether Velero stored the backup's contents after its operations", c.Velero.FinalizedUnchecked)
 	}
 	if !c.Velero.NotFinalized {
 		return
@@ -137,7 +136,7 @@ func (c *check) finalized(b *velerov1.Backup) {
 	if b.Spec.SnapshotMoveData != nil && *b.Spec.SnapshotMoveData {
 		severity = Obstacle
 	}
-	c.about(
+	c.addFindingFor(
 		b.Name,
 		severity,
 		BackupNotFinalized,
@@ -151,18 +150,18 @@ func (c *check) finalized(b *velerov1.Backup) {
 	)
 }
 
-// reads says whether the server reads a field of the Restore; one of unknown version reads all.
-func (c *check) reads(flag string) bool {
+// serverReadsField reports whether the server reads a field of the Restore; a server of unknown version reads all.
+func (c *checker) serverReadsField(flag string) bool {
 	v, known := velero.ParseVersion(c.Velero.Server.Version)
-	f, _ := restorespec.Find(flag)
-	return !known || f.IsRead(v)
+	f, _ := restorespec.FindFlag(flag)
+	return !known || f.IsReadBy(v)
 }
 
-// ignored finds what the restore sets and the server is too old to read.
-func (c *check) ignored() {
-	d := restorespec.Draft{Restore: velerov1.Restore{Spec: c.Restore}}
-	for _, f := range d.Given() {
-		if c.reads(f.Flag) {
+// checkIgnoredFields finds the fields that the restore sets and that the server is too old to read.
+func (c *checker) checkIgnoredFields() {
+	d := restorespec.Draft{Restore: veleroapi.Restore{Spec: c.Restore}}
+	for _, f := range d.GivenFlags() {
+		if c.serverReadsField(f.Flag) {
 			continue
 		}
 		severity, remedy := Doubt, "Leave it out, or upgrade Velero before you restore."
@@ -170,43 +169,43 @@ func (c *check) ignored() {
 			"Velero %s ignores --%s: servers read it since %s.",
 			c.Velero.Server.Version,
 			f.Flag,
-			f.Since(),
+			f.ReadSince(),
 		)
-		if f.Filters {
+		if f.IsFilter {
 			severity, remedy = Obstacle, "Use other filters, or upgrade Velero before you restore."
 			sentence += " The restore brings back what it would leave out, too."
 		}
-		c.about("--"+f.Flag, severity, FieldIgnored, sentence, remedy)
+		c.addFindingFor("--"+f.Flag, severity, FieldIgnored, sentence, remedy)
 	}
 }
 
-func (c *check) location() {
+func (c *checker) checkLocation() {
 	v := c.Velero
 	name := v.Backup.Spec.StorageLocation
 	switch {
-	case v.LocationsUnseen != "":
-		c.notLooked("the backup's storage location", v.LocationsUnseen)
+	case v.LocationsUnchecked != "":
+		c.addUnchecked("the backup's storage location", v.LocationsUnchecked)
 	case v.Location == nil:
-		c.about(
+		c.addFindingFor(
 			name,
 			Obstacle,
 			LocationMissing,
 			fmt.Sprintf("The backup's storage location %s does not exist. Velero refuses the restore.", name),
 			"Create the BackupStorageLocation again, with the same name.",
 		)
-	case v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
+	case v.Location.Status.Phase != veleroapi.BackupStorageLocationPhaseAvailable:
 		severity, then := Obstacle, "Velero refuses the restore."
 		if version, known := velero.ParseVersion(v.Server.Version); known && !version.RefusesUnavailableLocation() {
 			then = "Velero " + v.Server.Version + " starts the restore all the same, and it fails if the object store " +
 				"does not answer."
-			if v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseUnavailable {
+			if v.Location.Status.Phase != veleroapi.BackupStorageLocationPhaseUnavailable {
 				severity = Doubt
 			}
 		}
 		if message := v.Location.Status.Message; message != "" {
 			then += " Velero says: " + human.Shorten(message, 300)
 		}
-		c.about(
+		c.addFindingFor(
 			name,
 			severity,
 			LocationUnavailable,
@@ -217,16 +216,16 @@ func (c *check) location() {
 	}
 }
 
-func (c *check) server() {
+func (c *checker) checkServer() {
 	v := c.Velero
 	switch {
 	case !v.Server.Visible:
-		c.notLooked(
+		c.addUnchecked(
 			"whether the Velero server runs, its version and its flags",
 			"you may not list pods in its namespace",
 		)
 	case v.Server.Name == "":
-		c.find(
+		c.addFinding(
 			Finding{
 				Severity: Obstacle,
 				Reason:   ServerNotRunning,
@@ -236,10 +235,10 @@ func (c *check) server() {
 		)
 	case !v.Server.Running:
 		why := ""
-		if v.Server.Waiting != "" {
-			why = " (" + v.Server.Waiting + ")"
+		if v.Server.WaitingReason != "" {
+			why = " (" + v.Server.WaitingReason + ")"
 		}
-		c.about(
+		c.addFindingFor(
 			v.Server.Name,
 			Obstacle,
 			ServerNotRunning,
@@ -251,19 +250,19 @@ func (c *check) server() {
 			"veltui explain says why jobs wait.",
 		)
 	}
-	if newer := v.Server.Version; velero.IsUnread(newer) {
-		c.notLooked(
-			"what Velero "+newer+" does otherwise than "+velero.Current.String(),
+	if newer := v.Server.Version; velero.IsUnreviewedVersion(newer) {
+		c.addUnchecked(
+			"what Velero "+newer+" does otherwise than "+velero.LatestReviewedVersion.String(),
 			"veltui does not know its rules; it may restore volumes in place, over the data of claims that exist, and "+
 				"cannot read data that restic stored",
 		)
 	}
 	ahead := slices.Concat(v.Running, v.Waiting)
 	switch {
-	case v.QueueUnseen != "":
-		c.notLooked("the restores ahead", v.QueueUnseen)
+	case v.QueueUnchecked != "":
+		c.addUnchecked("the restores ahead", v.QueueUnchecked)
 	case len(ahead) > 0:
-		c.find(
+		c.addFinding(
 			Finding{
 				Severity: Note,
 				Reason:   RestoresAhead,
@@ -272,7 +271,7 @@ func (c *check) server() {
 				Names:    ahead[:min(len(ahead), maxNames)],
 				Sentence: fmt.Sprintf(
 					"Velero works on one restore after another: %s before this one.",
-					human.Plural(len(ahead), "other comes", "others come"),
+					human.CountForms(len(ahead), "other comes", "others come"),
 				),
 				Remedy: "veltui get restores shows how far they are.",
 			},
@@ -280,34 +279,34 @@ func (c *check) server() {
 	}
 }
 
-// configured are the actions of Velero that a ConfigMap configures, with the resources that they
-// act on (pkg/restore/actions). With two such ConfigMaps an action has an error for each item.
-var configured = map[string][]string{
-	live.ChangesClasses:   {claims, volumes, statefulSets},
-	prepare.ChangesImages: prepare.OfImages,
-	prepare.PodVolumes:    {pods},
+// configuredActions maps the actions of Velero that a ConfigMap configures to the resources that they change
+// (pkg/restore/actions). With two such ConfigMaps, an action reports an error for each item.
+var configuredActions = map[string][]string{
+	live.ChangeStorageClassLabel:  {claims, volumes, statefulSets},
+	prepare.ChangeImageNameLabel:  prepare.ImageResources,
+	prepare.PodVolumeRestoreLabel: {pods},
 	// Velero 1.16 and earlier.
 	"velero.io/change-pvc-node-selector": {claims},
 }
 
-// pluginConfigs finds actions with more than one ConfigMap (pkg/plugin/framework/common/plugin_config.go).
-func (c *check) pluginConfigs() {
-	if c.Around == nil {
+// checkPluginConfigs finds actions with more than one ConfigMap (pkg/plugin/framework/common/plugin_config.go).
+func (c *checker) checkPluginConfigs() {
+	if c.Environment == nil {
 		return
 	}
 	namespace := ""
 	if c.Velero.Backup != nil {
 		namespace = c.Velero.Backup.Namespace
 	}
-	for _, action := range slices.Sorted(maps.Keys(c.Around.PluginConfigs)) {
-		names := c.Around.PluginConfigs[action]
+	for _, action := range slices.Sorted(maps.Keys(c.Environment.PluginConfigs)) {
+		names := c.Environment.PluginConfigs[action]
 		var acts []string
-		for _, resource := range configured[action] {
-			if c.brings[resource] != nil {
+		for _, resource := range configuredActions[action] {
+			if c.provided[resource] != nil {
 				acts = append(acts, resource)
 			}
 		}
-		if len(names) < 2 || len(acts) == 0 || action == "velero.io/change-pvc-node-selector" && !c.before(1, 17) {
+		if len(names) < 2 || len(acts) == 0 || action == "velero.io/change-pvc-node-selector" && !c.isServerBefore(1, 17) {
 			continue
 		}
 		f := Finding{
@@ -322,11 +321,11 @@ func (c *check) pluginConfigs() {
 					"%s, and restores none of them.",
 				len(names),
 				action,
-				human.List(acts, 3),
+				human.JoinNames(acts, 3),
 			),
 			Remedy: "Keep one of the ConfigMaps, and delete the others or their labels.",
 		}
-		if action == prepare.PodVolumes {
+		if action == prepare.PodVolumeRestoreLabel {
 			f.Severity = Doubt
 			f.Sentence = fmt.Sprintf(
 				"%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each pod "+
@@ -335,51 +334,51 @@ func (c *check) pluginConfigs() {
 				action,
 			)
 		}
-		c.find(f)
+		c.addFinding(f)
 	}
 }
 
-// before says whether the server is known to be older than a version.
-func (c *check) before(major, minor int) bool {
+// isServerBefore reports whether the server is known to be older than a version.
+func (c *checker) isServerBefore(major, minor int) bool {
 	v, ok := velero.ParseVersion(c.Velero.Server.Version)
 	return ok && (v[0] < major || v[0] == major && v[1] < minor)
 }
 
-// enablesCSI says whether the server runs with EnableCSI, and whether that is known.
-func (c *check) enablesCSI() (enabled, known bool) {
+// enablesCSI reports whether the server runs with EnableCSI, and whether that is known.
+func (c *checker) enablesCSI() (enabled, known bool) {
 	s := c.Velero.Server
 	return slices.Contains(s.Flags.Features, "EnableCSI"), s.Running
 }
 
-// skipsCSI says whether Velero leaves out its CSI actions, so that claims get no data
-// from snapshots (pkg/restore/actions/csi and restore.go; in Velero itself since 1.14).
-func (c *check) skipsCSI() bool {
+// skipsCSI reports whether Velero skips its CSI actions, so that claims get no data from snapshots
+// (pkg/restore/actions/csi and restore.go; in Velero itself since 1.14).
+func (c *checker) skipsCSI() bool {
 	enabled, known := c.enablesCSI()
-	return known && !enabled && !c.before(1, 14) && (c.Restore.RestorePVs == nil || *c.Restore.RestorePVs)
+	return known && !enabled && !c.isServerBefore(1, 14) && (c.Restore.RestorePVs == nil || *c.Restore.RestorePVs)
 }
 
-// ofDriver goes before the driver of a snapshot class that the restore brings.
-const ofDriver = "driver "
+// driverPrefix precedes the driver of a snapshot class that the restore brings.
+const driverPrefix = "driver "
 
-// findSnapshotClasses finds snapshots without a class. Since 1.18 and with EnableCSI,
-// Velero drops the class that a snapshot names, and takes one of the same driver, if
-// there is one (pkg/restore/actions/csi/volumesnapshotcontent_action.go).
-func (c *check) findSnapshotClasses(s *storage) {
-	a := c.Around
-	if !a.Saw(live.SnapshotClasses, "") {
+// checkSnapshotClasses finds snapshots without a class. Since 1.18 and with EnableCSI, Velero drops the class that a
+// snapshot names, and takes a class of the same driver, if there is one
+// (pkg/restore/actions/csi/volumesnapshotcontent_action.go).
+func (c *checker) checkSnapshotClasses(s *storageNeeds) {
+	a := c.Environment
+	if !a.WasChecked(live.SnapshotClasses, "") {
 		return
 	}
 	enabled, known := c.enablesCSI()
-	if enabled && !c.before(1, 18) {
+	if enabled && !c.isServerBefore(1, 18) {
 		drivers := slices.Collect(maps.Values(a.SnapshotClasses))
-		for driver, g := range s.contents.sorted() {
-			if c.has(live.SnapshotClasses, ofDriver+driver, slices.Contains(drivers, driver)) {
+		for driver, g := range s.snapshotContents.sortedByKey() {
+			if c.isAvailable(live.SnapshotClasses, driverPrefix+driver, slices.Contains(drivers, driver)) {
 				continue
 			}
-			c.find(g.fill(Finding{
+			c.addFinding(g.fillFinding(Finding{
 				Severity: Note,
 				Reason:   SnapshotClassMissing,
-				Resource: contents,
+				Resource: snapshotContents,
 				Sentence: fmt.Sprintf(
 					"No volume snapshot class is of driver %s. Velero restores %s without a class: a driver that needs "+
 						"credentials to read a snapshot, such as Ceph's, fails.",
@@ -396,18 +395,18 @@ func (c *check) findSnapshotClasses(s *storage) {
 		then = "Velero before 1.18, or without the feature flag EnableCSI, keeps the name, and without the class the " +
 			"snapshot does not become ready."
 	}
-	for class, g := range s.snapshots.sorted() {
-		if _, there := a.SnapshotClasses[class]; c.has(live.SnapshotClasses, class, there) {
+	for class, g := range s.snapshots.sortedByKey() {
+		if _, there := a.SnapshotClasses[class]; c.isAvailable(live.SnapshotClasses, class, there) {
 			continue
 		}
-		c.find(g.fill(Finding{
+		c.addFinding(g.fillFinding(Finding{
 			Severity: Doubt,
 			Reason:   SnapshotClassMissing,
 			Resource: snapshots,
 			Sentence: fmt.Sprintf(
 				"Volume snapshot class %s does not exist, and %s it. %s",
 				class,
-				human.Plural(g.count, "snapshot names", "snapshots name"),
+				human.CountForms(g.count, "snapshot names", "snapshots name"),
 				then,
 			),
 			Remedy: "Create a class of that name and of the snapshots' driver.",

@@ -4,92 +4,99 @@ import (
 	"fmt"
 	"slices"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// readVolumes takes what Velero stored of the backup's volumes. Of several records
-// of a volume the last one counts (pkg/controller/restore_controller.go, runValidatedRestore).
-func (c *check) readVolumes() {
+// collectVolumes collects Velero's records of the backup's volumes. Of several records of a volume, the last one
+// counts (pkg/controller/restore_controller.go, runValidatedRestore).
+func (c *checker) collectVolumes() {
 	for _, v := range c.Velero.Volumes {
 		if v.PersistentVolume != "" {
-			c.saved[v.PersistentVolume] = v
+			c.savedVolumes[v.PersistentVolume] = v
 		}
-		if v.Method == artifact.ByPod && v.Outcome() == artifact.VolumeSaved {
-			c.podData[v.PodNamespace+"/"+v.Pod] = true
+		if v.Method == artifact.MethodPodVolumeBackup && v.Outcome() == artifact.VolumeSaved {
+			c.podsWithVolumeBackups[v.PodNamespace+"/"+v.Pod] = true
 		}
 	}
 }
 
-// source is where a restored claim gets its volume.
-type source uint8
+// volumeSource says where a restored claim gets its volume.
+type volumeSource uint8
 
 const (
-	newVolume    source = iota // a new one: the claim names none, or Velero drops the name
-	sameVolume                 // the one that it names
-	nativeVolume               // the one that it names, made of a native snapshot
-	eitherVolume               // it depends on what could not be read
+	sourceNewVolume      volumeSource = iota // a new volume: the claim names none, or Velero drops the name
+	sourceNamedVolume                        // the volume that the claim names
+	sourceNativeSnapshot                     // the volume that the claim names, made from a native snapshot
+	sourceUnknown                            // depends on what could not be read
 )
 
-// volumeOf says where a claim gets its volume (pkg/restore/restore.go of 1.14 to 1.18, restoreItem: it drops
-// the names of volumes that it left out itself; pkg/restore/actions/csi/pvc_action.go, Execute and
+// claimVolumeSource returns where a claim gets its volume (pkg/restore/restore.go of 1.14 to 1.18, restoreItem:
+// Velero drops the names of volumes that it left out itself; pkg/restore/actions/csi/pvc_action.go, Execute and
 // restoreFromDataUploadResult).
-func (c *check) volumeOf(volume string, inSnapshot bool) source {
+func (c *checker) claimVolumeSource(volume string, inSnapshot bool) volumeSource {
 	enabled, known := c.enablesCSI()
 	drops := inSnapshot || !c.restoresVolumes()
-	saved, recorded := c.saved[volume]
+	saved, recorded := c.savedVolumes[volume]
 	natives := c.Velero.Backup != nil && c.Velero.Backup.Status.VolumeSnapshotsAttempted > 0
 	switch {
-	case volume == "", drops && enabled && !c.before(1, 14):
-		return newVolume
+	case volume == "", drops && enabled && !c.isServerBefore(1, 14):
+		return sourceNewVolume
 	case drops && (!known || enabled):
-		return eitherVolume
-	case !c.brings[volumes][volume]:
-		return sameVolume
-	case saved.Method == artifact.ByPod, saved.Method == artifact.ByCSI:
-		return newVolume
-	case saved.Method == artifact.ByNative:
-		return nativeVolume
-	case !c.retained[volume] && (recorded || !natives):
-		return newVolume
-	case recorded, c.Velero.VolumesUnseen == "" && !natives && !inSnapshot:
-		return sameVolume
+		return sourceUnknown
+	case !c.provided[volumes][volume]:
+		return sourceNamedVolume
+	case saved.Method == artifact.MethodPodVolumeBackup, saved.Method == artifact.MethodCSISnapshot:
+		return sourceNewVolume
+	case saved.Method == artifact.MethodNativeSnapshot:
+		return sourceNativeSnapshot
+	case !c.retainedVolumes[volume] && (recorded || !natives):
+		return sourceNewVolume
+	case recorded, c.Velero.VolumesUnchecked == "" && !natives && !inSnapshot:
+		return sourceNamedVolume
 	}
-	return eitherVolume
+	return sourceUnknown
 }
 
-func (c *check) restoresVolumes() bool { return c.Restore.RestorePVs == nil || *c.Restore.RestorePVs }
+func (c *checker) restoresVolumes() bool { return c.Restore.RestorePVs == nil || *c.Restore.RestorePVs }
 
-// bind finds claims that name a volume which Kubernetes does not give them: it is bound to another claim, or was to one
-// of the same name, or does not fit (pkg/controller/volume/persistentvolume/pv_controller.go, syncUnboundClaim,
-// checkVolumeSatisfyClaim; IsVolumeBoundToClaim). Without a class, the claim may get the default one.
-func (c *check) bind(s *storage, i collector.Item, name string, class *string, size int64, gets source) {
-	if gets == newVolume || c.Around == nil || !c.Around.Saw(live.PersistentVolumes, "") {
+// collectBinding finds claims whose named volume Kubernetes does not bind to them: the volume is bound to another
+// claim, was bound to a claim of the same name, or does not fit
+// (pkg/controller/volume/persistentvolume/pv_controller.go, syncUnboundClaim, checkVolumeSatisfyClaim;
+// IsVolumeBoundToClaim). Without a class, the claim may get the default one.
+func (c *checker) collectBinding(
+	s *storageNeeds,
+	i collector.Item,
+	name string,
+	class *string,
+	size int64,
+	gets volumeSource,
+) {
+	if gets == sourceNewVolume || c.Environment == nil || !c.Environment.WasChecked(live.PersistentVolumes, "") {
 		return
 	}
-	volume, there := c.Around.Volumes[name]
-	claim, brought := i.Target+"/"+i.Name, c.brings[volumes][name]
+	volume, there := c.Environment.Volumes[name]
+	claim, brought := i.TargetNamespace+"/"+i.Name, c.provided[volumes][name]
 	_, mapped := c.Restore.NamespaceMapping[i.Namespace]
-	free := volume.Claim == "" || volume.Claim == claim && !volume.Used
+	free := volume.Claim == "" || volume.Claim == claim && !volume.ClaimHadUID
 	g, why := &s.unbound, fmt.Sprintf("%s belongs to %s (%s)", name, volume.Claim, volume.Phase)
-	if gets == eitherVolume {
-		g = &s.unsure
+	if gets == sourceUnknown {
+		g = &s.maybeUnbound
 	}
 	switch {
 	case !there && !brought:
 		why = name + " does not exist, and is not restored"
 	case !there:
 		return
-	case gets == nativeVolume && mapped: // Velero restores it under a new name (shouldRenamePV)
+	case gets == sourceNativeSnapshot && mapped: // Velero restores it under a new name (shouldRenamePV)
 		return
-	case c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate && brought && gets == sameVolume:
+	case c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate && brought && gets == sourceNamedVolume:
 		// Velero's patch takes the claim's uid from the volume, and maps its namespace (handleSkippedPVHasRetainPolicy).
-		if g, why = &s.taken, name+" from "+volume.Claim; free || volume.Claim == claim {
+		if g, why = &s.takenVolumes, name+" from "+volume.Claim; free || volume.Claim == claim {
 			return
 		}
 	case free && size > volume.Size:
@@ -101,11 +108,11 @@ func (c *check) bind(s *storage, i collector.Item, name string, class *string, s
 	case volume.Claim == claim:
 		why = fmt.Sprintf("%s belongs to an earlier claim of that name (%s)", name, volume.Phase)
 	}
-	g.add(i.Target, i.Name)
-	g.because(why)
+	g.addItem(i.TargetNamespace, i.Name)
+	g.addReasons(why)
 }
 
-func (c *check) findUnbound(s *storage) {
+func (c *checker) checkUnbound(s *storageNeeds) {
 	const free = "Delete those claims first if these are to replace them. Free a Released volume: " +
 		"kubectl patch pv NAME --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}]'. " +
 		"For new and empty volumes, have a resource modifier remove spec.volumeName."
@@ -117,7 +124,7 @@ func (c *check) findUnbound(s *storage) {
 		{
 			&s.unbound,
 			Obstacle,
-			human.Plural(
+			human.CountForms(
 				s.unbound.count,
 				"claim names a volume that cannot be bound to it",
 				"claims name a volume that cannot be bound to them",
@@ -127,26 +134,26 @@ func (c *check) findUnbound(s *storage) {
 			free,
 		},
 		{
-			&s.unsure,
+			&s.maybeUnbound,
 			Doubt,
-			human.Count(s.unsure.count, "claim"),
+			human.Count(s.maybeUnbound.count, "claim"),
 			"Of %s, Velero may keep the name of a volume that Kubernetes does not give them (%s).",
 			" Then they stay Pending. Velero's record of the backup's volumes, or whether it runs with EnableCSI, " +
 				"decides and is not known.",
 			free,
 		},
 		{
-			&s.taken,
+			&s.takenVolumes,
 			Doubt,
-			human.Count(s.taken.count, "claim"),
+			human.Count(s.takenVolumes.count, "claim"),
 			"Velero patches volumes that exist, and gives them to %s (%s). The claims that have them now lose them.",
 			"",
 			"Restore with existingResourcePolicy none, or leave out the volumes.",
 		},
 	} {
 		if found.count > 0 {
-			c.find(
-				found.fill(
+			c.addFinding(
+				found.fillFinding(
 					Finding{
 						Severity: found.severity,
 						Reason:   ClaimsNeverBind,
@@ -155,7 +162,7 @@ func (c *check) findUnbound(s *storage) {
 						Sentence: fmt.Sprintf(
 							found.sentence,
 							found.claims,
-							human.Shorten(found.why("; "), 300),
+							human.Shorten(found.joinReasons("; "), 300),
 						) + found.then,
 					},
 				),
@@ -164,30 +171,36 @@ func (c *check) findUnbound(s *storage) {
 	}
 }
 
-// carried notes what has to bring the data of a claim.
-func (c *check) carried(s *storage, i collector.Item, volume string, inSnapshot bool, gets source) {
+// collectDataCarriers notes what has to bring the data of a claim.
+func (c *checker) collectDataCarriers(
+	s *storageNeeds,
+	i collector.Item,
+	volume string,
+	inSnapshot bool,
+	gets volumeSource,
+) {
 	enabled, _ := c.enablesCSI()
-	switch saved := c.saved[volume]; {
+	switch saved := c.savedVolumes[volume]; {
 	case !c.restoresVolumes():
-	case gets == nativeVolume:
-		s.natives.add(i.Target, i.Name)
+	case gets == sourceNativeSnapshot:
+		s.nativeClaims.addItem(i.TargetNamespace, i.Name)
 	case inSnapshot && enabled && saved.DataMoved && (saved.DataMover == "" || saved.DataMover == "velero"):
-		s.moved.add(i.Target, i.Name)
+		s.movedClaims.addItem(i.TargetNamespace, i.Name)
 	}
 }
 
-// findAgents finds that no node-agent brings data. Without their DaemonSet, Velero has an error for each pod
-// (pkg/podvolume/restorer.go, RestorePodVolumes); nobody takes up a DataDownload
+// checkAgents finds data that no node-agent brings. Without the node-agents' DaemonSet, Velero reports an error for
+// each pod (pkg/podvolume/restorer.go, RestorePodVolumes), and nobody picks up a DataDownload
 // (pkg/controller/data_download_controller.go).
-func (c *check) findAgents(s *storage) {
-	v, n := &c.Velero, s.pods.count+s.moved.count
+func (c *checker) checkAgents(s *storageNeeds) {
+	v, n := &c.Velero, s.agentPods.count+s.movedClaims.count
 	switch {
-	case n == 0, slices.ContainsFunc(v.Agents, func(a velero.Agent) bool { return a.Ready }):
+	case n == 0, slices.ContainsFunc(v.Agents, func(a velero.NodeAgent) bool { return a.Ready }):
 		return
-	case v.AgentsUnseen != "":
-		c.notLooked(
-			"whether node-agents run, which bring the data of "+human.Plural(n, "pod or claim", "pods or claims"),
-			v.AgentsUnseen,
+	case v.AgentsUnchecked != "":
+		c.addUnchecked(
+			"whether node-agents run, which bring the data of "+human.CountForms(n, "pod or claim", "pods or claims"),
+			v.AgentsUnchecked,
 		)
 		return
 	}
@@ -200,34 +213,37 @@ func (c *check) findAgents(s *storage) {
 	if len(v.Agents) > 0 {
 		f.Severity, f.Remedy, none = Doubt, "Look at the node-agents' pods.", "No node-agent is ready"
 	}
-	if s.pods.count > 0 {
+	if s.agentPods.count > 0 {
 		f.Resource, f.Sentence = pods, fmt.Sprintf(
 			"%s, and %s file-system backups. Velero reports an error for each, and does not bring their data back.",
 			none,
-			human.Plural(s.pods.count, "pod has", "pods have"),
+			human.CountForms(s.agentPods.count, "pod has", "pods have"),
 		)
-		c.find(s.pods.fill(f))
+		c.addFinding(s.agentPods.fillFinding(f))
 	}
-	if s.moved.count > 0 {
+	if s.movedClaims.count > 0 {
 		f.Resource, f.Sentence = claims, fmt.Sprintf(
 			"%s to bring back the moved data of %s. Their DataDownloads wait for one until they time out (%s), and the "+
 				"claims stay Pending.",
 			none,
-			human.Count(s.moved.count, "claim"),
+			human.Count(s.movedClaims.count, "claim"),
 			human.Duration(v.Server.Flags.ItemOperationTimeout),
 		)
-		c.find(s.moved.fill(f))
+		c.addFinding(s.movedClaims.fillFinding(f))
 	}
 }
 
-// findLocations finds missing snapshot locations (pkg/restore/pv_restorer.go, getSnapshotInfo).
-func (c *check) findLocations(s *storage) {
-	if s.natives.count == 0 || c.Velero.Backup == nil || c.Velero.Backup.Status.VolumeSnapshotsAttempted == 0 ||
-		!c.Around.Saw(live.SnapshotLocations, c.Velero.Backup.Namespace) {
+// checkSnapshotLocations finds missing snapshot locations (pkg/restore/pv_restorer.go, getSnapshotInfo).
+func (c *checker) checkSnapshotLocations(s *storageNeeds) {
+	if s.nativeClaims.count == 0 || c.Velero.Backup == nil || c.Velero.Backup.Status.VolumeSnapshotsAttempted == 0 ||
+		!c.Environment.WasChecked(live.SnapshotLocations, c.Velero.Backup.Namespace) {
 		return
 	}
 	all := c.Velero.Backup.Spec.VolumeSnapshotLocations
-	missing := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return c.Around.Locations[name] })
+	missing := slices.DeleteFunc(
+		slices.Clone(all),
+		func(name string) bool { return c.Environment.SnapshotLocations[name] },
+	)
 	if len(missing) == 0 {
 		return
 	}
@@ -238,9 +254,9 @@ func (c *check) findLocations(s *storage) {
 		Sentence: fmt.Sprintf(
 			"The volumes of %s are in native snapshots, and the VolumeSnapshotLocation %s of the backup %s. Velero "+
 				"reports an error for each volume, and the claims stay Pending.",
-			human.Count(s.natives.count, "claim"),
-			human.List(missing, 3),
-			verb(len(missing), "does not exist", "do not exist"),
+			human.Count(s.nativeClaims.count, "claim"),
+			human.JoinNames(missing, 3),
+			pluralVerb(len(missing), "does not exist", "do not exist"),
 		),
 		Remedy: "Create it, with the provider and the configuration that the backup was made with.",
 	}
@@ -248,18 +264,19 @@ func (c *check) findLocations(s *storage) {
 		f.Severity = Doubt
 		f.Sentence += " Others of the backup exist: only volumes of that provider are concerned."
 	}
-	c.find(s.natives.fill(f))
+	c.addFinding(s.nativeClaims.fillFinding(f))
 }
 
-// crash: Velero looks up the class of a claim that is Pending when the restore ends, and takes it for granted that it
-// names one (pkg/controller/restore_finalizer_controller.go, patchDynamicPVWithVolumeInfo; 1.14 to 1.18.3).
-func (c *check) crash(n int) string {
-	if n == 0 || c.before(1, 14) || velero.IsUnread(c.Velero.Server.Version) {
+// crashText says that Velero's server crashes: it looks up the class of a claim that is Pending when the restore
+// ends, and assumes that the claim names one (pkg/controller/restore_finalizer_controller.go,
+// patchDynamicPVWithVolumeInfo; 1.14 to 1.18.3).
+func (c *checker) crashText(n int) string {
+	if n == 0 || c.isServerBefore(1, 14) || velero.IsUnreviewedVersion(c.Velero.Server.Version) {
 		return ""
 	}
 	return fmt.Sprintf(
 		" %s a file-system backup or a CSI snapshot: Velero's server crashes on them when the restore ends, and again "+
 			"each time it starts.",
-		human.Plural(n, "of them has", "of them have"),
+		human.CountForms(n, "of them has", "of them have"),
 	)
 }

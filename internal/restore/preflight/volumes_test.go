@@ -4,11 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestVolumes has what becomes of claims that name a volume, and what brings their data.
@@ -24,12 +23,12 @@ func TestVolumes(t *testing.T) {
 	inSnapshot := []item{{claims, "shop", "data", annotated("velero.io/data-upload-name", named)}, volume("Retain")}
 	classless := []item{{claims, "shop", "data", unnamed}, volume("Delete")}
 	pod := []item{{pods, "shop", "p", oneCPU}}
-	there := func(claim string, used bool, classes ...string) live.Surroundings {
-		s := live.Surroundings{
-			StorageClasses: map[string]bool{},
-			Locations:      map[string]bool{"there": true},
-			Volumes: map[string]live.Volume{
-				"v": {Claim: claim, Used: used, Phase: "Bound", Class: "fast", Size: 1 << 30},
+	there := func(claim string, used bool, classes ...string) live.Environment {
+		s := live.Environment{
+			StorageClasses:    map[string]bool{},
+			SnapshotLocations: map[string]bool{"there": true},
+			Volumes: map[string]live.VolumeSummary{
+				"v": {Claim: claim, ClaimHadUID: used, Phase: "Bound", Class: "fast", Size: 1 << 30},
 			},
 		}
 		if claim == "none" {
@@ -51,54 +50,54 @@ func TestVolumes(t *testing.T) {
 			volume("Retain"),
 		}
 	}
-	modified := func(s live.Surroundings) live.Surroundings {
-		s.Configs = map[string]map[string]string{
+	modified := func(s live.Environment) live.Environment {
+		s.ConfigMapData = map[string]map[string]string{
 			"m": {"rules": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: configmaps}\n"},
 		}
 		return s
 	}
 	refused := there("none", false)
-	refused.NotSeen = []live.NotSeen{
+	refused.Unchecked = []live.Unchecked{
 		{Resource: live.SnapshotLocations, Namespace: "velero", Why: "you may not list it"},
 	}
-	saved := func(v artifact.Volume, more ...func(*Velero)) func(*Velero) {
-		return func(to *Velero) {
+	saved := func(v artifact.VolumeInfo, more ...func(*VeleroState)) func(*VeleroState) {
+		return func(to *VeleroState) {
 			v.PersistentVolume = "v"
-			to.Volumes = []artifact.Volume{v}
+			to.Volumes = []artifact.VolumeInfo{v}
 			for _, change := range more {
 				change(to)
 			}
 		}
 	}
-	csi := func(v *Velero) { v.Server.Flags.Features = []string{"EnableCSI"} }
-	agent := func(ready bool) func(*Velero) {
-		return func(v *Velero) { v.Agents = []velero.Agent{{Ready: ready}} }
+	csi := func(v *VeleroState) { v.Server.Flags.Features = []string{"EnableCSI"} }
+	agent := func(ready bool) func(*VeleroState) {
+		return func(v *VeleroState) { v.Agents = []velero.NodeAgent{{Ready: ready}} }
 	}
-	natives := func(locations ...string) func(*Velero) {
-		return func(v *Velero) {
+	natives := func(locations ...string) func(*VeleroState) {
+		return func(v *VeleroState) {
 			v.Backup.Status.VolumeSnapshotsAttempted, v.Backup.Spec.VolumeSnapshotLocations = 1, locations
 		}
 	}
-	byPod, native := artifact.Volume{
-		Method:       artifact.ByPod,
+	byPod, native := artifact.VolumeInfo{
+		Method:       artifact.MethodPodVolumeBackup,
 		PodNamespace: "shop",
 		Pod:          "p",
 		Result:       "succeeded",
-	}, artifact.Volume{
-		Method: artifact.ByNative,
+	}, artifact.VolumeInfo{
+		Method: artifact.MethodNativeSnapshot,
 	}
-	moved := artifact.Volume{Method: artifact.ByCSI, DataMoved: true}
-	unread := func(v *Velero) { v.VolumesUnseen = "read-only" }
-	unknown := func(v *Velero) { v.Server = velero.Server{} }
-	mapped := velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "new"}}
-	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	mappedUpdate := velerov1.RestoreSpec{
+	moved := artifact.VolumeInfo{Method: artifact.MethodCSISnapshot, DataMoved: true}
+	unread := func(v *VeleroState) { v.VolumesUnchecked = "read-only" }
+	unknown := func(v *VeleroState) { v.Server = velero.Server{} }
+	mapped := veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"shop": "new"}}
+	update := veleroapi.RestoreSpec{ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}
+	mappedUpdate := veleroapi.RestoreSpec{
 		NamespaceMapping:       mapped.NamespaceMapping,
-		ExistingResourcePolicy: velerov1.PolicyTypeUpdate,
+		ExistingResourcePolicy: veleroapi.PolicyTypeUpdate,
 	}
-	alone := velerov1.RestoreSpec{IncludeClusterResources: &no}
-	withoutData := velerov1.RestoreSpec{RestorePVs: &no}
-	skipped := saved(artifact.Volume{Skipped: true})
+	alone := veleroapi.RestoreSpec{IncludeClusterResources: &no}
+	withoutData := veleroapi.RestoreSpec{RestorePVs: &no}
+	skipped := saved(artifact.VolumeInfo{Skipped: true})
 	for name, c := range map[string]struct {
 		given
 		want, says string
@@ -120,8 +119,8 @@ func TestVolumes(t *testing.T) {
 		"the claim is there":                            {given{items: kept, around: there("ops/a", true), there: always}, "doubt ClaimsExist, note VolumesExist", ""},
 		"Velero makes a new one, reclaim policy":        {given{items: gone, spec: mapped, around: there("shop/data", true, "fast"), velero: skipped}, "", ""},
 		"Velero makes a new one, file-system backup":    {given{items: kept, spec: mapped, around: there("shop/data", true, "fast"), velero: saved(byPod)}, "", ""},
-		"Velero makes a new one, snapshot":              {given{items: inSnapshot, spec: mapped, around: there("shop/data", true, "fast"), velero: saved(artifact.Volume{Method: artifact.ByCSI}, csi)}, "", ""},
-		"Velero drops every name":                       {given{items: kept, spec: velerov1.RestoreSpec{RestorePVs: &no, NamespaceMapping: mapped.NamespaceMapping}, around: there("shop/data", true, "fast"), velero: saved(artifact.Volume{}, csi)}, "", ""},
+		"Velero makes a new one, snapshot":              {given{items: inSnapshot, spec: mapped, around: there("shop/data", true, "fast"), velero: saved(artifact.VolumeInfo{Method: artifact.MethodCSISnapshot}, csi)}, "", ""},
+		"Velero drops every name":                       {given{items: kept, spec: veleroapi.RestoreSpec{RestorePVs: &no, NamespaceMapping: mapped.NamespaceMapping}, around: there("shop/data", true, "fast"), velero: saved(artifact.VolumeInfo{}, csi)}, "", ""},
 		"without EnableCSI it does not":                 {given{items: kept, spec: withoutData, around: there("ops/a", true), velero: skipped}, "obstacle ClaimsNeverBind", ""},
 		"a native snapshot under a new name":            {given{items: kept, spec: mapped, around: there("shop/data", true), velero: saved(native, natives("there"))}, "", ""},
 		"a native snapshot, the volume is there":        {given{items: kept, around: there("ops/a", true), velero: saved(native, natives("there"))}, "obstacle ClaimsNeverBind", ""},
@@ -130,31 +129,31 @@ func TestVolumes(t *testing.T) {
 		"no record, an old backup":                      {given{items: kept, spec: mapped, around: there("shop/data", true)}, "obstacle ClaimsNeverBind", ""},
 		"update frees a released one":                   {given{items: kept, spec: update, around: there("shop/data", true), velero: skipped}, "", ""},
 		"update takes it from another":                  {given{items: kept, spec: mappedUpdate, around: there("shop/data", true), velero: skipped}, "doubt ClaimsNeverBind", "v from shop/data"},
-		"volumes may not be listed":                     {given{items: kept, spec: mapped, around: live.Surroundings{NotSeen: []live.NotSeen{{Resource: live.PersistentVolumes, Why: "no"}}}, velero: skipped}, "", ""},
+		"volumes may not be listed":                     {given{items: kept, spec: mapped, around: live.Environment{Unchecked: []live.Unchecked{{Resource: live.PersistentVolumes, Why: "no"}}}, velero: skipped}, "", ""},
 		"a new volume of a missing class, though kept":  {given{items: kept, around: there("none", false), velero: saved(byPod)}, "obstacle StorageClassMissing", "fast"},
 		"a restored volume needs no class":              {given{items: kept, around: there("none", false), velero: saved(native, natives("there"))}, "", ""},
 		"whether it needs a class is not known":         {given{items: kept, around: there("none", false), velero: unread}, "doubt StorageClassMissing", "record"},
 
 		"no class, and Velero crashes":          {given{items: classless, around: there("none", false), velero: saved(byPod)}, "obstacle DefaultClassMissing", "crashes on them"},
 		"no class, and there is no data":        {given{items: classless, around: there("none", false), velero: skipped}, "obstacle DefaultClassMissing", "They stay Pending."},
-		"no class, before Velero patched those": {given{items: classless, around: there("none", false), velero: saved(byPod, func(v *Velero) { v.Server.Version = "v1.13.2" })}, "obstacle DefaultClassMissing", "They stay Pending."},
+		"no class, before Velero patched those": {given{items: classless, around: there("none", false), velero: saved(byPod, func(v *VeleroState) { v.Server.Version = "v1.13.2" })}, "obstacle DefaultClassMissing", "They stay Pending."},
 
 		"no node-agent for a pod":             {given{items: pod, velero: saved(byPod)}, "obstacle NodeAgentMissing", "1 pod has file-system backups. Velero reports an error for each"},
-		"no data of the pod":                  {given{items: pod, velero: saved(artifact.Volume{Method: artifact.ByPod, PodNamespace: "shop", Pod: "q", Result: "succeeded"})}, "", ""},
-		"a backup that failed":                {given{items: pod, velero: saved(artifact.Volume{Method: artifact.ByPod, PodNamespace: "shop", Pod: "p", Result: "failed"})}, "", ""},
+		"no data of the pod":                  {given{items: pod, velero: saved(artifact.VolumeInfo{Method: artifact.MethodPodVolumeBackup, PodNamespace: "shop", Pod: "q", Result: "succeeded"})}, "", ""},
+		"a backup that failed":                {given{items: pod, velero: saved(artifact.VolumeInfo{Method: artifact.MethodPodVolumeBackup, PodNamespace: "shop", Pod: "p", Result: "failed"})}, "", ""},
 		"a node-agent":                        {given{items: pod, velero: saved(byPod, agent(true))}, "", ""},
 		"none is ready":                       {given{items: pod, velero: saved(byPod, agent(false))}, "doubt NodeAgentMissing", "No node-agent is ready"},
 		"the pod is there":                    {given{items: pod, velero: saved(byPod), there: always}, "doubt ObjectsExist", ""},
 		"moved data":                          {given{items: inSnapshot, around: there("none", false, "fast"), velero: saved(moved, csi)}, "obstacle NodeAgentMissing", "moved data of 1 claim"},
 		"moved data that nobody wants":        {given{items: inSnapshot, spec: withoutData, around: there("none", false, "fast"), velero: saved(moved, csi)}, "", ""},
-		"data that another mover moves":       {given{items: inSnapshot, around: there("none", false, "fast"), velero: saved(artifact.Volume{Method: artifact.ByCSI, DataMoved: true, DataMover: "other"}, csi)}, "", ""},
+		"data that another mover moves":       {given{items: inSnapshot, around: there("none", false, "fast"), velero: saved(artifact.VolumeInfo{Method: artifact.MethodCSISnapshot, DataMoved: true, DataMover: "other"}, csi)}, "", ""},
 		"a snapshot location is missing":      {given{items: kept, around: there("none", false), velero: saved(native, natives("gone"))}, "obstacle SnapshotLocationMissing", "gone of the backup does not exist"},
 		"one of several is missing":           {given{items: kept, around: there("none", false), velero: saved(native, natives("gone", "there"))}, "doubt SnapshotLocationMissing", "Others"},
-		"locations may not be listed":         {given{items: kept, around: refused, velero: saved(native, natives("gone"), func(v *Velero) { v.Backup.Namespace = "velero" })}, "", ""},
+		"locations may not be listed":         {given{items: kept, around: refused, velero: saved(native, natives("gone"), func(v *VeleroState) { v.Backup.Namespace = "velero" })}, "", ""},
 		"it is missing, and nobody wants it":  {given{items: kept, spec: withoutData, around: there("none", false), velero: saved(native, natives("gone"))}, "", ""},
-		"node-agents may not be listed":       {given{items: pod, velero: saved(byPod, func(v *Velero) { v.AgentsUnseen = "you may not list them" })}, "", ""},
-		"a modifier that touches the volumes": {given{items: kept, spec: velerov1.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ResourceModifier: config("m")}, around: there("shop/data", true), velero: skipped}, "doubt ClaimsNeverBind", "resource modifier m"},
-		"a modifier that does not":            {given{items: kept, spec: velerov1.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ResourceModifier: config("m")}, around: modified(there("shop/data", true)), velero: skipped}, "obstacle ClaimsNeverBind", ""},
+		"node-agents may not be listed":       {given{items: pod, velero: saved(byPod, func(v *VeleroState) { v.AgentsUnchecked = "you may not list them" })}, "", ""},
+		"a modifier that touches the volumes": {given{items: kept, spec: veleroapi.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ResourceModifier: config("m")}, around: there("shop/data", true), velero: skipped}, "doubt ClaimsNeverBind", "resource modifier m"},
+		"a modifier that does not":            {given{items: kept, spec: veleroapi.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ResourceModifier: config("m")}, around: modified(there("shop/data", true)), velero: skipped}, "obstacle ClaimsNeverBind", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := checked(t, c.given)

@@ -13,23 +13,26 @@ import (
 	"github.com/veltui/veltui/internal/restore/live"
 )
 
-// webhooks finds those of the cluster that will refuse items because nothing answers for them.
-func (c *check) webhooks() {
-	if c.Around == nil {
+// checkWebhooks finds the cluster's webhooks that will refuse items because nothing answers for them.
+func (c *checker) checkWebhooks() {
+	if c.Environment == nil {
 		return
 	}
-	for _, w := range c.Around.Webhooks {
-		there, known := c.Around.Services[w.Service]
-		if !w.Fails || there {
+	for _, w := range c.Environment.Webhooks {
+		there, known := c.Environment.Services[w.Service]
+		if !w.FailsClosed || there {
 			continue
 		}
-		n, resources, sure := c.matches(w)
+		n, resources, sure := c.countMatches(w)
 		switch {
 		case n == 0:
 			continue
 		case !known:
 			namespace, _, _ := strings.Cut(w.Service, "/")
-			c.notLooked("the Service "+w.Service+" of webhook "+w.Name, c.Around.Why(live.Services, namespace))
+			c.addUnchecked(
+				"the Service "+w.Service+" of webhook "+w.Name,
+				c.Environment.UncheckedReason(live.Services, namespace),
+			)
 			continue
 		}
 		kind, name, _ := strings.Cut(w.Configuration, "/")
@@ -46,7 +49,7 @@ func (c *check) webhooks() {
 				name,
 				w.Service,
 				human.Count(n, "item"),
-				human.List(resources, 3),
+				human.JoinNames(resources, 3),
 			),
 			Remedy: "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl " +
 				"delete " + strings.Replace(
@@ -57,7 +60,7 @@ func (c *check) webhooks() {
 			) + ".",
 		}
 		switch {
-		case c.brings[live.Services][w.Service]:
+		case c.provided[live.Services][w.Service]:
 			f.Severity = Doubt
 			f.Sentence += " The restore brings the Service; until pods answer behind it, items are refused."
 			f.Remedy = "Restore the webhook's namespace first, and the rest when its pods are ready."
@@ -65,21 +68,22 @@ func (c *check) webhooks() {
 			f.Severity = Doubt
 			f.Sentence += " Its selectors may leave these items out."
 		}
-		c.find(f)
+		c.addFinding(f)
 	}
 }
 
-// matches counts the new items that a webhook applies to and no dry run has asked; unknown labels make it unsure.
-func (c *check) matches(w live.Webhook) (n int, resources []string, sure bool) {
-	for namespace, created := range c.unasked {
-		selected, known := c.selected(w, namespace)
+// countMatches counts the new items that a webhook applies to and for which no dry run has asked it; sure is false
+// where labels are unknown.
+func (c *checker) countMatches(w live.Webhook) (n int, resources []string, sure bool) {
+	for namespace, created := range c.unansweredItems {
+		selected, known := c.selectsNamespace(w, namespace)
 		for resource, items := range created {
 			if selected &&
 				slices.ContainsFunc(
 					w.Rules,
-					func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") },
+					func(r admissionv1.RuleWithOperations) bool { return appliesToCreate(r, resource, namespace != "") },
 				) {
-				sure = sure || known && !w.Objects
+				sure = sure || known && !w.SelectsObjects
 				n += items
 				resources = append(resources, resource)
 			}
@@ -89,25 +93,25 @@ func (c *check) matches(w live.Webhook) (n int, resources []string, sure bool) {
 	return n, slices.Compact(resources), sure
 }
 
-// selected says whether a webhook is about a namespace, and whether that is known:
-// of one that the restore makes, only the name is.
-func (c *check) selected(w live.Webhook, namespace string) (selected, known bool) {
-	if w.Namespaces == nil || namespace == "" {
+// selectsNamespace reports whether a webhook selects a namespace, and whether that is known: of a namespace that the
+// restore creates, only the name is known.
+func (c *checker) selectsNamespace(w live.Webhook, namespace string) (selected, known bool) {
+	if w.NamespaceSelector == nil || namespace == "" {
 		return true, true
 	}
-	s, err := metav1.LabelSelectorAsSelector(w.Namespaces)
+	s, err := metav1.LabelSelectorAsSelector(w.NamespaceSelector)
 	if err != nil {
 		return true, false
 	}
-	there, known := c.Around.Namespaces[namespace]
+	there, known := c.Environment.Namespaces[namespace]
 	if known {
 		return s.Matches(labels.Set(there.Labels)), true
 	}
 	return true, false
 }
 
-// applies says whether a webhook's rule is about creating a resource.
-func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool) bool {
+// appliesToCreate reports whether a webhook's rule applies to the creation of a resource.
+func appliesToCreate(r admissionv1.RuleWithOperations, resource string, namespaced bool) bool {
 	name, group, _ := strings.Cut(resource, ".")
 	has := func(list []string, words ...string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
@@ -121,22 +125,22 @@ func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool)
 	}) && has(r.APIGroups, group, "*") && has(r.Resources, name, "*", "*/*", name+"/*")
 }
 
-// findHooks finds webhooks of the backup that will have no pod to answer.
-func (c *check) findHooks(s *storage) {
-	for service, g := range s.hooks.sorted() {
-		there, known := c.Around.Services[service]
+// checkRestoredWebhooks finds webhooks of the backup that will have no pod to answer.
+func (c *checker) checkRestoredWebhooks(s *storageNeeds) {
+	for service, g := range s.webhooks.sortedByKey() {
+		there, known := c.Environment.Services[service]
 		switch {
-		case there || c.brings[live.Services][service]:
+		case there || c.provided[live.Services][service]:
 			continue
 		case !known:
 			namespace, _, _ := strings.Cut(service, "/")
-			c.notLooked(
+			c.addUnchecked(
 				"the Service "+service+" of webhooks that the restore brings",
-				c.Around.Why(live.Services, namespace),
+				c.Environment.UncheckedReason(live.Services, namespace),
 			)
 			continue
 		}
-		c.find(g.fill(Finding{
+		c.addFinding(g.fillFinding(Finding{
 			Severity: Doubt,
 			Reason:   WebhookRestoredWithout,
 			Resource: "webhook configurations",
@@ -144,15 +148,15 @@ func (c *check) findHooks(s *storage) {
 				"The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are "+
 					"there, Kubernetes refuses what they apply to.",
 				service,
-				c.mappedAway(service),
+				c.mappedAwayText(service),
 			),
 			Remedy: "Leave them out: --exclude-resources validatingwebhookconfigurations,mutatingwebhookconfigurations.",
 		}))
 	}
 }
 
-// mappedAway: Velero does not change the namespace of a Service in a webhook.
-func (c *check) mappedAway(service string) string {
+// mappedAwayText says that Velero does not change the namespace of a Service in a webhook, empty if it is not mapped.
+func (c *checker) mappedAwayText(service string) string {
 	namespace, _, _ := strings.Cut(service, "/")
 	if to, mapped := c.Restore.NamespaceMapping[namespace]; mapped {
 		return " there: the restore maps " + namespace + " to " + to + ", and Velero does not change that in webhooks"
@@ -160,32 +164,32 @@ func (c *check) mappedAway(service string) string {
 	return ""
 }
 
-func (c *check) unlookedAround() {
-	if c.Around == nil {
-		c.notLooked(
+func (c *checker) addUncheckedEnvironment() {
+	if c.Environment == nil {
+		c.addUnchecked(
 			"namespaces, classes, quotas, node ports and webhooks of the cluster",
 			"the cluster was not checked",
 		)
 		return
 	}
 	about := map[string]string{
-		live.Namespaces:        "whether namespaces are being deleted, or refuse pods",
-		live.StorageClasses:    "storage classes",
-		live.SnapshotClasses:   "volume snapshot classes",
-		live.Drivers:           "CSI drivers",
-		live.Quotas:            "quotas",
-		live.LimitRanges:       "limit ranges",
-		live.Services:          "node ports",
-		live.Validating:        "validating webhooks",
-		live.Mutating:          "mutating webhooks",
-		live.ConfigMaps:        "the ConfigMaps of Velero's restore actions",
-		live.PersistentVolumes: "whether claims can bind to the volumes that they name",
-		live.SnapshotLocations: "Velero's snapshot locations",
+		live.Namespaces:         "whether namespaces are being deleted, or refuse pods",
+		live.StorageClasses:     "storage classes",
+		live.SnapshotClasses:    "volume snapshot classes",
+		live.CSIDrivers:         "CSI drivers",
+		live.Quotas:             "quotas",
+		live.LimitRanges:        "limit ranges",
+		live.Services:           "node ports",
+		live.ValidatingWebhooks: "validating webhooks",
+		live.MutatingWebhooks:   "mutating webhooks",
+		live.ConfigMaps:         "the ConfigMaps of Velero's restore actions",
+		live.PersistentVolumes:  "whether claims can bind to the volumes that they name",
+		live.SnapshotLocations:  "Velero's snapshot locations",
 	}
-	for _, n := range c.Around.NotSeen {
+	for _, n := range c.Environment.Unchecked {
 		if n.Namespace != "" && (n.Resource == live.Services || n.Resource == live.ConfigMaps) {
-			continue // a webhook's Service, a resource modifier or policy: said where it matters
+			continue // a webhook's Service, a resource modifier or policy: reported where it matters
 		}
-		c.notListed(about[n.Resource], n)
+		c.addUncheckedList(about[n.Resource], n)
 	}
 }

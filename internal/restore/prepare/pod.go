@@ -2,49 +2,52 @@ package prepare
 
 import (
 	"encoding/json"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"slices"
 	"strings"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// wait is the init container in which a pod waits for file system backups.
-const wait = "restore-wait"
+// waitContainerName is the init container in which a pod waits for file system backups.
+const waitContainerName = "restore-wait"
 
-// generatedInit is how the names of the init containers of hooks begin that give none.
-const generatedInit = "velero-restore-init-"
+// generatedInitPrefix is the beginning of the names of hooks' init containers that have no name of their own.
+const generatedInitPrefix = "velero-restore-init-"
 
-// pod drops where a pod ran, the token of its ServiceAccount, and the containers of an earlier restore, and
-// adds the init container of its own hook (pod_action.go, pod_volume_restore_action.go,
-// init_restorehook_pod_action.go). Not added is the init container that waits for file system backups: the
-// API server lets it in where it lets in the others, but for quotas and limits.
-func (r *Rules) pod(o *unstructured.Unstructured, c *Change) {
-	drop(o, "spec", "nodeName")
-	drop(o, "spec", "priority")
-	token := nested(o, "spec", "serviceAccountName") + "-token-"
+// preparePod drops the pod's node, the token of its ServiceAccount, and the containers of an earlier restore, and
+// adds the init container of the pod's own hook (pod_action.go, pod_volume_restore_action.go,
+// init_restorehook_pod_action.go). It does not add the init container that waits for file system backups: the API
+// server accepts it wherever it accepts the others, except for quotas and limits.
+func (r *Rules) preparePod(o *unstructured.Unstructured, c *Change) {
+	removeField(o, "spec", "nodeName")
+	removeField(o, "spec", "priority")
+	token := nestedString(o, "spec", "serviceAccountName") + "-token-"
 	isToken := func(name string) bool { return strings.HasPrefix(name, token) }
 	spec, _ := o.Object["spec"].(map[string]any)
 	if spec == nil {
 		return
 	}
-	dropNamed(spec, "volumes", isToken)
-	for _, container := range append(objects(spec, "containers"), objects(spec, "initContainers")...) {
-		dropNamed(container, "volumeMounts", isToken)
+	dropByName(spec, "volumes", isToken)
+	for _, container := range append(objectsAt(spec, "containers"), objectsAt(spec, "initContainers")...) {
+		dropByName(container, "volumeMounts", isToken)
 	}
 	if v, known := velero.ParseVersion(
 		r.Server,
 	); !known ||
-		!v.Before(velero.Version{1, 17, 0}) { // then only a new one replaces it
-		dropNamed(spec, "initContainers", func(name string) bool { return name == wait || name == "restic-wait" })
+		!v.Before(velero.Version{1, 17, 0}) { // before that, only a new container replaces the old one
+		dropByName(
+			spec,
+			"initContainers",
+			func(name string) bool { return name == waitContainerName || name == "restic-wait" },
+		)
 	}
-	r.hook(o, spec, c)
+	r.addHookContainer(o, spec, c)
 }
 
-// dropNamed removes the objects of a list by their names, and the list with its last.
-func dropNamed(object map[string]any, list string, unwanted func(name string) bool) {
+// dropByName removes objects from a list by their names, and the list if none is left.
+func dropByName(object map[string]any, list string, unwanted func(name string) bool) {
 	all, _ := object[list].([]any)
 	all = slices.DeleteFunc(all, func(item any) bool {
 		named, _ := item.(map[string]any)
@@ -56,9 +59,10 @@ func dropNamed(object map[string]any, list string, unwanted func(name string) bo
 	}
 }
 
-// hook adds the init container that a pod's annotations ask for; only without are there those of the restore
-// (internal/hook/item_hook_handler.go, HandleRestoreHooks and getInitContainerFromAnnotation).
-func (r *Rules) hook(o *unstructured.Unstructured, spec map[string]any, c *Change) {
+// addHookContainer adds the init container that a pod's annotations request; the restore's hooks apply only to pods
+// without such annotations (internal/hook/item_hook_handler.go, HandleRestoreHooks and
+// getInitContainerFromAnnotation).
+func (r *Rules) addHookContainer(o *unstructured.Unstructured, spec map[string]any, c *Change) {
 	const prefix = "init.hook.restore.velero.io/"
 	annotations := o.GetAnnotations()
 	image := annotations[prefix+"container-image"]
@@ -66,15 +70,15 @@ func (r *Rules) hook(o *unstructured.Unstructured, spec map[string]any, c *Chang
 	text := annotations[prefix+"command"]
 	switch {
 	case image == "":
-		if slices.ContainsFunc(r.Restore.Hooks.Resources, inits) {
-			c.unsure("a hook of the restore may add init containers")
+		if slices.ContainsFunc(r.Restore.Hooks.Resources, hasInitHook) {
+			c.addUnsure("a hook of the restore may add init containers")
 		}
 		return
-	case text == "": // parseStringToCommand looks at its first letter
-		c.Fails = "plugin panicked: the annotation " + prefix + "command is missing"
+	case text == "": // parseStringToCommand reads its first letter
+		c.Failure = "plugin panicked: the annotation " + prefix + "command is missing"
 		return
 	case name == "":
-		name = generatedInit + "00000000" // Velero takes random digits
+		name = generatedInitPrefix + "00000000" // Velero uses random digits
 	}
 	command := []any{}
 	if !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &command) != nil {
@@ -82,7 +86,7 @@ func (r *Rules) hook(o *unstructured.Unstructured, spec map[string]any, c *Chang
 	}
 	others, _ := spec["initContainers"].([]any)
 	at := 0
-	if first := objects(spec, "initContainers"); len(first) > 0 && first[0]["name"] == wait {
+	if first := objectsAt(spec, "initContainers"); len(first) > 0 && first[0]["name"] == waitContainerName {
 		at = 1
 	}
 	spec["initContainers"] = slices.Insert(
@@ -92,6 +96,6 @@ func (r *Rules) hook(o *unstructured.Unstructured, spec map[string]any, c *Chang
 	)
 }
 
-func inits(h velerov1.RestoreResourceHookSpec) bool {
-	return slices.ContainsFunc(h.PostHooks, func(p velerov1.RestoreResourceHook) bool { return p.Init != nil })
+func hasInitHook(h veleroapi.RestoreResourceHookSpec) bool {
+	return slices.ContainsFunc(h.PostHooks, func(p veleroapi.RestoreResourceHook) bool { return p.Init != nil })
 }

@@ -2,26 +2,25 @@ package prepare
 
 import (
 	"encoding/json"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/modifier"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestRestoreItem holds what Velero's restoreItem does around its actions (pkg/restore/restore.go of 1.18.3), and what
 // its actions for CSI do (pkg/restore/actions/csi).
 func TestRestoreItem(t *testing.T) {
 	on, off := true, false
-	mapped := velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}, BackupName: "b"}
+	mapped := veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}, BackupName: "b"}
 	moved := `"metadata":{"name":"x","namespace":"shop","annotations":{"velero.io/data-upload-name":"d","velero.io/volume-snapshot-name":"s"}}`
 	snapped := `"metadata":{"name":"x","namespace":"shop","annotations":{"velero.io/volume-snapshot-name":"s","mine":"1"}}`
 	claim := `,"spec":{"volumeName":"v","dataSource":{"name":"old"},"dataSourceRef":{"name":"old"}}`
@@ -42,34 +41,34 @@ func TestRestoreItem(t *testing.T) {
 		"a volume that is kept": {volumes, `"metadata":{"name":"x","annotations":{"pv.kubernetes.io/bound-by-controller":"yes","pv.kubernetes.io/provisioned-by":"p"}},
 			"spec":{"persistentVolumeReclaimPolicy":"Retain","claimRef":{"name":"c","namespace":"shop","uid":"u","resourceVersion":"1"}}`, Rules{Restore: mapped},
 			`"metadata":{"name":"x","annotations":{"pv.kubernetes.io/provisioned-by":"p"}},"spec":{"persistentVolumeReclaimPolicy":"Retain","claimRef":{"name":"c","namespace":"prod"}}`},
-		"a volume whose data may be elsewhere": {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"y": ""}}, "perhaps: file system backup"},
-		"a volume whose data is nowhere else":  {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"x": ""}, NativeSnapshots: true}, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`},
-		"a volume in a native snapshot":        {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"x": "NativeSnapshot"}, NativeSnapshots: true}, "unsure: native snapshots"},
-		"a volume in a file-system backup":     {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"x": "PodVolumeBackup"}}, "skip: make a new one"},
-		"a claim with moved data": {claims, moved + claim, Rules{CSI: &on, Restore: mapped},
+		"a volume whose data may be elsewhere": {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{VolumeMethods: map[string]string{"y": ""}}, "perhaps: file system backup"},
+		"a volume whose data is nowhere else":  {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{VolumeMethods: map[string]string{"x": ""}, NativeSnapshots: true}, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`},
+		"a volume in a native snapshot":        {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{VolumeMethods: map[string]string{"x": "NativeSnapshot"}, NativeSnapshots: true}, "unsure: native snapshots"},
+		"a volume in a file-system backup":     {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{VolumeMethods: map[string]string{"x": "PodVolumeBackup"}}, "skip: make a new one"},
+		"a claim with moved data": {claims, moved + claim, Rules{CSIEnabled: &on, Restore: mapped},
 			`"metadata":{"name":"x","namespace":"prod","annotations":{}},"spec":{"selector":{"matchLabels":{"velero.io/dynamic-pv-restore":"prod.x"}},"dataSource":{"name":"old"},"dataSourceRef":{"name":"old"}}`},
-		"a claim with a snapshot": {claims, snapped + claim, Rules{CSI: &on},
+		"a claim with a snapshot": {claims, snapped + claim, Rules{CSIEnabled: &on},
 			`"metadata":{"name":"x","namespace":"shop","annotations":{"mine":"1"}},"spec":{"dataSource":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"s"}}`},
-		"a claim without volumes":                 {claims, snapped + claim, Rules{CSI: &on, Restore: velerov1.RestoreSpec{RestorePVs: &off}}, `"metadata":{"name":"x","namespace":"shop","annotations":{"mine":"1"}},"spec":{}`},
-		"a claim with a snapshot that exists":     {claims, snapped + claim, Rules{CSI: &on, Restore: mapped, ClaimExists: there}, `"metadata":{"name":"x","namespace":"prod","annotations":{"mine":"1"}}` + claim},
-		"a claim with a snapshot, without CSI":    {claims, snapped + claim, Rules{CSI: &off}, `"metadata":{"name":"x","namespace":"shop","annotations":{"mine":"1"}}` + claim},
+		"a claim without volumes":                 {claims, snapped + claim, Rules{CSIEnabled: &on, Restore: veleroapi.RestoreSpec{RestorePVs: &off}}, `"metadata":{"name":"x","namespace":"shop","annotations":{"mine":"1"}},"spec":{}`},
+		"a claim with a snapshot that exists":     {claims, snapped + claim, Rules{CSIEnabled: &on, Restore: mapped, ClaimExists: there}, `"metadata":{"name":"x","namespace":"prod","annotations":{"mine":"1"}}` + claim},
+		"a claim with a snapshot, without CSI":    {claims, snapped + claim, Rules{CSIEnabled: &off}, `"metadata":{"name":"x","namespace":"shop","annotations":{"mine":"1"}}` + claim},
 		"a claim with a snapshot, CSI unknown":    {claims, snapped + claim, Rules{}, "unsure: EnableCSI"},
 		"a claim without a snapshot, CSI unknown": {claims, `"metadata":{"name":"x","namespace":"shop"}` + claim, Rules{}, `"metadata":{"name":"x","namespace":"shop"}` + claim},
-		"a snapshot":                            {snapshots, `"metadata":{"name":"x","namespace":"shop"}`, Rules{CSI: &on}, "unsure: new name"},
-		"a snapshot, without volumes":           {contents, `"metadata":{"name":"x"}`, Rules{CSI: &on, Restore: velerov1.RestoreSpec{RestorePVs: &off}}, "skip: leaves volumes out"},
-		"a snapshot, without CSI":               {snapshots, `"metadata":{"name":"x","namespace":"shop"}`, Rules{CSI: &off}, `"metadata":{"name":"x","namespace":"shop"}`},
+		"a snapshot":                            {snapshots, `"metadata":{"name":"x","namespace":"shop"}`, Rules{CSIEnabled: &on}, "unsure: new name"},
+		"a snapshot, without volumes":           {snapshotContents, `"metadata":{"name":"x"}`, Rules{CSIEnabled: &on, Restore: veleroapi.RestoreSpec{RestorePVs: &off}}, "skip: leaves volumes out"},
+		"a snapshot, without CSI":               {snapshots, `"metadata":{"name":"x","namespace":"shop"}`, Rules{CSIEnabled: &off}, `"metadata":{"name":"x","namespace":"shop"}`},
 		"a class of snapshots":                  {live.SnapshotClasses, `"metadata":{"name":"x"}`, Rules{}, `"metadata":{"name":"x"}`},
 		"a moved volume":                        {dataUploads, `"metadata":{"name":"x","namespace":"velero"}`, Rules{}, "skip: where the data is"},
 		"an API service of Kubernetes":          {apiServices, `"metadata":{"name":"x","labels":{"kube-aggregator.kubernetes.io/automanaged":"true"}}`, Rules{}, "skip: Kubernetes"},
 		"an API service":                        {apiServices, `"metadata":{"name":"x"}`, Rules{}, `"metadata":{"name":"x"}`},
 		"a token that Kubernetes may have made": {secrets, `"metadata":{"name":"a-token-b","namespace":"shop"},"type":"kubernetes.io/service-account-token"`, Rules{}, "perhaps: token of a ServiceAccount"},
-		"images that may change":                {"deployments.apps", `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{ChangesImages: {"a"}}}, "unsure: images"},
-		"two maps of images":                    {pods, `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{ChangesImages: {"a", "b"}}}, "fails: more than one ConfigMap"},
-		"two maps of classes":                   {claims, `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{live.ChangesClasses: {"a", "b"}}}, "fails: more than one ConfigMap"},
-		"a map of classes that was not read":    {claims, `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{live.ChangesClasses: {"a"}}}, "unsure: class"},
+		"images that may change":                {"deployments.apps", `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{ChangeImageNameLabel: {"a"}}}, "unsure: images"},
+		"two maps of images":                    {pods, `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{ChangeImageNameLabel: {"a", "b"}}}, "fails: more than one ConfigMap"},
+		"two maps of classes":                   {claims, `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{live.ChangeStorageClassLabel: {"a", "b"}}}, "fails: more than one ConfigMap"},
+		"a map of classes that was not read":    {claims, `"metadata":{"name":"x"}`, Rules{Plugins: map[string][]string{live.ChangeStorageClassLabel: {"a"}}}, "unsure: class"},
 		"a hook of the restore":                 {pods, `"metadata":{"name":"x"},"spec":{}`, Rules{Restore: hooked()}, "unsure: hook"},
 		"a modifier that was not read":          {live.ConfigMaps, `"metadata":{"name":"x"}`, Rules{UnreadModifier: "m"}, "unsure: modifier m"},
-		"a modifier of the restore, not given":  {live.ConfigMaps, `"metadata":{"name":"x"}`, Rules{Restore: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}}}, "unsure: modifier m"},
+		"a modifier of the restore, not given":  {live.ConfigMaps, `"metadata":{"name":"x"}`, Rules{Restore: veleroapi.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}}}, "unsure: modifier m"},
 		"a modifier, by the namespace of the backup": {live.ConfigMaps, `"metadata":{"name":"x","namespace":"shop"}`, Rules{Restore: mapped, Modifier: modifying(t, "{conditions: {groupResource: configmaps, namespaces: [shop]}, mergePatches: [{patchData: 'data: {a: b}'}]}")},
 			`"metadata":{"name":"x","namespace":"prod"},"data":{"a":"b"}`},
 		"a modifier after the actions": {live.Services, `"metadata":{"name":"x","namespace":"shop"},"spec":{"clusterIP":"10.0.0.1"}`, Rules{Modifier: modifying(t, "{conditions: {groupResource: services}, patches: [{operation: add, path: /spec/clusterIP, value: 10.0.0.9}]}")},
@@ -78,14 +77,14 @@ func TestRestoreItem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := read(t, []byte(`{"apiVersion":"v1","kind":"X",`+c.body+`}`))
-			c.rules.Name = "r"
-			change := c.rules.Item(c.resource, o)
+			c.rules.RestoreName = "r"
+			change := c.rules.PrepareItem(c.resource, o)
 			if said, part, ok := strings.Cut(c.want, ": "); ok && !strings.HasPrefix(c.want, `"`) {
 				says := map[string]string{
-					"skip":    change.Skip,
-					"unsure":  change.Unsure,
-					"perhaps": change.Perhaps,
-					"fails":   change.Fails,
+					"skip":    change.SkipReason,
+					"unsure":  change.UnsureReason,
+					"perhaps": change.MaybeSkippedReason,
+					"fails":   change.Failure,
 					"error":   strings.Join(change.Errors, ""),
 				}
 				if !strings.Contains(says[said], part) {
@@ -93,8 +92,8 @@ func TestRestoreItem(t *testing.T) {
 				}
 				return
 			}
-			if change.Skip != "" || change.Unsure != "" || change.Fails != "" || change.Errors != nil ||
-				change.Perhaps != "" && c.rules.Volumes != nil {
+			if change.SkipReason != "" || change.UnsureReason != "" || change.Failure != "" || change.Errors != nil ||
+				change.MaybeSkippedReason != "" && c.rules.VolumeMethods != nil {
 				t.Errorf("%+v", change)
 			}
 			labels := o.GetLabels()
@@ -112,12 +111,12 @@ func TestRestoreItem(t *testing.T) {
 	}
 }
 
-func hooked() velerov1.RestoreSpec {
-	init := velerov1.RestoreResourceHook{
-		Init: &velerov1.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(`{}`)}}},
+func hooked() veleroapi.RestoreSpec {
+	init := veleroapi.RestoreResourceHook{
+		Init: &veleroapi.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(`{}`)}}},
 	}
-	return velerov1.RestoreSpec{Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{
-		{LabelSelector: &metav1.LabelSelector{}, PostHooks: []velerov1.RestoreResourceHook{init}},
+	return veleroapi.RestoreSpec{Hooks: veleroapi.RestoreHooks{Resources: []veleroapi.RestoreResourceHookSpec{
+		{LabelSelector: &metav1.LabelSelector{}, PostHooks: []veleroapi.RestoreResourceHook{init}},
 	}}}
 }
 
@@ -136,7 +135,7 @@ func TestNoBodyIsTooOdd(t *testing.T) {
 	resources := []string{
 		live.ConfigMaps,
 		live.Services,
-		live.Validating,
+		live.ValidatingWebhooks,
 		live.SnapshotClasses,
 		pods,
 		jobs,
@@ -145,13 +144,13 @@ func TestNoBodyIsTooOdd(t *testing.T) {
 		secrets,
 		serviceAccounts,
 		statefulSets,
-		bindings,
-		clusterBindings,
-		definitions,
+		roleBindings,
+		clusterRoleBindings,
+		crds,
 		apiServices,
 		dataUploads,
 		snapshots,
-		contents,
+		snapshotContents,
 	}
 	odd := []any{
 		nil,
@@ -200,12 +199,12 @@ func TestNoBodyIsTooOdd(t *testing.T) {
 					o.Object["metadata"] = map[string]any{field: runtime.DeepCopyJSONValue(value), "name": "x"}
 				}
 				r := &Rules{
-					CSI:      &on,
-					Restore:  velerov1.RestoreSpec{NamespaceMapping: map[string]string{"a": "b"}},
-					ClassMap: map[string]string{"a": "b"},
-					Plugins:  map[string][]string{live.ChangesClasses: {"x"}},
+					CSIEnabled:      &on,
+					Restore:         veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"a": "b"}},
+					StorageClassMap: map[string]string{"a": "b"},
+					Plugins:         map[string][]string{live.ChangeStorageClassLabel: {"x"}},
 				}
-				r.Item(resource, o)
+				r.PrepareItem(resource, o)
 			}
 		}
 	}

@@ -8,17 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// service drops the addresses, and the node ports that nobody chose (service_action.go, Execute and deleteNodePorts).
-func (r *Rules) service(o *unstructured.Unstructured, c *Change) {
-	if nested(o, "spec", "clusterIP") != "None" {
-		drop(o, "spec", "clusterIP")
-		drop(o, "spec", "clusterIPs")
+// prepareService drops the addresses, and the node ports that nobody set explicitly (service_action.go, Execute and
+// deleteNodePorts).
+func (r *Rules) prepareService(o *unstructured.Unstructured, c *Change) {
+	if nestedString(o, "spec", "clusterIP") != "None" {
+		removeField(o, "spec", "clusterIP")
+		removeField(o, "spec", "clusterIPs")
 	}
-	if keep := r.Restore.PreserveNodePorts; keep != nil && *keep || nested(o, "spec", "type") == "ExternalName" {
+	if keep := r.Restore.PreserveNodePorts; keep != nil && *keep || nestedString(o, "spec", "type") == "ExternalName" {
 		return
 	}
 	chosen, health, applied := chosenPorts(o)
-	for _, port := range objects(o.Object, "spec", "ports") {
+	for _, port := range objectsAt(o.Object, "spec", "ports") {
 		key := fmt.Sprintf(`k:{"port":%v,"protocol":"%v"}`, port["port"], port["protocol"])
 		if applied {
 			if key, _ = port["name"].(string); key == "" {
@@ -29,20 +30,22 @@ func (r *Rules) service(o *unstructured.Unstructured, c *Change) {
 			delete(port, "nodePort")
 		}
 	}
-	if nested(o, "spec", "externalTrafficPolicy") == "Local" && nested(o, "spec", "type") == "LoadBalancer" && !health {
-		drop(o, "spec", "healthCheckNodePort")
+	if nestedString(o, "spec", "externalTrafficPolicy") == "Local" && nestedString(o, "spec", "type") == "LoadBalancer" &&
+		!health {
+		removeField(o, "spec", "healthCheckNodePort")
 	}
 }
 
-// chosenPorts are the ports whose node port somebody chose, and whether somebody chose that of the health check: by
-// name, or by number if they have none, if applied says that kubectl apply left what it was given, else by their key in
-// managedFields (service_action.go, deleteNodePorts and deleteHealthCheckNodePort).
+// chosenPorts returns the ports whose node port somebody set explicitly, and whether somebody set that of the health
+// check. If applied is true, kubectl apply recorded its input, and the ports are identified by name, or by number if
+// they have none; otherwise by their key in managedFields (service_action.go, deleteNodePorts and
+// deleteHealthCheckNodePort).
 func chosenPorts(o *unstructured.Unstructured) (chosen map[string]bool, health, applied bool) {
 	chosen = map[string]bool{}
 	text, applied := o.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"]
 	config := map[string]any{}
 	_ = json.Unmarshal([]byte(text), &config)
-	for _, port := range objects(config, "spec", "ports") {
+	for _, port := range objectsAt(config, "spec", "ports") {
 		number, _ := strconv.ParseFloat(fmt.Sprint(port["nodePort"]), 64) // may be a string
 		name, named := port["name"].(string)
 		if !named {
@@ -52,7 +55,7 @@ func chosenPorts(o *unstructured.Unstructured) (chosen map[string]bool, health, 
 	}
 	number, _, _ := unstructured.NestedFloat64(config, "spec", "healthCheckNodePort")
 	health = number != 0
-	for _, entry := range objects(o.Object, "metadata", "managedFields") {
+	for _, entry := range objectsAt(o.Object, "metadata", "managedFields") {
 		fields, _, _ := unstructured.NestedMap(entry, "fieldsV1", "f:spec")
 		health = health || fields["f:healthCheckNodePort"] != nil
 		ports, _ := fields["f:ports"].(map[string]any)

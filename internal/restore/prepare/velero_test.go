@@ -2,22 +2,21 @@ package prepare
 
 import (
 	"encoding/json"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // item is an item of testdata/items.json, or what a version of Velero made of it (tools/velero/prepared).
 type item struct {
 	Name, Resource string
-	Restore        velerov1.RestoreSpec
+	Restore        veleroapi.RestoreSpec
 	Classes        map[string]string
 	Body, Made     json.RawMessage
 	Skip           bool
@@ -66,13 +65,13 @@ func TestVeleroMakesTheSame(t *testing.T) {
 
 func (i item) compare(t *testing.T, server string, velero item) {
 	off := false // its actions for CSI ask the cluster
-	r := &Rules{Restore: i.Restore, Name: "r", Server: server, ClassMap: i.Classes, CSI: &off}
+	r := &Rules{Restore: i.Restore, RestoreName: "r", Server: server, StorageClassMap: i.Classes, CSIEnabled: &off}
 	if i.Classes != nil {
-		r.Plugins = map[string][]string{live.ChangesClasses: {"c"}}
+		r.Plugins = map[string][]string{live.ChangeStorageClassLabel: {"c"}}
 	}
 	o := read(t, i.Body)
-	c := r.Item(i.Resource, o)
-	if c.Unsure != "" || (c.Skip != "") != velero.Skip || (c.Fails != "") != (velero.Fails != "") {
+	c := r.PrepareItem(i.Resource, o)
+	if c.UnsureReason != "" || (c.SkipReason != "") != velero.Skip || (c.Failure != "") != (velero.Fails != "") {
 		t.Fatalf("%+v; Velero: skip %t, fails %q", c, velero.Skip, velero.Fails)
 	}
 	if velero.Skip || velero.Fails != "" {
@@ -102,7 +101,7 @@ func (i item) compare(t *testing.T, server string, velero item) {
 }
 
 func reset(o *unstructured.Unstructured) *unstructured.Unstructured {
-	Reset(o)
+	ResetMetadata(o)
 	o.SetNamespace("")
 	labels := o.GetLabels()
 	delete(labels, "velero.io/restore-name")

@@ -1,123 +1,124 @@
 package prepare
 
 import (
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"github.com/vmware-tanzu/velero/pkg/label"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// volume is what Velero does with a volume: most are made anew by their claims (pkg/restore/restore.go, restoreItem
-// and handleSkippedPVHasRetainPolicy).
-func (r *Rules) volume(o *unstructured.Unstructured, c *Change) {
-	method, recorded := r.Volumes[o.GetName()]
+// prepareVolume prepares a volume as Velero does: most volumes are created anew for their claims
+// (pkg/restore/restore.go, restoreItem and handleSkippedPVHasRetainPolicy).
+func (r *Rules) prepareVolume(o *unstructured.Unstructured, c *Change) {
+	method, recorded := r.VolumeMethods[o.GetName()]
 	switch {
 	case r.NativeSnapshots && (!recorded || method == "NativeSnapshot"):
-		c.unsure(
+		c.addUnsure(
 			"the backup has native snapshots: if there is one of it, Velero gives the restored one a new name, " +
 				"or leaves this one",
 		)
 	case method == "PodVolumeBackup",
 		method == "CSISnapshot",
-		nested(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
-		c.Skip = "its claim has Velero make a new one"
+		nestedString(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
+		c.SkipReason = "its claim has Velero make a new one"
 		return
 	}
-	if nested(o, "spec", "claimRef", "uid") == "" {
-		c.Differs = ""
+	if nestedString(o, "spec", "claimRef", "uid") == "" {
+		c.Difference = ""
 	}
 	if !recorded {
-		c.Perhaps = "Velero skips it if its data is in a file system backup or in a CSI snapshot, and compares it otherwise"
+		c.MaybeSkippedReason = "Velero skips it if its data is in a file system backup or in a CSI snapshot, " +
+			"and compares it otherwise"
 	}
-	drop(o, "spec", "claimRef", "uid")
-	drop(o, "spec", "claimRef", "resourceVersion")
-	if namespace := nested(o, "spec", "claimRef", "namespace"); namespace != "" {
-		_ = unstructured.SetNestedField(o.Object, r.target(namespace), "spec", "claimRef", "namespace")
+	removeField(o, "spec", "claimRef", "uid")
+	removeField(o, "spec", "claimRef", "resourceVersion")
+	if namespace := nestedString(o, "spec", "claimRef", "namespace"); namespace != "" {
+		_ = unstructured.SetNestedField(o.Object, r.targetNamespace(namespace), "spec", "claimRef", "namespace")
 	}
 	dropAnnotations(o, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller")
-	r.changeClass(o.Object, c)
+	r.changeStorageClass(o.Object, c)
 }
 
-// claim drops what bound a claim (pvc_action.go of 1.16; earlier ones leave annotations of claims without a snapshot).
-// That it loses the volume's name where a new one is made takes to know the volume; the API server does not ask.
-func (r *Rules) claim(o *unstructured.Unstructured, c *Change) {
+// prepareClaim drops what bound a claim (pvc_action.go of 1.16; earlier versions leave annotations of claims without
+// a snapshot). It keeps the volume's name even where a new volume is made, which only the volume tells; the API
+// server does not check the name.
+func (r *Rules) prepareClaim(o *unstructured.Unstructured, c *Change) {
 	if v, known := velero.ParseVersion(r.Server); known && !v.ConvertsClaims() {
-		c.Uncompared = "Velero " + r.Server + " changes some claims before it compares them, others not"
+		c.UncomparedReason = "Velero " + r.Server + " changes some claims before it compares them, others not"
 	}
-	if velero.IsUnread(r.Server) {
-		c.Uncompared = "Velero " + r.Server + " may restore its volume in place, over the data that is there"
+	if velero.IsUnreviewedVersion(r.Server) {
+		c.UncomparedReason = "Velero " + r.Server + " may restore its volume in place, over the data that is there"
 	}
-	r.changeClass(o.Object, c)
-	if r.ClaimExists == nil || !r.ClaimExists(r.target(o.GetNamespace()), o.GetName()) {
-		r.changeSource(o, c)
+	r.changeStorageClass(o.Object, c)
+	if r.ClaimExists == nil || !r.ClaimExists(r.targetNamespace(o.GetNamespace()), o.GetName()) {
+		r.changeClaimSource(o, c)
 	}
 	dropAnnotations(o, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
 		"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
-		"volume.kubernetes.io/selected-node", velerov1.VolumeSnapshotLabel, velerov1.DataUploadNameAnnotation)
+		"volume.kubernetes.io/selected-node", veleroapi.VolumeSnapshotLabel, veleroapi.DataUploadNameAnnotation)
 }
 
-// changeSource is where a new claim gets its data from (pkg/restore/actions/csi/pvc_action.go, Execute). It does not
-// know the names that are made of the restore's uid and at random.
-func (r *Rules) changeSource(o *unstructured.Unstructured, c *Change) {
-	snapshot, snapshotted := o.GetAnnotations()[velerov1.VolumeSnapshotLabel]
-	_, moved := o.GetAnnotations()[velerov1.DataUploadNameAnnotation]
-	if r.CSI != nil && !*r.CSI || !moved && !snapshotted && !r.withoutVolumes() {
+// changeClaimSource sets where a new claim gets its data from (pkg/restore/actions/csi/pvc_action.go, Execute). It
+// does not know the names that Velero derives from the restore's uid or generates at random.
+func (r *Rules) changeClaimSource(o *unstructured.Unstructured, c *Change) {
+	snapshot, snapshotted := o.GetAnnotations()[veleroapi.VolumeSnapshotLabel]
+	_, moved := o.GetAnnotations()[veleroapi.DataUploadNameAnnotation]
+	if r.CSIEnabled != nil && !*r.CSIEnabled || !moved && !snapshotted && !r.skipsVolumes() {
 		return
 	}
-	if r.CSI == nil {
-		c.unsure("veltui does not know whether Velero runs with EnableCSI")
+	if r.CSIEnabled == nil {
+		c.addUnsure("veltui does not know whether Velero runs with EnableCSI")
 		return
 	}
-	drop(o, "spec", "volumeName")
-	if moved && !r.withoutVolumes() {
-		value := label.GetValidName(r.target(o.GetNamespace()) + "." + o.GetName())
+	removeField(o, "spec", "volumeName")
+	if moved && !r.skipsVolumes() {
+		value := veleroapi.ValidLabel(r.targetNamespace(o.GetNamespace()) + "." + o.GetName())
 		_ = unstructured.SetNestedField(
 			o.Object,
 			value,
 			"spec",
 			"selector",
 			"matchLabels",
-			velerov1.DynamicPVRestoreLabel,
+			veleroapi.DynamicPVRestoreLabel,
 		)
 		return
 	}
-	drop(o, "spec", "dataSource")
-	drop(o, "spec", "dataSourceRef")
-	if !r.withoutVolumes() {
+	removeField(o, "spec", "dataSource")
+	removeField(o, "spec", "dataSourceRef")
+	if !r.skipsVolumes() {
 		source := map[string]any{"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": snapshot}
 		_ = unstructured.SetNestedMap(o.Object, source, "spec", "dataSource")
 	}
 }
 
-func (r *Rules) withoutVolumes() bool { return r.Restore.RestorePVs != nil && !*r.Restore.RestorePVs }
+func (r *Rules) skipsVolumes() bool { return r.Restore.RestorePVs != nil && !*r.Restore.RestorePVs }
 
-// changeClass changes spec.storageClassName, and never the annotation that claims had before it
+// changeStorageClass changes spec.storageClassName, but never the annotation that preceded it in claims
 // (change_storageclass_action.go). It reports whether there is a map of classes.
-func (r *Rules) changeClass(object map[string]any, c *Change) bool {
+func (r *Rules) changeStorageClass(object map[string]any, c *Change) bool {
 	class, _, _ := unstructured.NestedString(object, "spec", "storageClassName")
-	if !r.configured(live.ChangesClasses, c) {
+	if !r.hasPluginConfig(live.ChangeStorageClassLabel, c) {
 		return false
 	}
-	if to, ok := r.ClassMap[class]; ok && class != "" {
+	if to, ok := r.StorageClassMap[class]; ok && class != "" {
 		_ = unstructured.SetNestedField(object, to, "spec", "storageClassName")
-	} else if r.ClassMap == nil {
-		c.unsure("Velero's plugin " + live.ChangesClasses + " may change its class")
+	} else if r.StorageClassMap == nil {
+		c.addUnsure("Velero's plugin " + live.ChangeStorageClassLabel + " may change its class")
 	}
-	return r.ClassMap != nil
+	return r.StorageClassMap != nil
 }
 
-// snapshot is what Velero's CSI actions do (pkg/restore/actions/csi).
-func (r *Rules) snapshot(resource string, c *Change) {
+// prepareSnapshot applies what Velero's CSI actions do (pkg/restore/actions/csi).
+func (r *Rules) prepareSnapshot(resource string, c *Change) {
 	switch {
-	case resource == live.SnapshotClasses && !r.withoutVolumes():
-	case r.CSI == nil:
-		c.unsure("veltui does not know whether Velero runs with EnableCSI")
-	case *r.CSI && r.withoutVolumes():
-		c.Skip = "the restore leaves volumes out"
-	case *r.CSI:
+	case resource == live.SnapshotClasses && !r.skipsVolumes():
+	case r.CSIEnabled == nil:
+		c.addUnsure("veltui does not know whether Velero runs with EnableCSI")
+	case *r.CSIEnabled && r.skipsVolumes():
+		c.SkipReason = "the restore leaves volumes out"
+	case *r.CSIEnabled:
 		c.Renamed = true
-		c.unsure("Velero restores it under a new name")
+		c.addUnsure("Velero restores it under a new name")
 	}
 }

@@ -3,6 +3,9 @@ package restorespec
 import (
 	"encoding/csv"
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,36 +13,33 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // codec reads and writes one field of a draft.
 type codec struct {
-	kind string // as pflag calls it in help
-	// read puts text into the draft, as Velero reads it. A map's text adds.
+	typeName string // as pflag names it in help
+	// read sets the draft's field from text, as Velero reads it. The text of a map adds to the map.
 	read  func(*Draft, string) error
 	write func(*Draft) (string, bool) // the text, and whether the draft has the field at all
 	clear func(*Draft)
-	// check is why what read took fails later; nil where nothing can.
+	// check returns why a value that read accepted fails later; nil where nothing can fail.
 	check func(*Draft) error
 }
 
-type member[T any] struct {
+type accessor[T any] struct {
 	get func(*Draft) T
 	set func(*Draft, T)
 }
 
-func memberAt[T any](at func(*Draft) *T) member[T] {
-	return member[T]{func(d *Draft) T { return *at(d) }, func(d *Draft, value T) { *at(d) = value }}
+func newAccessor[T any](at func(*Draft) *T) accessor[T] {
+	return accessor[T]{func(d *Draft) T { return *at(d) }, func(d *Draft, value T) { *at(d) = value }}
 }
 
-// newCodec makes the codec of a member. format returns the text, and whether there is a value.
-func newCodec[T any](kind string, m member[T], parse func(string) (T, error), format func(T) (string, bool)) codec {
+// newCodec makes the codec of a field. format returns the text, and whether there is a value.
+func newCodec[T any](kind string, m accessor[T], parse func(string) (T, error), format func(T) (string, bool)) codec {
 	return codec{
-		kind: kind,
+		typeName: kind,
 		read: func(d *Draft, text string) error {
 			value, err := parse(text)
 			if err == nil {
@@ -64,22 +64,22 @@ const (
 func textCodec(at func(*Draft) *string) codec {
 	return newCodec(
 		typeText,
-		memberAt(at),
+		newAccessor(at),
 		func(text string) (string, error) { return text, nil },
 		func(s string) (string, bool) { return s, s != "" },
 	)
 }
 
-// listCodec is words with commas between; given again they replace what was there.
-func listCodec(m member[[]string]) codec {
+// listCodec makes the codec of a list of words separated by commas. A second list replaces the first.
+func listCodec(m accessor[[]string]) codec {
 	return newCodec("stringArray", m, func(text string) ([]string, error) { return strings.Split(text, ","), nil },
 		func(words []string) (string, bool) { return strings.Join(words, ","), len(words) > 0 })
 }
 
-// mapCodec is pairs with a sign inside and commas between, read as a line of CSV.
+// mapCodec makes the codec of pairs separated by commas, read as a line of CSV; between separates key and value.
 func mapCodec(between, pair string, check func(key, value string) error, at func(*Draft) *map[string]string) codec {
 	return codec{
-		kind: "mapStringString",
+		typeName: "mapStringString",
 		read: func(d *Draft, text string) error {
 			pairs, err := csv.NewReader(strings.NewReader(text)).Read()
 			if err != nil {
@@ -110,7 +110,7 @@ func mapCodec(between, pair string, check func(key, value string) error, at func
 			}
 			var line strings.Builder
 			w := csv.NewWriter(&line)
-			_ = w.Write(pairs) // a strings.Builder takes all
+			_ = w.Write(pairs) // a strings.Builder never fails
 			w.Flush()
 			return strings.TrimSuffix(line.String(), "\n"), true
 		},
@@ -127,7 +127,7 @@ func mapCodec(between, pair string, check func(key, value string) error, at func
 	}
 }
 
-// checkMapping: Velero makes the namespace under its new name.
+// checkMapping checks both namespaces of a mapping: Velero creates the namespace under its new name.
 func checkMapping(from, to string) error {
 	switch {
 	case from == "" || to == "":
@@ -145,7 +145,7 @@ func checkMapping(from, to string) error {
 func checkLabel(key, value string) error {
 	switch {
 	case len(validation.IsQualifiedName(key)) > 0:
-		return errKey(key)
+		return newKeyError(key)
 	case len(validation.IsValidLabelValue(value)) > 0:
 		return fmt.Errorf(
 			"%q: a label's value has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and "+
@@ -156,16 +156,16 @@ func checkLabel(key, value string) error {
 	return nil
 }
 
-// checkAnnotation is as k8s.io/apimachinery/pkg/api/validation.ValidateAnnotations:
-// the case of the key does not matter.
+// checkAnnotation checks a key as k8s.io/apimachinery/pkg/api/validation.ValidateAnnotations does: its case does not
+// matter.
 func checkAnnotation(key, _ string) error {
 	if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
-		return errKey(key)
+		return newKeyError(key)
 	}
 	return nil
 }
 
-func errKey(key string) error {
+func newKeyError(key string) error {
 	return fmt.Errorf(
 		"%q: a key has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at "+
 			"most 63 characters; a domain and '/' may go before it",
@@ -173,8 +173,8 @@ func errKey(key string) error {
 	)
 }
 
-// boolCodec is true, false or, empty, not given.
-func boolCodec(m member[*bool]) codec {
+// boolCodec makes the codec of a value that is true, false or, if the text is empty, not given.
+func boolCodec(m accessor[*bool]) codec {
 	return newCodec("optionalBool", m, func(text string) (*bool, error) {
 		if text == "" {
 			return nil, nil
@@ -193,7 +193,7 @@ func boolCodec(m member[*bool]) codec {
 }
 
 func selectorCodec() codec {
-	at := memberAt(func(d *Draft) **metav1.LabelSelector { return &d.Restore.Spec.LabelSelector })
+	at := newAccessor(func(d *Draft) **metav1.LabelSelector { return &d.Restore.Spec.LabelSelector })
 	return newCodec(
 		typeSelector,
 		at,
@@ -202,7 +202,7 @@ func selectorCodec() codec {
 	)
 }
 
-// selectorText is a selector as flags write it, empty for one that selects all.
+// selectorText returns a selector as flags write it, empty for a selector that selects everything.
 func selectorText(s *metav1.LabelSelector) string {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if s == nil || err != nil {
@@ -211,13 +211,13 @@ func selectorText(s *metav1.LabelSelector) string {
 	return selector.String()
 }
 
-// or stands between two selectors.
-const or = " or "
+// orSeparator stands between two selectors.
+const orSeparator = " or "
 
 func orSelectorCodec() codec {
-	at := memberAt(func(d *Draft) *[]*metav1.LabelSelector { return &d.Restore.Spec.OrLabelSelectors })
+	at := newAccessor(func(d *Draft) *[]*metav1.LabelSelector { return &d.Restore.Spec.OrLabelSelectors })
 	return newCodec("orLabelSelector", at, func(text string) (all []*metav1.LabelSelector, err error) {
-		for part := range strings.SplitSeq(text, or) {
+		for part := range strings.SplitSeq(text, orSeparator) {
 			selector, err := metav1.ParseToLabelSelector(part)
 			if err != nil {
 				return nil, err
@@ -230,30 +230,30 @@ func orSelectorCodec() codec {
 		for _, selector := range selectors {
 			all = append(all, selectorText(selector))
 		}
-		return strings.Join(all, or), len(all) > 0
+		return strings.Join(all, orSeparator), len(all) > 0
 	})
 }
 
 func policyCodec() codec {
-	at := memberAt(func(d *Draft) *velerov1.PolicyType { return &d.Restore.Spec.ExistingResourcePolicy })
-	return newCodec(typeText, at, func(text string) (velerov1.PolicyType, error) {
-		switch p := velerov1.PolicyType(text); p {
-		case "", velerov1.PolicyTypeNone, velerov1.PolicyTypeUpdate:
+	at := newAccessor(func(d *Draft) *veleroapi.PolicyType { return &d.Restore.Spec.ExistingResourcePolicy })
+	return newCodec(typeText, at, func(text string) (veleroapi.PolicyType, error) {
+		switch p := veleroapi.PolicyType(text); p {
+		case "", veleroapi.PolicyTypeNone, veleroapi.PolicyTypeUpdate:
 			return p, nil
 		}
 		return "", errExpected(text, "none or update")
-	}, func(p velerov1.PolicyType) (string, bool) { return string(p), p != "" })
+	}, func(p veleroapi.PolicyType) (string, bool) { return string(p), p != "" })
 }
 
-// partMember is a member of a part of the spec, which is there while it says something.
-func partMember[P, T any](part func(*velerov1.RestoreSpec) **P, at func(*P) *T) member[T] {
+// partAccessor accesses a field in a part of the spec. The part exists only while one of its fields is set.
+func partAccessor[P, T any](part func(*veleroapi.RestoreSpec) **P, at func(*P) *T) accessor[T] {
 	read := func(d *Draft) (p P) {
 		if held := *part(&d.Restore.Spec); held != nil {
 			p = *held
 		}
 		return p
 	}
-	return member[T]{func(d *Draft) T {
+	return accessor[T]{func(d *Draft) T {
 		p := read(d)
 		return *at(&p)
 	}, func(d *Draft, value T) {
@@ -266,20 +266,20 @@ func partMember[P, T any](part func(*velerov1.RestoreSpec) **P, at func(*P) *T) 
 	}}
 }
 
-func statusMember(at func(*velerov1.RestoreStatusSpec) *[]string) member[[]string] {
-	return partMember(func(s *velerov1.RestoreSpec) **velerov1.RestoreStatusSpec { return &s.RestoreStatus }, at)
+func statusAccessor(at func(*veleroapi.RestoreStatusSpec) *[]string) accessor[[]string] {
+	return partAccessor(func(s *veleroapi.RestoreSpec) **veleroapi.RestoreStatusSpec { return &s.RestoreStatus }, at)
 }
 
-func uploaderMember[T any](at func(*velerov1.UploaderConfigForRestore) *T) member[T] {
-	return partMember(
-		func(s *velerov1.RestoreSpec) **velerov1.UploaderConfigForRestore { return &s.UploaderConfig },
+func uploaderAccessor[T any](at func(*veleroapi.UploaderConfigForRestore) *T) accessor[T] {
+	return partAccessor(
+		func(s *veleroapi.RestoreSpec) **veleroapi.UploaderConfigForRestore { return &s.UploaderConfig },
 		at,
 	)
 }
 
-// referenceCodec is the name of a ConfigMap.
+// referenceCodec makes the codec of a ConfigMap's name.
 func referenceCodec(group *string, at func(*Draft) **corev1.TypedLocalObjectReference) codec {
-	return newCodec(typeText, memberAt(at), func(text string) (*corev1.TypedLocalObjectReference, error) {
+	return newCodec(typeText, newAccessor(at), func(text string) (*corev1.TypedLocalObjectReference, error) {
 		if text == "" {
 			return nil, nil
 		}
@@ -293,7 +293,7 @@ func referenceCodec(group *string, at func(*Draft) **corev1.TypedLocalObjectRefe
 }
 
 func durationCodec() codec {
-	at := memberAt(func(d *Draft) *time.Duration { return &d.Restore.Spec.ItemOperationTimeout.Duration })
+	at := newAccessor(func(d *Draft) *time.Duration { return &d.Restore.Spec.ItemOperationTimeout.Duration })
 	c := newCodec("duration", at, func(text string) (time.Duration, error) {
 		value, err := time.ParseDuration(text)
 		if err != nil {
@@ -311,7 +311,7 @@ func durationCodec() codec {
 }
 
 func parallelCodec() codec {
-	at := uploaderMember(func(c *velerov1.UploaderConfigForRestore) *int { return &c.ParallelFilesDownload })
+	at := uploaderAccessor(func(c *veleroapi.UploaderConfigForRestore) *int { return &c.ParallelFilesDownload })
 	return newCodec("int", at, func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 0, 32)
 		if err != nil || n < 0 {

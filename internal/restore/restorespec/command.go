@@ -4,50 +4,50 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-	"strings"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"reflect"
 	"sigs.k8s.io/yaml"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/kubectl"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Words are the words of the command that makes a draft: restore, create, the name and the flags. Unsaid names
-// the fields of the Restore that no flag, or not this value of them, can say: only the YAML has those.
-func (d *Draft) Words() (words, unsaid []string) {
+// CommandWords returns the words of the command that creates a draft: restore, create, the name and the flags. unsaid
+// names the fields of the Restore that no flag can set, or not to this value: only the YAML has them.
+func (d *Draft) CommandWords() (words, unsaid []string) {
 	words = []string{"restore", "create"}
 	if d.Restore.Name != "" {
 		words = append(words, d.Restore.Name)
 	}
-	for _, f := range d.Given() {
-		text, _ := f.Text(d)
+	for _, f := range d.GivenFlags() {
+		text, _ := f.ValueText(d)
 		words = append(words, "--"+f.Flag+"="+text)
 	}
 	read, err := Parse(words[2:])
 	if err != nil {
 		return words, []string{fmt.Sprintf("what a flag would refuse (%v)", err)}
 	}
-	return words, differences(d, &read)
+	return words, lostFields(d, &read)
 }
 
-// Command is Velero's command that makes a draft, what it cannot say: fields of the Restore, and flags to the cluster.
-func (d *Draft) Command(reach kubectl.Reach, namespace string) (line string, fields, flags []string) {
-	words, fields := d.Words()
-	line, flags = reach.Velero(namespace, words...)
+// CommandLine returns Velero's command that creates a draft, the fields of the Restore that it cannot set, and the
+// flags to reach the cluster that it lacks.
+func (d *Draft) CommandLine(reach kubectl.ClusterAccess, namespace string) (line string, fields, flags []string) {
+	words, fields := d.CommandWords()
+	line, flags = reach.VeleroCommand(namespace, words...)
 	return line, fields, flags
 }
 
-// differences are the fields of the Restore that the command's words lost.
-func differences(d, read *Draft) (unsaid []string) {
-	want, got := fieldsOf(d), fieldsOf(read)
+// lostFields returns the fields of the Restore that the command's words do not set.
+func lostFields(d, read *Draft) (unsaid []string) {
+	want, got := draftFields(d), draftFields(read)
 	for name, value := range want {
 		if !reflect.DeepEqual(value, got[name]) {
 			unsaid = append(unsaid, name)
@@ -65,28 +65,28 @@ func differences(d, read *Draft) (unsaid []string) {
 	return unsaid
 }
 
-// DropLoneExcludes leaves out a restoreStatus that only excludes, unless it did so before: so does Velero's command
-// (pkg/cmd/cli/restore/create.go Run; 1.18.3). Its server would restore the status of all else.
-func (d *Draft) DropLoneExcludes(before velerov1.RestoreSpec) {
+// DropLoneExcludes drops a restoreStatus that only excludes, unless it only excluded before: so does Velero's command
+// (pkg/cmd/cli/restore/create.go Run; 1.18.3). Velero's server would restore the status of everything else.
+func (d *Draft) DropLoneExcludes(before veleroapi.RestoreSpec) {
 	if onlyExcludes(d.Restore.Spec) && !onlyExcludes(before) {
 		d.Restore.Spec.RestoreStatus = nil
 	}
 }
 
-func onlyExcludes(s velerov1.RestoreSpec) bool {
+func onlyExcludes(s veleroapi.RestoreSpec) bool {
 	return s.RestoreStatus != nil && len(s.RestoreStatus.IncludedResources) == 0
 }
 
-// fieldsOf are the fields that a draft sets, selectors in one spelling.
-func fieldsOf(d *Draft) map[string]any {
-	r := Restore(d, "").DeepCopy()
+// draftFields returns the fields that a draft sets, with selectors in one notation.
+func draftFields(d *Draft) map[string]any {
+	r := NewRestore(d, "").DeepCopy()
 	if s := &r.Spec; s.LabelSelector != nil {
-		s.LabelSelector = spelled(s.LabelSelector)
+		s.LabelSelector = normalizeSelector(s.LabelSelector)
 	}
 	for i, selector := range r.Spec.OrLabelSelectors {
-		r.Spec.OrLabelSelectors[i] = spelled(selector)
+		r.Spec.OrLabelSelectors[i] = normalizeSelector(selector)
 	}
-	all := document(r)
+	all := restoreDocument(r)
 	fields := map[string]any{}
 	for _, part := range []string{"metadata", "spec"} {
 		values, _ := all[part].(map[string]any)
@@ -97,7 +97,7 @@ func fieldsOf(d *Draft) map[string]any {
 	return fields
 }
 
-func spelled(s *metav1.LabelSelector) *metav1.LabelSelector {
+func normalizeSelector(s *metav1.LabelSelector) *metav1.LabelSelector {
 	read, err := metav1.ParseToLabelSelector(selectorText(s))
 	if err != nil || selectorText(read) != selectorText(s) {
 		return s
@@ -105,15 +105,15 @@ func spelled(s *metav1.LabelSelector) *metav1.LabelSelector {
 	return read
 }
 
-// Restore is a draft as an object to create in Velero's namespace.
-func Restore(d *Draft, namespace string) *velerov1.Restore {
-	r := &velerov1.Restore{
-		TypeMeta: metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
+// NewRestore returns a draft as an object to create in Velero's namespace.
+func NewRestore(d *Draft, namespace string) *veleroapi.Restore {
+	r := &veleroapi.Restore{
+		TypeMeta: metav1.TypeMeta{APIVersion: veleroapi.GroupVersion.String(), Kind: "Restore"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        d.Restore.Name,
 			Namespace:   namespace,
 			Labels:      d.Restore.Labels,
-			Annotations: d.annotations(),
+			Annotations: d.buildAnnotations(),
 		},
 		Spec: d.Restore.Spec,
 	}
@@ -121,9 +121,9 @@ func Restore(d *Draft, namespace string) *velerov1.Restore {
 	return r
 }
 
-// YAML is a draft as a file for kubectl, without what is empty.
+// YAML returns a draft as a file for kubectl, without empty fields.
 func (d *Draft) YAML(namespace string) ([]byte, error) {
-	data, err := yaml.Marshal(document(Restore(d, namespace)))
+	data, err := yaml.Marshal(restoreDocument(NewRestore(d, namespace)))
 	if err != nil {
 		return nil, fmt.Errorf("writing the Restore as YAML: %w", err)
 	}
@@ -134,15 +134,15 @@ func (d *Draft) YAML(namespace string) ([]byte, error) {
 	return data, nil
 }
 
-// Object is a draft as an object to create in Velero's namespace, without what is empty.
-func (d *Draft) Object(namespace string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: document(Restore(d, namespace))}
+// RestoreObject returns a draft as an object to create in Velero's namespace, without empty fields.
+func (d *Draft) RestoreObject(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: restoreDocument(NewRestore(d, namespace))}
 }
 
-// document is a Restore without a status and without what is empty.
-func document(r *velerov1.Restore) map[string]any {
+// restoreDocument returns a Restore without its status and without empty fields.
+func restoreDocument(r *veleroapi.Restore) map[string]any {
 	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
-	if err != nil { // a raw field that is no JSON
+	if err != nil { // a raw field that is not JSON
 		data, _ := json.Marshal(r.ObjectMeta)
 		return map[string]any{"metadata": string(data)}
 	}
@@ -151,7 +151,7 @@ func document(r *velerov1.Restore) map[string]any {
 		delete(metadata, "creationTimestamp")
 	}
 	if spec, ok := all["spec"].(map[string]any); ok {
-		if prune(spec); r.Spec.ItemOperationTimeout.Duration == 0 {
+		if pruneEmpty(spec); r.Spec.ItemOperationTimeout.Duration == 0 {
 			delete(spec, "itemOperationTimeout")
 		}
 		if len(spec) == 0 {
@@ -161,11 +161,11 @@ func document(r *velerov1.Restore) map[string]any {
 	return all
 }
 
-// prune takes out what says nothing. An empty selector does say something.
-func prune(fields map[string]any) {
+// pruneEmpty removes empty fields. An empty selector is kept: it has a meaning.
+func pruneEmpty(fields map[string]any) {
 	for name, value := range fields {
 		if m, ok := value.(map[string]any); ok {
-			if prune(m); len(m) > 0 || name == "labelSelector" {
+			if pruneEmpty(m); len(m) > 0 || name == "labelSelector" {
 				continue
 			}
 		} else if value != nil {
@@ -175,7 +175,7 @@ func prune(fields map[string]any) {
 	}
 }
 
-// CheckName is why the API server takes no such name; nil if it does.
+// CheckName returns why the API server refuses a name, nil if it accepts it.
 func CheckName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return errors.New(
@@ -186,9 +186,10 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Name is Velero's default name of what is made from a backup or schedule, cut to the API server's limit; empty
-// without from (pkg/cmd/cli/{backup,restore}/create.go). Velero takes now in UTC for backups, and local for restores.
-func Name(from string, now time.Time) string {
+// DefaultName returns Velero's default name for a backup of a schedule or a restore of a backup, cut to the API
+// server's limit; empty if from is empty (pkg/cmd/cli/{backup,restore}/create.go). Velero takes now in UTC for
+// backups, and in local time for restores.
+func DefaultName(from string, now time.Time) string {
 	if from == "" {
 		return ""
 	}
@@ -196,10 +197,10 @@ func Name(from string, now time.Time) string {
 	return strings.TrimRight(from[:min(len(from), validation.DNS1123SubdomainMaxLength-len(end))], "-.") + end
 }
 
-// Again is the draft of another restore like one that there was: without its name,
-// and without what Velero put into its spec: the resources that are never
-// restored, and the schedule beside the backup, with which Velero would refuse it.
-func Again(r *velerov1.Restore) Draft {
+// NewDraftFrom returns the draft of a restore like an existing one, without its name and without what Velero added to
+// its spec: the resources that are never restored, and the schedule beside the backup, with which Velero would refuse
+// it.
+func NewDraftFrom(r *veleroapi.Restore) Draft {
 	spec := *r.Spec.DeepCopy()
 	own := collector.NonRestorable()
 	spec.ExcludedResources = slices.DeleteFunc(
@@ -212,11 +213,11 @@ func Again(r *velerov1.Restore) Draft {
 	if spec.BackupName != "" {
 		spec.ScheduleName = ""
 	}
-	if c := spec.UploaderConfig; c != nil && *c == (velerov1.UploaderConfigForRestore{}) {
+	if c := spec.UploaderConfig; c != nil && *c == (veleroapi.UploaderConfigForRestore{}) {
 		spec.UploaderConfig = nil
 	}
 	if len(spec.NamespaceMapping) == 0 {
 		spec.NamespaceMapping = nil
 	}
-	return Draft{Restore: velerov1.Restore{Spec: spec}, Only: Selection(r)}
+	return Draft{Restore: veleroapi.Restore{Spec: spec}, Selected: SelectedItems(r)}
 }

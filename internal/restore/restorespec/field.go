@@ -2,83 +2,82 @@ package restorespec
 
 import (
 	"fmt"
+	corev1 "k8s.io/api/core/v1"
 	"slices"
 	"strings"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Source is what can complete a field's value.
-type Source uint8
+// CompletionSource says what can complete a field's value.
+type CompletionSource uint8
 
 // The sources of completion. Mappings take a namespace before the colon.
 const (
-	Nothing Source = iota
+	NoCompletion CompletionSource = iota
 	Backups
 	Schedules
 	Namespaces
 	Mappings
 	Resources
 	Labels
-	YesNo
+	Booleans
 	Policies
 )
 
 // Draft is a restore that does not exist yet.
 type Draft struct {
-	Restore velerov1.Restore // Restore holds the name, labels, annotations and the spec
-	// AllowPartiallyFailed is --allow-partially-failed, which no Restore has: the
-	// command looks for the schedule's newest backup with it.
+	Restore veleroapi.Restore // Restore holds the name, labels, annotations and the spec
+	// AllowPartiallyFailed is --allow-partially-failed, which no Restore has: the command uses it to choose the
+	// schedule's newest backup.
 	AllowPartiallyFailed *bool
-	// Only are the items that [Draft.Select] chose; a ConfigMap holds them beside the Restore.
-	Only []Item
+	// Selected are the items that [Draft.SelectItems] selected; a ConfigMap holds them beside the Restore.
+	Selected []Item
 }
 
-// Field is one flag of `velero restore create`.
-type Field struct {
-	// Flag is its name, without dashes. Title is what a form calls it, and Group what
-	// stands above the fields that belong together.
+// FlagSpec is one flag of `velero restore create`.
+type FlagSpec struct {
+	// Flag is its name, without dashes. Title is its name in a form, and Group the heading above the fields that belong
+	// together.
 	Flag, Title, Group string
-	// Help is one line of what it does, Hint what may be typed.
-	Help, Hint string
-	Completes  Source
-	Many       bool // true where several words with commas between may be given
-	Filters    bool // true where the field decides what is restored
+	// Help describes the flag in one line, Hint says what may be typed.
+	Help, Hint   string
+	CompleteFrom CompletionSource
+	IsList       bool // true where several words, separated by commas, may be given
+	IsFilter     bool // true where the field decides what is restored
 	codec
 }
 
-// Set replaces the field of a draft by text, read as Velero does. Its error says what was expected.
-func (f Field) Set(d *Draft, text string) error {
+// Set replaces the field of a draft by text, read as Velero reads it. Its error says what was expected.
+func (f FlagSpec) Set(d *Draft, text string) error {
 	f.clear(d)
 	return f.read(d, text)
 }
 
-// Check is why what the draft has of the field cannot work, though Velero's own flag takes it.
-func (f Field) Check(d *Draft) error {
+// Check returns why the draft's value of the field cannot work, although Velero's own flag accepts it.
+func (f FlagSpec) Check(d *Draft) error {
 	if f.check == nil {
 		return nil
 	}
 	return f.check(d)
 }
 
-// Clear takes the field out of a draft.
-func (f Field) Clear(d *Draft) { f.clear(d) }
+// Clear removes the field from a draft.
+func (f FlagSpec) Clear(d *Draft) { f.clear(d) }
 
-// Text is the field's value as text that Set reads, and whether the draft has one.
-func (f Field) Text(d *Draft) (text string, given bool) { return f.write(d) }
+// ValueText returns the field's value as text that Set reads, and whether the draft has a value.
+func (f FlagSpec) ValueText(d *Draft) (text string, given bool) { return f.write(d) }
 
-// Tidy removes spaces around commas and colons, and a comma at the end.
-func (f Field) Tidy(text string) string {
+// TidyText removes spaces around commas and colons, and a comma at the end.
+func (f FlagSpec) TidyText(text string) string {
 	text = strings.TrimSpace(text)
-	if !f.Many || strings.Contains(text, `"`) || f.Completes == Labels && f.kind == typeSelector {
+	if !f.IsList || strings.Contains(text, `"`) || f.CompleteFrom == Labels && f.typeName == typeSelector {
 		return text
 	}
 	var words []string
 	for word := range strings.SplitSeq(text, ",") {
-		if word = strings.TrimSpace(word); f.Completes == Mappings {
+		if word = strings.TrimSpace(word); f.CompleteFrom == Mappings {
 			from, to, found := strings.Cut(word, ":")
 			if found {
 				word = strings.TrimSpace(from) + ":" + strings.TrimSpace(to)
@@ -91,60 +90,72 @@ func (f Field) Tidy(text string) string {
 	return strings.Join(words, ",")
 }
 
-// Fields are all flags that describe a restore, in the order of a form: what is
-// restored and where to comes first. --wait is none of them.
-func Fields() []Field {
+// FlagSpecs returns all flags that describe a restore, in the order of a form: what is restored and where to comes
+// first. --wait is not one of them.
+func FlagSpecs() []FlagSpec {
 	core := corev1.SchemeGroupVersion.Group
-	list := func(flag, title, help, hint string, completes Source, of func(*velerov1.RestoreSpec) *[]string) Field {
-		return Field{Flag: flag, Title: title, Help: help, Hint: hint, Completes: completes, Many: true, Filters: true,
-			codec: listCodec(memberAt(func(d *Draft) *[]string { return of(&d.Restore.Spec) }))}
+	list := func(
+		flag, title, help, hint string,
+		completes CompletionSource,
+		of func(*veleroapi.RestoreSpec) *[]string,
+	) FlagSpec {
+		return FlagSpec{
+			Flag:         flag,
+			Title:        title,
+			Help:         help,
+			Hint:         hint,
+			CompleteFrom: completes,
+			IsList:       true,
+			IsFilter:     true,
+			codec:        listCodec(newAccessor(func(d *Draft) *[]string { return of(&d.Restore.Spec) })),
+		}
 	}
 	return slices.Concat(
-		grouped("From", []Field{
+		withGroup("From", []FlagSpec{
 			{
-				Flag:      "from-backup",
-				Title:     "Backup",
-				Help:      "Backup to restore from",
-				Hint:      "a backup's name",
-				Completes: Backups,
-				codec:     textCodec(func(d *Draft) *string { return &d.Restore.Spec.BackupName }),
+				Flag:         "from-backup",
+				Title:        "Backup",
+				Help:         "Backup to restore from",
+				Hint:         "a backup's name",
+				CompleteFrom: Backups,
+				codec:        textCodec(func(d *Draft) *string { return &d.Restore.Spec.BackupName }),
 			},
 			{
-				Flag:      "from-schedule",
-				Title:     "Schedule",
-				Help:      "Schedule to restore from: its newest completed backup",
-				Hint:      "a schedule's name, instead of a backup",
-				Completes: Schedules,
-				codec:     textCodec(func(d *Draft) *string { return &d.Restore.Spec.ScheduleName }),
+				Flag:         "from-schedule",
+				Title:        "Schedule",
+				Help:         "Schedule to restore from: its newest completed backup",
+				Hint:         "a schedule's name, instead of a backup",
+				CompleteFrom: Schedules,
+				codec:        textCodec(func(d *Draft) *string { return &d.Restore.Spec.ScheduleName }),
 			},
 			{
-				Flag:      "allow-partially-failed",
-				Title:     "Partially failed",
-				Help:      "With --from-schedule, take a PartiallyFailed backup too",
-				Hint:      "true or false; with a schedule only",
-				Completes: YesNo,
-				codec:     boolCodec(memberAt(func(d *Draft) **bool { return &d.AllowPartiallyFailed })),
+				Flag:         "allow-partially-failed",
+				Title:        "Partially failed",
+				Help:         "With --from-schedule, take a PartiallyFailed backup too",
+				Hint:         "true or false; with a schedule only",
+				CompleteFrom: Booleans,
+				codec:        boolCodec(newAccessor(func(d *Draft) **bool { return &d.AllowPartiallyFailed })),
 			},
 		}),
-		grouped("What", []Field{
+		withGroup("What", []FlagSpec{
 			list(
 				"include-namespaces",
 				"Namespaces",
 				"Namespaces to restore, as named in the backup ('*' for all)",
 				"as named in the backup, or *; empty: all",
 				Namespaces,
-				func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedNamespaces },
+				func(s *veleroapi.RestoreSpec) *[]string { return &s.IncludedNamespaces },
 			),
 			list("exclude-namespaces", "  exclude", "Namespaces not to restore", "as named in the backup", Namespaces,
-				func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedNamespaces }),
+				func(s *veleroapi.RestoreSpec) *[]string { return &s.ExcludedNamespaces }),
 			{
-				Flag:      "namespace-mappings",
-				Title:     "Namespace map",
-				Help:      "New names for namespaces in the target: src1:dst1,src2:dst2,...",
-				Hint:      "src:dst, with commas between",
-				Completes: Mappings,
-				Many:      true,
-				Filters:   true,
+				Flag:         "namespace-mappings",
+				Title:        "Namespace map",
+				Help:         "New names for namespaces in the target: src1:dst1,src2:dst2,...",
+				Hint:         "src:dst, with commas between",
+				CompleteFrom: Mappings,
+				IsList:       true,
+				IsFilter:     true,
 				codec: mapCodec(
 					":",
 					"src:dst",
@@ -158,99 +169,99 @@ func Fields() []Field {
 				"Resources to restore, such as deployments.apps ('*' for all)",
 				"kinds such as deployments.apps, or *; empty: all",
 				Resources,
-				func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedResources },
+				func(s *veleroapi.RestoreSpec) *[]string { return &s.IncludedResources },
 			),
 			list("exclude-resources", "  exclude", "Resources not to restore", "kinds such as events", Resources,
-				func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedResources }),
+				func(s *veleroapi.RestoreSpec) *[]string { return &s.ExcludedResources }),
 			{
-				Flag:      "selector",
-				Title:     "Selector",
-				Help:      "Restore only items that match this label selector",
-				Hint:      "app=web,tier notin (db)",
-				Completes: Labels,
-				Many:      true,
-				Filters:   true,
-				codec:     selectorCodec(),
+				Flag:         "selector",
+				Title:        "Selector",
+				Help:         "Restore only items that match this label selector",
+				Hint:         "app=web,tier notin (db)",
+				CompleteFrom: Labels,
+				IsList:       true,
+				IsFilter:     true,
+				codec:        selectorCodec(),
 			},
 			{
-				Flag:      "or-selector",
-				Title:     "  or selector",
-				Help:      "Restore items that match any of these label selectors, separated by ' or '",
-				Hint:      "app=web or app=db; instead of a selector",
-				Completes: Labels,
-				Many:      true,
-				Filters:   true,
-				codec:     orSelectorCodec(),
+				Flag:         "or-selector",
+				Title:        "  or selector",
+				Help:         "Restore items that match any of these label selectors, separated by ' or '",
+				Hint:         "app=web or app=db; instead of a selector",
+				CompleteFrom: Labels,
+				IsList:       true,
+				IsFilter:     true,
+				codec:        orSelectorCodec(),
 			},
 			{
-				Flag:      "include-cluster-resources",
-				Title:     "Cluster",
-				Help:      "Restore cluster-scoped resources",
-				Hint:      "true, false; empty: what the rest needs",
-				Completes: YesNo,
-				Filters:   true,
+				Flag:         "include-cluster-resources",
+				Title:        "Cluster",
+				Help:         "Restore cluster-scoped resources",
+				Hint:         "true, false; empty: what the rest needs",
+				CompleteFrom: Booleans,
+				IsFilter:     true,
 				codec: boolCodec(
-					memberAt(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources }),
+					newAccessor(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources }),
 				),
 			},
 			{
-				Flag:      "restore-volumes",
-				Title:     "Volumes",
-				Help:      "Restore volumes from snapshots",
-				Hint:      "true or false; empty: true",
-				Completes: YesNo,
-				Filters:   true,
-				codec:     boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs })),
+				Flag:         "restore-volumes",
+				Title:        "Volumes",
+				Help:         "Restore volumes from snapshots",
+				Hint:         "true or false; empty: true",
+				CompleteFrom: Booleans,
+				IsFilter:     true,
+				codec:        boolCodec(newAccessor(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs })),
 			},
 			{
-				Flag:    "resource-policies-configmap",
-				Title:   "Policies",
-				Help:    "ConfigMap with the restore's resource policies",
-				Hint:    "a ConfigMap beside Velero",
-				Filters: true,
+				Flag:     "resource-policies-configmap",
+				Title:    "Policies",
+				Help:     "ConfigMap with the restore's resource policies",
+				Hint:     "a ConfigMap beside Velero",
+				IsFilter: true,
 				codec: referenceCodec(
 					nil,
 					func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourcePolicy },
 				),
 			},
 		}),
-		grouped("How", []Field{
+		withGroup("How", []FlagSpec{
 			{
-				Flag:      "existing-resource-policy",
-				Title:     "Existing",
-				Help:      "What to do with objects that exist: none (skip them) or update",
-				Hint:      "none: skip them; update: patch them",
-				Completes: Policies,
-				codec:     policyCodec(),
+				Flag:         "existing-resource-policy",
+				Title:        "Existing",
+				Help:         "What to do with objects that exist: none (skip them) or update",
+				Hint:         "none: skip them; update: patch them",
+				CompleteFrom: Policies,
+				codec:        policyCodec(),
 			},
 			{
-				Flag:      "preserve-nodeports",
-				Title:     "Node ports",
-				Help:      "Keep the node ports of services",
-				Hint:      "true or false; empty: false",
-				Completes: YesNo,
-				codec:     boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts })),
+				Flag:         "preserve-nodeports",
+				Title:        "Node ports",
+				Help:         "Keep the node ports of services",
+				Hint:         "true or false; empty: false",
+				CompleteFrom: Booleans,
+				codec:        boolCodec(newAccessor(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts })),
 			},
 			{
-				Flag:      "status-include-resources",
-				Title:     "Restore status",
-				Help:      "Resources whose status is restored too",
-				Hint:      "kinds, or *",
-				Completes: Resources,
-				Many:      true,
+				Flag:         "status-include-resources",
+				Title:        "Restore status",
+				Help:         "Resources whose status is restored too",
+				Hint:         "kinds, or *",
+				CompleteFrom: Resources,
+				IsList:       true,
 				codec: listCodec(
-					statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.IncludedResources }),
+					statusAccessor(func(s *veleroapi.RestoreStatusSpec) *[]string { return &s.IncludedResources }),
 				),
 			},
 			{
-				Flag:      "status-exclude-resources",
-				Title:     "  exclude",
-				Help:      "Resources whose status is not restored",
-				Hint:      "kinds; only with the field above",
-				Completes: Resources,
-				Many:      true,
+				Flag:         "status-exclude-resources",
+				Title:        "  exclude",
+				Help:         "Resources whose status is not restored",
+				Hint:         "kinds; only with the field above",
+				CompleteFrom: Resources,
+				IsList:       true,
 				codec: listCodec(
-					statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.ExcludedResources }),
+					statusAccessor(func(s *veleroapi.RestoreStatusSpec) *[]string { return &s.ExcludedResources }),
 				),
 			},
 			{
@@ -278,23 +289,23 @@ func Fields() []Field {
 				codec: parallelCodec(),
 			},
 			{
-				Flag:      "write-sparse-files",
-				Title:     "Sparse files",
-				Help:      "Write sparse files when restoring volumes",
-				Hint:      "true or false; empty: false",
-				Completes: YesNo,
+				Flag:         "write-sparse-files",
+				Title:        "Sparse files",
+				Help:         "Write sparse files when restoring volumes",
+				Hint:         "true or false; empty: false",
+				CompleteFrom: Booleans,
 				codec: boolCodec(
-					uploaderMember(func(c *velerov1.UploaderConfigForRestore) **bool { return &c.WriteSparseFiles }),
+					uploaderAccessor(func(c *veleroapi.UploaderConfigForRestore) **bool { return &c.WriteSparseFiles }),
 				),
 			},
 		}),
-		grouped("The Restore itself", []Field{
+		withGroup("The Restore itself", []FlagSpec{
 			{
-				Flag:  "labels",
-				Title: "Labels",
-				Help:  "Labels of the Restore itself",
-				Hint:  "key=value, with commas between",
-				Many:  true,
+				Flag:   "labels",
+				Title:  "Labels",
+				Help:   "Labels of the Restore itself",
+				Hint:   "key=value, with commas between",
+				IsList: true,
 				codec: mapCodec(
 					"=",
 					"key=value",
@@ -303,11 +314,11 @@ func Fields() []Field {
 				),
 			},
 			{
-				Flag:  "annotations",
-				Title: "Annotations",
-				Help:  "Annotations of the Restore itself",
-				Hint:  "key=value, with commas between",
-				Many:  true,
+				Flag:   "annotations",
+				Title:  "Annotations",
+				Help:   "Annotations of the Restore itself",
+				Hint:   "key=value, with commas between",
+				IsList: true,
 				codec: mapCodec(
 					"=",
 					"key=value",
@@ -319,53 +330,53 @@ func Fields() []Field {
 	)
 }
 
-func grouped(name string, fields []Field) []Field {
+func withGroup(name string, fields []FlagSpec) []FlagSpec {
 	for i := range fields {
 		fields[i].Group = name
 	}
 	return fields
 }
 
-// Find is the field with a flag's name.
-func Find(flag string) (Field, bool) {
-	all := Fields()
-	i := slices.IndexFunc(all, func(f Field) bool { return f.Flag == flag })
+// FindFlag returns the field of a flag.
+func FindFlag(flag string) (FlagSpec, bool) {
+	all := FlagSpecs()
+	i := slices.IndexFunc(all, func(f FlagSpec) bool { return f.Flag == flag })
 	if i < 0 {
-		return Field{}, false
+		return FlagSpec{}, false
 	}
 	return all[i], true
 }
 
 func errExpected(text, what string) error { return fmt.Errorf("%q: expected %s", text, what) }
 
-// since is from which version on Velero has a flag (pkg/cmd/cli/restore/create.go), and
-// its server the field of the Restore (pkg/apis/velero/v1/restore_types.go). What is
-// not here is older than the versions that veltui knows, 1.10 and later.
-var since = map[string]struct{ flag, field velero.Version }{
+// flagVersions maps each flag to the first version of Velero that has the flag (pkg/cmd/cli/restore/create.go), and
+// the first whose server has the field of the Restore (pkg/apis/velero/v1/restore_types.go). Flags that are not
+// listed are older than the versions that veltui knows, 1.10 and later.
+var flagVersions = map[string]struct{ flag, field velero.Version }{
 	"item-operation-timeout":      {velero.Version{1, 11, 0}, velero.Version{1, 11, 0}},
 	"or-selector":                 {flag: velero.Version{1, 12, 1}},
 	"resource-modifier-configmap": {velero.Version{1, 12, 0}, velero.Version{1, 12, 0}},
 	"write-sparse-files":          {velero.Version{1, 13, 0}, velero.Version{1, 13, 0}},
 	"parallel-files-download":     {velero.Version{1, 14, 0}, velero.Version{1, 14, 0}},
-	"annotations":                 {flag: velero.Version{1, 16, 0}}, // all that Kubernetes stores has them
+	"annotations":                 {flag: velero.Version{1, 16, 0}}, // everything that Kubernetes stores has annotations
 	"resource-policies-configmap": {velero.Version{1, 18, 3}, velero.Version{1, 18, 3}},
 }
 
-// HasFlag says whether the command of a version of Velero has the field's flag.
-func (f Field) HasFlag(v velero.Version) bool { return !v.Before(since[f.Flag].flag) }
+// HasFlag reports whether the command of a version of Velero has the field's flag.
+func (f FlagSpec) HasFlag(v velero.Version) bool { return !v.Before(flagVersions[f.Flag].flag) }
 
-// IsRead says whether the server of a version reads the field; else it ignores it.
-func (f Field) IsRead(v velero.Version) bool { return !v.Before(since[f.Flag].field) }
+// IsReadBy reports whether the server of a version reads the field; older servers ignore it.
+func (f FlagSpec) IsReadBy(v velero.Version) bool { return !v.Before(flagVersions[f.Flag].field) }
 
-// Given are the fields that a draft sets.
-func (d *Draft) Given() (given []Field) {
-	for _, f := range Fields() {
-		if _, is := f.Text(d); is {
+// GivenFlags returns the fields that a draft sets.
+func (d *Draft) GivenFlags() (given []FlagSpec) {
+	for _, f := range FlagSpecs() {
+		if _, is := f.ValueText(d); is {
 			given = append(given, f)
 		}
 	}
 	return given
 }
 
-// Since is the first version whose server reads the field, zero if all known ones do.
-func (f Field) Since() velero.Version { return since[f.Flag].field }
+// ReadSince returns the first version whose server reads the field, zero if all known versions do.
+func (f FlagSpec) ReadSince() velero.Version { return flagVersions[f.Flag].field }

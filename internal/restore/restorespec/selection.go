@@ -4,19 +4,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/glob"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Item is an object of a backup. Resource is its plural and group, such as "deployments.apps".
@@ -24,7 +23,7 @@ type Item struct{ Resource, Namespace, Name string }
 
 func (i Item) String() string { return i.Resource + "/" + human.Namespaced(i.Namespace, i.Name) }
 
-// ParseItem reads RESOURCE/NAMESPACE/NAME, or RESOURCE/NAME of what has no namespace.
+// ParseItem reads RESOURCE/NAMESPACE/NAME, or RESOURCE/NAME for an item without a namespace.
 func ParseItem(text string) (Item, error) {
 	parts := strings.Split(strings.TrimSpace(text), "/")
 	if len(parts) == 2 {
@@ -36,19 +35,19 @@ func ParseItem(text string) (Item, error) {
 	return Item{strings.ToLower(parts[0]), parts[1], parts[2]}, nil
 }
 
-// selector selects nothing: a key cannot be there and be absent. What the policy does not list falls back on it, and
-// a server that reads no policy restores nothing.
-func selector() *metav1.LabelSelector {
+// emptySelector returns a selector that selects nothing: a key cannot be both present and absent. It applies to what
+// the policy does not list; a server that reads no policy restores nothing.
+func emptySelector() *metav1.LabelSelector {
 	const key = "veltui.io/selected"
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: key, Operator: metav1.LabelSelectorOpExists}, {Key: key, Operator: metav1.LabelSelectorOpDoesNotExist},
 	}}
 }
 
-// Select makes the draft one of exactly these items, and of what Velero's plugins add to them: additional
-// items pass the filters of kinds and namespaces, but not selectors and policies (pkg/restore/restore.go
-// restoreItem, 1.18.3).
-func (d *Draft) Select(items []Item) error {
+// SelectItems makes the draft restore exactly these items, and what Velero's plugins add to them: additional items
+// pass the filters of kinds and namespaces, but not selectors and policies (pkg/restore/restore.go restoreItem,
+// 1.18.3).
+func (d *Draft) SelectItems(items []Item) error {
 	for _, i := range items {
 		if slices.Contains(collector.NonRestorable(), i.Resource) {
 			return fmt.Errorf("velero never restores %s", i.Resource)
@@ -56,17 +55,17 @@ func (d *Draft) Select(items []Item) error {
 	}
 	s := &d.Restore.Spec
 	s.IncludedNamespaces, s.ExcludedNamespaces, s.IncludedResources, s.ExcludedResources = nil, nil, nil, nil
-	s.IncludeClusterResources, s.ResourcePolicy, s.OrLabelSelectors, s.LabelSelector = nil, nil, nil, selector()
-	d.Only = slices.Clone(items)
+	s.IncludeClusterResources, s.ResourcePolicy, s.OrLabelSelectors, s.LabelSelector = nil, nil, nil, emptySelector()
+	d.Selected = slices.Clone(items)
 	return nil
 }
 
-// Policy is the resource policy that selects the items, nil without one.
-func (d *Draft) Policy() *velero.FilterPolicy {
-	if len(d.Only) == 0 {
+// BuildPolicy returns the resource policy that selects the items, nil if none are selected.
+func (d *Draft) BuildPolicy() *velero.FilterPolicy {
+	if len(d.Selected) == 0 {
 		return nil
 	}
-	items := slices.Clone(d.Only)
+	items := slices.Clone(d.Selected)
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(
 			strings.Compare(a.Namespace, b.Namespace),
@@ -90,21 +89,22 @@ func (d *Draft) Policy() *velero.FilterPolicy {
 			*filters = append(*filters, velero.ObjectFilter{Kinds: []string{i.Resource}})
 		}
 		f := &(*filters)[len(*filters)-1]
-		f.Names = append(f.Names, glob.Quote(i.Name)) // names of roles may hold wildcards
+		f.Names = append(f.Names, glob.Quote(i.Name)) // names of roles may contain wildcards
 	}
 	return p
 }
 
-// PolicyName is the name of the ConfigMap that holds the selection of a Restore.
+// PolicyName returns the name of the ConfigMap that holds the selection of a Restore.
 func PolicyName(restore string) string { return "veltui-" + restore }
 
-// ConfigMap holds the policy, nil without one. It is JSON, in which every name is quoted.
+// ConfigMap returns the ConfigMap with the policy, nil without a policy. The policy is JSON, in which every name is
+// quoted.
 func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
-	p := d.Policy()
+	p := d.BuildPolicy()
 	if p == nil {
 		return nil
 	}
-	data, _ := json.MarshalIndent(p, "", " ") // no type of it fails
+	data, _ := json.MarshalIndent(p, "", " ") // none of its types fails
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
 		"kind":       "ConfigMap",
@@ -117,30 +117,31 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// selectionNote is the annotation that lists what a Restore selects: its ConfigMap goes once Velero has read it.
-// bytes; all annotations together may have 256 KiB
-const selectionNote, maxNote = "selection.veltui.io/items", 128 << 10
+// selectionAnnotation is the annotation that lists what a Restore selects: its ConfigMap is deleted once Velero has
+// read it. maxSelectionBytes is the most bytes that it may have; all annotations together may have 256 KiB.
+const selectionAnnotation, maxSelectionBytes = "selection.veltui.io/items", 128 << 10
 
-func (d *Draft) annotations() map[string]string {
+func (d *Draft) buildAnnotations() map[string]string {
 	var names []string
-	for _, i := range d.Only {
+	for _, i := range d.Selected {
 		names = append(names, i.String())
 	}
-	text, _ := json.Marshal(names) // no string fails
+	text, _ := json.Marshal(names) // a string never fails
 	notes := map[string]string{}
 	maps.Copy(notes, d.Restore.Annotations)
-	if delete(notes, selectionNote); len(names) > 0 && len(text) <= maxNote {
-		notes[selectionNote] = string(text)
+	if delete(notes, selectionAnnotation); len(names) > 0 && len(text) <= maxSelectionBytes {
+		notes[selectionAnnotation] = string(text)
 	}
 	return notes
 }
 
-// Selection returns the items that a restore of veltui's selects alone, none if it does not tell.
-func Selection(of any) (items []Item) {
+// SelectedItems returns the items that a restore of veltui's selects, nil if it does not select items or does not
+// list them.
+func SelectedItems(of any) (items []Item) {
 	var names []string
-	r, ok := of.(*velerov1.Restore)
+	r, ok := of.(*veleroapi.Restore)
 	if !ok || r.Spec.ResourcePolicy == nil || r.Spec.ResourcePolicy.Name != PolicyName(r.Name) ||
-		json.Unmarshal([]byte(r.Annotations[selectionNote]), &names) != nil {
+		json.Unmarshal([]byte(r.Annotations[selectionAnnotation]), &names) != nil {
 		return nil
 	}
 	for _, name := range names {
@@ -154,20 +155,20 @@ func Selection(of any) (items []Item) {
 }
 
 func (d *Draft) policyReference() *corev1.TypedLocalObjectReference {
-	if len(d.Only) == 0 {
+	if len(d.Selected) == 0 {
 		return d.Restore.Spec.ResourcePolicy
 	}
 	return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: PolicyName(d.Restore.Name)}
 }
 
-// Announce says what a restore of the selected items restores beside them, and which of them it does not;
-// nothing if none are selected, or their fates are not known.
-func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error) {
-	if len(d.Only) == 0 || fates == nil {
+// DescribeSelection says what a restore of the selected items restores besides them, and which of them it leaves out;
+// nothing if none are selected, or if their fates are unknown.
+func (d *Draft) DescribeSelection(fates *collector.Fates) (sentences []string, err error) {
+	if len(d.Selected) == 0 || fates == nil {
 		return nil, nil
 	}
 	missing := map[string]bool{}
-	for _, i := range d.Only {
+	for _, i := range d.Selected {
 		missing[i.String()] = true
 	}
 	names := slices.Sorted(maps.Keys(missing))
@@ -175,12 +176,12 @@ func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error)
 		sentences,
 		fmt.Sprintf(
 			"Of the backup, %s selected: %s.",
-			human.Plural(len(names), "item is", "items are"),
-			human.List(names, 5),
+			human.CountForms(len(names), "item is", "items are"),
+			human.JoinNames(names, 5),
 		),
 	)
 	var added []string
-	err = fates.Each(func(i collector.Item) {
+	err = fates.EachItem(func(i collector.Item) {
 		if i.Fate != collector.ToRestore {
 			return
 		}
@@ -193,7 +194,7 @@ func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error)
 	if len(added) > 0 {
 		sentences = append(
 			sentences,
-			fmt.Sprintf("Velero adds %s: %s.", human.Count(len(added), "item"), human.List(added, 5)),
+			fmt.Sprintf("Velero adds %s: %s.", human.Count(len(added), "item"), human.JoinNames(added, 5)),
 		)
 	}
 	if lost := slices.Sorted(maps.Keys(missing)); len(lost) > 0 {
@@ -202,7 +203,7 @@ func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error)
 			fmt.Sprintf(
 				"Of what is selected, the restore leaves out %s: %s.",
 				human.Count(len(lost), "item"),
-				human.List(lost, 5),
+				human.JoinNames(lost, 5),
 			),
 		)
 	}

@@ -6,17 +6,16 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // backupOf makes the index of a backup that holds items, with the references of some.
@@ -107,9 +106,9 @@ func TestSelectionsAreExact(t *testing.T) {
 			selected[all[random.IntN(len(all))]] = true
 		}
 		for i := range selected {
-			d.Only = append(d.Only, i)
+			d.Selected = append(d.Selected, i)
 		}
-		if err := d.Select(d.Only); err != nil {
+		if err := d.SelectItems(d.Selected); err != nil {
 			t.Fatal(err)
 		}
 		data := map[string]string{}
@@ -118,45 +117,45 @@ func TestSelectionsAreExact(t *testing.T) {
 		}
 		policy, err := velero.ParseRestorePolicy(data)
 		if err != nil {
-			t.Fatalf("%v: %v", d.Only, err)
+			t.Fatalf("%v: %v", d.Selected, err)
 		}
-		question := collector.RestoreSpec{
-			Restore:  d.Restore.Spec,
-			Policy:   policy,
-			Existing: collector.Namespaces{Known: true, Names: []string{"shop"}},
+		question := collector.RestoreInput{
+			Restore:            d.Restore.Spec,
+			Policy:             policy,
+			ExistingNamespaces: collector.TargetNamespaces{IsComplete: true, Names: []string{"shop"}},
 		}
-		fates, err := x.Fates(t.Context(), question, collector.Discovery{})
+		fates, err := x.DetermineFates(t.Context(), question, collector.Discovery{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		announced, err := d.Announce(fates)
+		announced, err := d.DescribeSelection(fates)
 		if err != nil {
 			t.Fatal(err)
 		}
 		restored := 0
-		if err := fates.Each(func(i collector.Item) {
+		if err := fates.EachItem(func(i collector.Item) {
 			item := Item{i.Resource, i.Namespace, i.Name}
 			if i.Fate == collector.ToRestore {
 				restored++
 			}
 			isPodClaim := item.Resource == "persistentvolumeclaims" && selected[Item{"pods", item.Namespace, "db"}]
 			isMade := item.Resource == "namespaces" &&
-				slices.ContainsFunc(d.Only, func(o Item) bool { return o.Namespace == item.Name }) &&
+				slices.ContainsFunc(d.Selected, func(o Item) bool { return o.Namespace == item.Name }) &&
 				item.Name != "shop"
 			exists := item == Item{"namespaces", "", "shop"}
 			if want := (selected[item] || isPodClaim || isMade) && !exists; want != (i.Fate == collector.ToRestore) {
-				t.Fatalf("selected %v: %v is to be restored: %v, fate %d", d.Only, item, want, i.Fate)
+				t.Fatalf("selected %v: %v is to be restored: %v, fate %d", d.Selected, item, want, i.Fate)
 			}
 			if i.Fate == collector.ToRestore && !selected[item] &&
 				!strings.Contains(strings.Join(announced, " "), "Velero adds") {
-				t.Fatalf("%v comes with %v, and is not announced", item, d.Only)
+				t.Fatalf("%v comes with %v, and is not announced", item, d.Selected)
 			}
 		}); err != nil {
 			t.Fatal(err)
 		}
 		estimate, err := x.Estimate(t.Context(), question, collector.Discovery{})
-		if err != nil || estimate.Total != restored || len(estimate.Refused) > 0 || estimate.Partial {
-			t.Fatalf("selected %v: estimated %+v, error %v, want %d", d.Only, estimate, err, restored)
+		if err != nil || estimate.Total != restored || len(estimate.Refusals) > 0 || estimate.Partial {
+			t.Fatalf("selected %v: estimated %+v, error %v, want %d", d.Selected, estimate, err, restored)
 		}
 		old := question
 		old.Server.Version = [3]int{1, 18, 2}
@@ -180,7 +179,7 @@ func TestParseItem(t *testing.T) {
 			t.Errorf("%q is %v", text, got)
 		}
 	}
-	if err := new(Draft).Select([]Item{{"events", "shop", "x"}}); err == nil {
+	if err := new(Draft).SelectItems([]Item{{"events", "shop", "x"}}); err == nil {
 		t.Error("events are selected")
 	}
 }
@@ -193,41 +192,41 @@ func TestSelectionIsTold(t *testing.T) {
 		{"roles.rbac.authorization.k8s.io", "shop", "system:a b*"},
 	}
 	d := Draft{
-		Restore: velerov1.Restore{
+		Restore: veleroapi.Restore{
 			ObjectMeta: metav1.ObjectMeta{Name: "r", Annotations: map[string]string{"note": "x"}},
-			Spec:       velerov1.RestoreSpec{BackupName: "b"},
+			Spec:       veleroapi.RestoreSpec{BackupName: "b"},
 		},
 	}
-	if err := d.Select(items); err != nil {
+	if err := d.SelectItems(items); err != nil {
 		t.Fatal(err)
 	}
-	r := Restore(&d, "velero")
+	r := NewRestore(&d, "velero")
 	sanitize.Object(r) // as all that is read from a cluster
-	if got := Selection(
+	if got := SelectedItems(
 		r,
 	); !slices.Equal(got, items) || r.Annotations["note"] != "x" ||
 		len(d.Restore.Annotations) != 1 {
 		t.Errorf("%v, %v", got, r.Annotations)
 	}
-	again := Again(r)
+	again := NewDraftFrom(r)
 	again.Restore.Name = "r2"
-	if got := Selection(Restore(&again, "velero")); !slices.Equal(got, items) {
+	if got := SelectedItems(NewRestore(&again, "velero")); !slices.Equal(got, items) {
 		t.Errorf("again: %v", got)
 	}
 	copied := Draft{Restore: *r} // its filters may be others by now
 	copied.Restore.Name = "r3"
-	if got := Restore(&copied, "velero"); Selection(got) != nil || got.Annotations[selectionNote] != "" {
+	if got := NewRestore(&copied, "velero"); SelectedItems(got) != nil || got.Annotations[selectionAnnotation] != "" {
 		t.Errorf("a copy tells a selection: %v", got.Annotations)
 	}
 	for range 3000 {
-		d.Only = append(d.Only, Item{"configmaps", "shop", strings.Repeat("x", 60)})
+		d.Selected = append(d.Selected, Item{"configmaps", "shop", strings.Repeat("x", 60)})
 	}
-	if r := Restore(&d, "velero"); Selection(r) != nil || len(r.Annotations) != 1 {
-		t.Errorf("a selection that is too large is told in part: %d items", len(Selection(r)))
+	if r := NewRestore(&d, "velero"); SelectedItems(r) != nil || len(r.Annotations) != 1 {
+		t.Errorf("a selection that is too large is told in part: %d items", len(SelectedItems(r)))
 	}
 	for _, text := range []string{"no item", `["no item"]`, `{}`} {
-		if r.Annotations[selectionNote] = text; Selection(r) != nil {
-			t.Errorf("%s: %v", text, Selection(r))
+		if r.Annotations[selectionAnnotation] = text; SelectedItems(r) != nil {
+			t.Errorf("%s: %v", text, SelectedItems(r))
 		}
 	}
 }

@@ -2,23 +2,22 @@ package restorespec
 
 import (
 	"errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"sigs.k8s.io/yaml"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
-
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // values are texts of each flag that Velero reads.
@@ -64,7 +63,7 @@ func TestFieldsAreVeleros(t *testing.T) {
 			theirs = append(theirs, found[1])
 		}
 	}
-	for _, f := range Fields() {
+	for _, f := range FlagSpecs() {
 		ours = append(ours, f.Flag)
 		if f.Title == "" || f.Help == "" || f.Hint == "" || len(values[f.Flag]) == 0 {
 			t.Errorf("--%s says not all, or is not tested: %+v", f.Flag, f)
@@ -80,7 +79,7 @@ func TestFieldsAreVeleros(t *testing.T) {
 // roundTrip makes a command of a draft, reads it back, and compares.
 func roundTrip(t *testing.T, d *Draft) {
 	t.Helper()
-	words, unsaid := d.Words()
+	words, unsaid := d.CommandWords()
 	read, err := Parse(words[2:])
 	if err != nil || !same(&read, d) {
 		t.Errorf("%q: %v\n%+v\nread as\n%+v", words, err, d, read)
@@ -96,7 +95,7 @@ func roundTrip(t *testing.T, d *Draft) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r velerov1.Restore
+	var r veleroapi.Restore
 	if err := yaml.UnmarshalStrict(data, &r); err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
@@ -113,19 +112,19 @@ func roundTrip(t *testing.T, d *Draft) {
 }
 
 func same(a, b *Draft) bool {
-	return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) &&
+	return reflect.DeepEqual(draftFields(a), draftFields(b)) &&
 		reflect.DeepEqual(a.AllowPartiallyFailed, b.AllowPartiallyFailed)
 }
 
 func TestEachFieldThereAndBack(t *testing.T) {
-	for _, f := range Fields() {
+	for _, f := range FlagSpecs() {
 		for _, text := range values[f.Flag] {
 			var d Draft
 			if err := f.Set(&d, text); err != nil {
 				t.Errorf("--%s %q: %v", f.Flag, text, err)
 				continue
 			}
-			if _, given := f.Text(&d); !given {
+			if _, given := f.ValueText(&d); !given {
 				t.Errorf("--%s %q: not given", f.Flag, text)
 			}
 			roundTrip(t, &d)
@@ -140,8 +139,8 @@ func TestEachFieldThereAndBack(t *testing.T) {
 func TestCombinationsThereAndBack(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
-		d := Draft{Restore: velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: []string{"", "r1"}[random.IntN(2)]}}}
-		for _, f := range Fields() {
+		d := Draft{Restore: veleroapi.Restore{ObjectMeta: metav1.ObjectMeta{Name: []string{"", "r1"}[random.IntN(2)]}}}
+		for _, f := range FlagSpecs() {
 			if text := values[f.Flag]; random.IntN(3) == 0 {
 				if err := f.Set(&d, text[random.IntN(len(text))]); err != nil {
 					t.Fatal(err)
@@ -164,7 +163,7 @@ func TestWhatIsNoValue(t *testing.T) {
 		"parallel-files-download":  {"-1", "many", "1.5"},
 		"labels":                   {"a"},
 	} {
-		f, _ := Find(flag)
+		f, _ := FindFlag(flag)
 		for _, text := range texts {
 			if err := f.Set(&Draft{}, text); err == nil {
 				t.Errorf("--%s takes %q", flag, text)
@@ -181,7 +180,7 @@ func TestCheck(t *testing.T) {
 		"annotations":            {"=a", "a b=c"},
 		"item-operation-timeout": {"-1h"},
 	} {
-		f, _ := Find(flag)
+		f, _ := FindFlag(flag)
 		for _, text := range texts {
 			var d Draft
 			if err := f.Set(&d, text); err != nil {
@@ -194,7 +193,7 @@ func TestCheck(t *testing.T) {
 	}
 	for flag, text := range map[string]string{"namespace-mappings": "shop:shop-2", "labels": "example.com/a=b,c=", "annotations": "Example.com/a=x y", "item-operation-timeout": "1h", "from-backup": "b"} {
 		var d Draft
-		f, _ := Find(flag)
+		f, _ := FindFlag(flag)
 		if err := f.Set(&d, text); err != nil || f.Check(&d) != nil {
 			t.Errorf("--%s %q: %v, %v", flag, text, err, f.Check(&d))
 		}
@@ -204,18 +203,18 @@ func TestCheck(t *testing.T) {
 // TestUnsaid: what no flag can say is named.
 func TestUnsaid(t *testing.T) {
 	for name, c := range map[string]struct {
-		spec velerov1.RestoreSpec
+		spec veleroapi.RestoreSpec
 		want string
 	}{
-		"hooks":          {velerov1.RestoreSpec{Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{{Name: "h"}}}}, "spec.hooks"},
-		"another kind":   {velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "Secret", Name: "s"}}, "spec.resourceModifier"},
-		"only excluded":  {velerov1.RestoreSpec{RestoreStatus: &velerov1.RestoreStatusSpec{ExcludedResources: []string{"pods"}}}, "spec.restoreStatus"},
-		"comma":          {velerov1.RestoreSpec{IncludedNamespaces: []string{"a,b"}}, "spec.includedNamespaces"},
-		"unknown policy": {velerov1.RestoreSpec{ExistingResourcePolicy: "recreate"}, `what a flag would refuse (invalid argument "recreate" for "--existing-resource-policy" flag: "recreate": expected none or update)`},
-		"all of it said": {velerov1.RestoreSpec{IncludedNamespaces: []string{"a"}, LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"b"}}}}}, ""},
+		"hooks":          {veleroapi.RestoreSpec{Hooks: veleroapi.RestoreHooks{Resources: []veleroapi.RestoreResourceHookSpec{{Name: "h"}}}}, "spec.hooks"},
+		"another kind":   {veleroapi.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "Secret", Name: "s"}}, "spec.resourceModifier"},
+		"only excluded":  {veleroapi.RestoreSpec{RestoreStatus: &veleroapi.RestoreStatusSpec{ExcludedResources: []string{"pods"}}}, "spec.restoreStatus"},
+		"comma":          {veleroapi.RestoreSpec{IncludedNamespaces: []string{"a,b"}}, "spec.includedNamespaces"},
+		"unknown policy": {veleroapi.RestoreSpec{ExistingResourcePolicy: "recreate"}, `what a flag would refuse (invalid argument "recreate" for "--existing-resource-policy" flag: "recreate": expected none or update)`},
+		"all of it said": {veleroapi.RestoreSpec{IncludedNamespaces: []string{"a"}, LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"b"}}}}}, ""},
 	} {
-		d := Draft{Restore: velerov1.Restore{Spec: c.spec}}
-		if _, unsaid := d.Words(); strings.Join(unsaid, " ") != c.want {
+		d := Draft{Restore: veleroapi.Restore{Spec: c.spec}}
+		if _, unsaid := d.CommandWords(); strings.Join(unsaid, " ") != c.want {
 			t.Errorf("%s: not said: %q, want %q", name, unsaid, c.want)
 		}
 	}
@@ -237,11 +236,11 @@ func TestFlagsOfOlderVersions(t *testing.T) {
 		{velero.Version{1, 18, 3}, "", ""},
 	} {
 		var lacks, unread []string
-		for _, f := range Fields() {
+		for _, f := range FlagSpecs() {
 			if !f.HasFlag(c.version) {
 				lacks = append(lacks, f.Flag)
 			}
-			if !f.IsRead(c.version) {
+			if !f.IsReadBy(c.version) {
 				unread = append(unread, f.Flag)
 			}
 		}
@@ -256,8 +255,8 @@ func TestTidy(t *testing.T) {
 		{"include-namespaces", " shop, billing,", "shop,billing"}, {"namespace-mappings", "a : b ,c:d", "a:b,c:d"}, {"selector", " a in (b, c), d ", "a in (b, c), d"},
 		{"annotations", `"a=x, y",b=c`, `"a=x, y",b=c`}, {"from-backup", " b ", "b"}, {"include-resources", ",", ""},
 	} {
-		f, _ := Find(c[0])
-		if got := f.Tidy(c[1]); got != c[2] {
+		f, _ := FindFlag(c[0])
+		if got := f.TidyText(c[1]); got != c[2] {
 			t.Errorf("--%s %q: %q, want %q", c[0], c[1], got, c[2])
 		}
 	}
@@ -265,8 +264,8 @@ func TestTidy(t *testing.T) {
 
 // TestFlagsOverAFile: a flag replaces what a file says, and only that.
 func TestFlagsOverAFile(t *testing.T) {
-	r := velerov1.Restore{
-		Spec: velerov1.RestoreSpec{
+	r := veleroapi.Restore{
+		Spec: veleroapi.RestoreSpec{
 			BackupName:         "b",
 			IncludedNamespaces: []string{"x"},
 			NamespaceMapping:   map[string]string{"x": "y"},
@@ -274,49 +273,49 @@ func TestFlagsOverAFile(t *testing.T) {
 	}
 	var f Flags
 	for _, said := range [][2]string{{"namespace-mappings", "a:b"}, {"namespace-mappings", "c:d"}, {"exclude-resources", "pods"}, {"exclude-resources", "secrets"}} {
-		field, _ := Find(said[0])
+		field, _ := FindFlag(said[0])
 		if err := (&flagValue{&f, field}).Set(said[1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := velerov1.RestoreSpec{
+	want := veleroapi.RestoreSpec{
 		BackupName:         "b",
 		IncludedNamespaces: []string{"x"},
 		NamespaceMapping:   map[string]string{"a": "b", "c": "d"},
 		ExcludedResources:  []string{"secrets"},
 	}
-	if err := f.Apply(&r); err != nil || !reflect.DeepEqual(r.Spec, want) {
+	if err := f.ApplyTo(&r); err != nil || !reflect.DeepEqual(r.Spec, want) {
 		t.Errorf("%v, %+v", err, r.Spec)
 	}
 }
 
 // TestFlagsLeaveOutLoneExcludes: without includes, Velero's command makes no restoreStatus of its excludes.
 func TestFlagsLeaveOutLoneExcludes(t *testing.T) {
-	includes, excludes := &velerov1.RestoreStatusSpec{
+	includes, excludes := &veleroapi.RestoreStatusSpec{
 		IncludedResources: []string{"a"},
-	}, &velerov1.RestoreStatusSpec{
+	}, &veleroapi.RestoreStatusSpec{
 		ExcludedResources: []string{"a"},
 	}
 	for name, c := range map[string]struct {
-		file  *velerov1.RestoreStatusSpec
+		file  *veleroapi.RestoreStatusSpec
 		flags []string
-		want  *velerov1.RestoreStatusSpec
+		want  *veleroapi.RestoreStatusSpec
 	}{
 		"excludes alone":         {nil, []string{"status-exclude-resources"}, nil},
-		"both, excludes first":   {nil, []string{"status-exclude-resources", "status-include-resources"}, &velerov1.RestoreStatusSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"pods"}}},
-		"over includes":          {includes, []string{"status-exclude-resources"}, &velerov1.RestoreStatusSpec{IncludedResources: []string{"a"}, ExcludedResources: []string{"pods"}}},
+		"both, excludes first":   {nil, []string{"status-exclude-resources", "status-include-resources"}, &veleroapi.RestoreStatusSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"pods"}}},
+		"over includes":          {includes, []string{"status-exclude-resources"}, &veleroapi.RestoreStatusSpec{IncludedResources: []string{"a"}, ExcludedResources: []string{"pods"}}},
 		"excludes of a file":     {excludes, nil, excludes},
-		"over excludes":          {excludes, []string{"status-exclude-resources"}, &velerov1.RestoreStatusSpec{ExcludedResources: []string{"pods"}}},
-		"includes over excludes": {excludes, []string{"status-include-resources"}, &velerov1.RestoreStatusSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"a"}}},
+		"over excludes":          {excludes, []string{"status-exclude-resources"}, &veleroapi.RestoreStatusSpec{ExcludedResources: []string{"pods"}}},
+		"includes over excludes": {excludes, []string{"status-include-resources"}, &veleroapi.RestoreStatusSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"a"}}},
 	} {
-		r, f := velerov1.Restore{Spec: velerov1.RestoreSpec{RestoreStatus: c.file.DeepCopy()}}, Flags{}
+		r, f := veleroapi.Restore{Spec: veleroapi.RestoreSpec{RestoreStatus: c.file.DeepCopy()}}, Flags{}
 		for _, flag := range c.flags {
-			field, _ := Find(flag)
+			field, _ := FindFlag(flag)
 			if err := (&flagValue{&f, field}).Set("pods"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := f.Apply(&r); err != nil || !reflect.DeepEqual(r.Spec.RestoreStatus, c.want) {
+		if err := f.ApplyTo(&r); err != nil || !reflect.DeepEqual(r.Spec.RestoreStatus, c.want) {
 			t.Errorf("%s: %v, %+v", name, err, r.Spec.RestoreStatus)
 		}
 	}
@@ -324,16 +323,16 @@ func TestFlagsLeaveOutLoneExcludes(t *testing.T) {
 
 // TestFlagsBesideASelector: Velero takes one kind of selector, wherever it comes from.
 func TestFlagsBesideASelector(t *testing.T) {
-	for flag, spec := range map[string]velerov1.RestoreSpec{
+	for flag, spec := range map[string]veleroapi.RestoreSpec{
 		"or-selector": {LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
 		"selector":    {OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"a": "b"}}}},
 	} {
-		r, f := velerov1.Restore{Spec: spec}, Flags{}
-		field, _ := Find(flag)
+		r, f := veleroapi.Restore{Spec: spec}, Flags{}
+		field, _ := FindFlag(flag)
 		if err := (&flagValue{&f, field}).Set("x=y"); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Apply(&r); !errors.Is(err, ErrSelectors) || !reflect.DeepEqual(r.Spec, spec) {
+		if err := f.ApplyTo(&r); !errors.Is(err, ErrSelectors) || !reflect.DeepEqual(r.Spec, spec) {
 			t.Errorf("--%s: %v, %+v", flag, err, r.Spec)
 		}
 	}
@@ -341,18 +340,18 @@ func TestFlagsBesideASelector(t *testing.T) {
 
 // TestAgain takes out what Velero put in.
 func TestAgain(t *testing.T) {
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{Name: "old", Labels: map[string]string{"a": "b"}},
-		Spec: velerov1.RestoreSpec{
+		Spec: veleroapi.RestoreSpec{
 			BackupName:           "b",
 			ScheduleName:         "s",
 			ExcludedResources:    []string{"pods", "nodes", "events", "csinodes.storage.k8s.io"},
-			UploaderConfig:       &velerov1.UploaderConfigForRestore{},
+			UploaderConfig:       &veleroapi.UploaderConfigForRestore{},
 			ItemOperationTimeout: metav1.Duration{Duration: 4 * time.Hour},
 		},
 	}
-	d := Again(r)
-	if words, unsaid := d.Words(); strings.Join(
+	d := NewDraftFrom(r)
+	if words, unsaid := d.CommandWords(); strings.Join(
 		words,
 		" ",
 	) != "restore create --from-backup=b --exclude-resources=pods --item-operation-timeout=4h0m0s" ||

@@ -24,7 +24,7 @@ import (
 // server: ConfigMaps and Secrets of 20 namespaces, of which every hundredth is gone.
 // `make bench-checks` runs it.
 func BenchmarkVerify(b *testing.B) {
-	plane := testbed.ForTest(b, testbed.Options{})
+	plane := testbed.StartForTest(b, testbed.Options{})
 	made := 0
 	for _, n := range []int{2_000, 60_000} {
 		items := fill(b, plane, made, n)
@@ -44,7 +44,7 @@ const benchSpaces = 20
 // fill makes what is not there yet of n items, and returns the restore of all.
 func fill(b *testing.B, plane *testbed.ControlPlane, from, n int) results.Items {
 	b.Helper()
-	config := plane.Config()
+	config := plane.RESTConfig()
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -60,9 +60,9 @@ func fill(b *testing.B, plane *testbed.ControlPlane, from, n int) results.Items 
 		if i%2 > 0 {
 			k = &secrets
 		}
-		k.Items = append(k.Items, results.Item{Namespace: space, Name: name, Did: results.Created})
+		k.Items = append(k.Items, results.Item{Namespace: space, Name: name, Status: results.Created})
 		if i < benchSpaces {
-			if err := plane.Namespace(b.Context(), space); err != nil {
+			if err := plane.EnsureNamespace(b.Context(), space); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -123,37 +123,37 @@ func verifyOnce(b *testing.B, plane *testbed.ControlPlane, items results.Items, 
 			}
 		}
 	}()
-	config := plane.Config()
+	config := plane.RESTConfig()
 	config.QPS, config.Burst = 50, 100 // as package cmd sets them
 	reader, err := live.New(live.Options{Config: config})
 	if err != nil {
 		b.Fatal(err)
 	}
-	served, err := reader.Served(b.Context())
+	served, err := reader.FetchServedKinds(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	state, err := reader.Look(b.Context(), served, Question(items), nil)
+	state, err := reader.FetchState(b.Context(), served, BuildQuery(items), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	in := Input{Restore: "r1", Started: time.Now().Add(-time.Hour), Ended: time.Now(), Items: items, Target: state}
+	in := Input{RestoreName: "r1", Started: time.Now().Add(-time.Hour), Ended: time.Now(), Items: items, Target: state}
 	r := Judge(in)
 	if compares {
 		compareAll(b, reader, served, in, &r)
 	}
 	close(quit)
-	if want := len(items.Kinds[0].Items) / 50; r.Lost() != want || r.Count[NotLookedAt] > 0 {
-		b.Fatalf("%v, expected %d lost", r.Count, want)
+	if want := len(items.Kinds[0].Items) / 50; r.CountLost() != want || r.CountByState[Unchecked] > 0 {
+		b.Fatalf("%v, expected %d lost", r.CountByState, want)
 	}
-	cost := reader.Cost()
+	cost := reader.RequestCost()
 	b.ReportMetric(float64(cost.Requests), "requests")
 	b.ReportMetric(float64(cost.Bytes)/1e6, "MB-read")
 	b.ReportMetric(float64(max(most.Load(), before.HeapAlloc)-before.HeapAlloc)/1e6, "MB-heap")
 }
 
 // compareAll compares all contents with bodies like those of a backup.
-func compareAll(b *testing.B, reader *live.Reader, served *live.Served, in Input, r *Result) {
+func compareAll(b *testing.B, reader *live.Reader, served *live.ServedKinds, in Input, r *Result) {
 	b.Helper()
 	c := NewComparison(in, r, prepare.Rules{}, func(string) []string { return nil })
 	data := strings.Repeat("x", 2000)
@@ -163,7 +163,7 @@ func compareAll(b *testing.B, reader *live.Reader, served *live.Served, in Input
 			kind, value = "Secret", base64.StdEncoding.EncodeToString([]byte(data))
 		}
 		for _, i := range k.Items {
-			c.Backup(
+			c.AddBackupItem(
 				k.Name,
 				i.Namespace,
 				i.Name,
@@ -178,11 +178,11 @@ func compareAll(b *testing.B, reader *live.Reader, served *live.Served, in Input
 			)
 		}
 	}
-	unseen, err := reader.LookWhole(b.Context(), served, c.Question(), func(string) string { return "" }, c.Live, nil)
+	unseen, err := reader.FetchObjects(b.Context(), served, c.BuildQuery(), func(string) string { return "" }, c.CompareLive, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if c.Finish(unseen, nil); r.Content[Same] != r.Count[Restored] {
-		b.Fatalf("%v of %v", r.Content, r.Count)
+	if c.FinishResult(unseen, nil); r.CountByContent[Same] != r.CountByState[Restored] {
+		b.Fatalf("%v of %v", r.CountByContent, r.CountByState)
 	}
 }

@@ -17,37 +17,37 @@ import (
 	"github.com/veltui/veltui/internal/stored/results"
 )
 
-// Content is how what an object holds stands against what the restore was to make. The names are API.
-type Content string
+// ContentState says how an object's content compares to what the restore was to make. The names are API.
+type ContentState string
 
-// What may have become of an object's content. Emptied and Recreated are losses: what the backup holds is not there.
+// The states of an object's content. Emptied and Recreated are losses: what the backup holds is not there.
 const (
-	Emptied     Content = "Emptied"   // all of its data, subjects, rules or the like is gone
-	Recreated   Content = "Recreated" // somebody made it again after the restore, with other content
-	Changed     Content = "Changed"   // fields are other ones, or gone
-	Scaled      Content = "Scaled"    // only its number of replicas is another one
-	NotCompared Content = "NotCompared"
-	Same        Content = "Same"
+	Emptied     ContentState = "Emptied"   // all of its data, subjects, rules or the like is gone
+	Recreated   ContentState = "Recreated" // somebody created it again after the restore, with other content
+	Changed     ContentState = "Changed"   // fields differ or are missing
+	Scaled      ContentState = "Scaled"    // only its number of replicas differs
+	NotCompared ContentState = "NotCompared"
+	Same        ContentState = "Same"
 )
 
-// Contents are those that are told of, in their order.
-var Contents = []Content{Emptied, Recreated, Changed, Scaled, NotCompared}
+// ContentStates lists the contents to report, in their order.
+var ContentStates = []ContentState{Emptied, Recreated, Changed, Scaled, NotCompared}
 
-// Words are the content for people.
-func (c Content) Words() string {
+// Label returns the content in words.
+func (c ContentState) Label() string {
 	if c == NotCompared {
 		return "not compared"
 	}
 	return strings.ToLower(string(c))
 }
 
-// Lost reports whether what the backup holds of an object is gone, though one of its name is there.
-func (c Content) Lost() bool { return c == Emptied || c == Recreated }
+// IsLost reports whether an object of that name is there without what the backup holds of it.
+func (c ContentState) IsLost() bool { return c == Emptied || c == Recreated }
 
-// Lost reports whether an item did not come back, or lost its content since.
-func (i Item) Lost() bool { return i.State.Lost() || i.Content.Lost() }
+// IsLost reports whether an item did not come back, or has lost its content since.
+func (i Item) IsLost() bool { return i.State.IsLost() || i.Content.IsLost() }
 
-// Reason is why an item stands as it does, and which fields differ; empty where the state says all.
+// Reason returns why an item is in its state, and which fields differ; empty where the state says everything.
 func (i Item) Reason() string {
 	if len(i.Fields) == 0 {
 		return i.Why
@@ -55,153 +55,153 @@ func (i Item) Reason() string {
 	return strings.TrimPrefix(i.Why+"; differs in "+strings.Join(i.Fields, ", "), "; ")
 }
 
-// ask ends what is said of an object that was not compared.
-const ask = "; --compare tells whether more differs"
+// compareHint ends the reason of an object that was not compared.
+const compareHint = "; --compare tells whether more differs"
 
-// Comparison compares the content of what is there with what the restore was to make of the backup.
+// Comparison compares the content of existing objects with what the restore was to make from the backup.
 type Comparison struct {
-	rules    prepare.Rules
-	versions func(resource string) []string
-	table    *diff.Table
-	result   *Result
-	backup   map[place]*content // by the place in the backup
-	live     map[place]*content // by that in the cluster
-	left     int                // how many are beyond [diff.MaxObjects]
+	rules        prepare.Rules
+	versions     func(resource string) []string
+	table        *diff.FieldTable
+	result       *Result
+	byBackup     map[itemKey]*comparedItem // by place in the backup
+	byLive       map[itemKey]*comparedItem // by place in the cluster
+	omittedCount int                       // objects beyond [diff.MaxObjects]
 }
 
-type place struct{ resource, namespace, name string }
+type itemKey struct{ resource, namespace, name string }
 
-type content struct {
+type comparedItem struct {
 	*Item
-	at       place // in the cluster
-	kind     *Kind
-	sources  int // how many items of the backup go there
-	wanted   []diff.Field
-	unsure   string // why veltui cannot tell what Velero makes
-	read     bool
-	storage  resource.Quantity // a claim was to ask for
-	replicas int64             // in the cluster, if they differ
+	liveKey      itemKey // in the cluster
+	kind         *Kind
+	sourceCount  int // how many items of the backup go there
+	wantedFields []diff.FieldHash
+	unsure       string // why veltui cannot tell what Velero creates
+	isRead       bool
+	storage      resource.Quantity // what a claim was to request
+	replicas     int64             // in the cluster, if they differ
 }
 
-// NewComparison makes one of what is there and can be compared. versions says of a resource in which API versions the
-// backup holds it.
+// NewComparison makes a Comparison of the objects that exist and can be compared. versions returns the API versions
+// in which the backup holds a resource.
 func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resource string) []string) *Comparison {
 	c := &Comparison{
 		rules:    rules,
 		versions: versions,
-		table:    diff.NewTable(),
+		table:    diff.NewFieldTable(),
 		result:   r,
-		backup:   map[place]*content{},
-		live:     map[place]*content{},
+		byBackup: map[itemKey]*comparedItem{},
+		byLive:   map[itemKey]*comparedItem{},
 	}
-	sources := map[place]int{}
+	sources := map[itemKey]int{}
 	for kind, k := range r.Kinds {
 		for n := range k.Items {
 			i := &k.Items[n]
-			at := place{k.Name, i.Namespace, i.Name}
-			if i.State != LeftOut || i.Why == results.Twice {
+			at := itemKey{k.Name, i.Namespace, i.Name}
+			if i.State != LeftOut || i.Why == results.DuplicateReason {
 				sources[at]++
 			}
-			o, _ := in.Target.Find(k.Name, i.Namespace, i.Name)
-			if !isThere(i.State) || !isCompared(k.Name, i.Name, o) {
+			o, _ := in.Target.FindItem(k.Name, i.Namespace, i.Name)
+			if !isPresent(i.State) || !isContentComparable(k.Name, i.Name, o) {
 				continue
 			}
-			if len(c.live) == diff.MaxObjects {
-				c.left++
+			if len(c.byLive) == diff.MaxObjects {
+				c.omittedCount++
 				continue
 			}
-			from := place{k.Name, cmp.Or(i.From, i.Namespace), i.Name}
+			from := itemKey{k.Name, cmp.Or(i.BackupNamespace, i.Namespace), i.Name}
 			if k.Name == "namespaces" {
-				from = place{k.Name, "", cmp.Or(i.From, i.Name)}
+				from = itemKey{k.Name, "", cmp.Or(i.BackupNamespace, i.Name)}
 			}
-			i.Content, i.Why = "", strings.TrimSuffix(i.Why, ask)
-			c.live[at] = &content{Item: i, at: at, kind: &r.Kinds[kind]}
-			c.backup[from] = c.live[at]
+			i.Content, i.Why = "", strings.TrimSuffix(i.Why, compareHint)
+			c.byLive[at] = &comparedItem{Item: i, liveKey: at, kind: &r.Kinds[kind]}
+			c.byBackup[from] = c.byLive[at]
 		}
 	}
-	for at, i := range c.live {
-		i.sources = sources[at]
+	for at, i := range c.byLive {
+		i.sourceCount = sources[at]
 	}
 	return c
 }
 
-// Wants says whether the body of an item of the backup is needed.
-func (c *Comparison) Wants(resource, namespace, name string) bool {
-	i := c.backup[place{resource, namespace, name}]
-	return i != nil && !i.read
+// WantsBody reports whether the body of an item of the backup is needed.
+func (c *Comparison) WantsBody(resource, namespace, name string) bool {
+	i := c.byBackup[itemKey{resource, namespace, name}]
+	return i != nil && !i.isRead
 }
 
-// Backup takes the body of an item of the backup; nil is one that is too large.
-func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
-	if !c.Wants(resource, namespace, name) {
+// AddBackupItem adds the body of an item of the backup; nil stands for a body that is too large.
+func (c *Comparison) AddBackupItem(resource, namespace, name string, body []byte) {
+	if !c.WantsBody(resource, namespace, name) {
 		return
 	}
-	i := c.backup[place{resource, namespace, name}]
-	i.read = true
-	o, why := c.table.Read(body, i.sources, c.versions(resource))
+	i := c.byBackup[itemKey{resource, namespace, name}]
+	i.isRead = true
+	o, why := c.table.ReadItem(body, i.sourceCount, c.versions(resource))
 	if why != "" {
-		i.notCompared(why)
+		i.setNotCompared(why)
 		return
 	}
 	var change prepare.Change
-	// Velero makes these without actions and modifiers (pkg/restore/restore.go, getNamespace)
+	// Velero creates namespaces without actions and modifiers (pkg/restore/restore.go, getNamespace)
 	if resource != "namespaces" {
-		change = c.rules.Item(resource, o)
+		change = c.rules.PrepareItem(resource, o)
 	}
-	if change.Skip != "" || change.Fails != "" {
-		delete(c.live, i.at) // Velero does not make it
+	if change.SkipReason != "" || change.Failure != "" {
+		delete(c.byLive, i.liveKey) // Velero does not create it
 		return
 	}
-	i.storage = storageOf(resource, o)
-	prepare.Settle(resource, o)
-	i.unsure, i.wanted = cmp.Or(change.Unsure, change.Perhaps), c.table.SignDeep(o.Object)
-	c.table.Keep(i.wanted)
+	i.storage = requestedStorage(resource, o)
+	prepare.KeepUserFields(resource, o)
+	i.unsure, i.wantedFields = cmp.Or(change.UnsureReason, change.MaybeSkippedReason), c.table.HashDeep(o.Object)
+	c.table.AddKept(i.wantedFields)
 }
 
-func (i *content) notCompared(why string) {
+func (i *comparedItem) setNotCompared(why string) {
 	i.Content, i.Why = NotCompared, strings.TrimPrefix(i.Why+"; "+sanitize.String(why), "; ")
 }
 
-// Question asks for the objects that can be compared.
-func (c *Comparison) Question() *live.Question {
-	q := &live.Question{}
-	for at, i := range c.live {
-		if i.read && i.Content == "" {
-			q.Add(at.resource, at.namespace, at.name)
+// BuildQuery returns the query for the objects that can be compared.
+func (c *Comparison) BuildQuery() *live.Query {
+	q := &live.Query{}
+	for at, i := range c.byLive {
+		if i.isRead && i.Content == "" {
+			q.AddItem(at.resource, at.namespace, at.name)
 		}
 	}
 	return q
 }
 
-// Live takes an object of the cluster, and changes it.
-func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
-	i := c.live[place{resource, o.GetNamespace(), o.GetName()}]
-	if i == nil || !i.read || i.Content != "" || i.Fields != nil {
+// CompareLive compares an object of the cluster, and changes it.
+func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) {
+	i := c.byLive[itemKey{resource, o.GetNamespace(), o.GetName()}]
+	if i == nil || !i.isRead || i.Content != "" || i.Fields != nil {
 		return
 	}
-	if c.table.Full() {
-		i.notCompared("it and others have too many fields")
+	if c.table.IsFull() {
+		i.setNotCompared("it and others have too many fields")
 		return
 	}
 	replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
-	storage := storageOf(resource, o)
-	prepare.Settle(resource, o)
-	live := c.table.SignDeep(o.Object)
-	differ := c.differing(resource, i.wanted, live)
+	storage := requestedStorage(resource, o)
+	prepare.KeepUserFields(resource, o)
+	live := c.table.HashDeep(o.Object)
+	differ := c.differingPaths(resource, i.wantedFields, live)
 	if storage.Cmp(i.storage) < 0 { // a claim may grow, by its user or the driver
 		differ = append(differ, "spec.resources.requests.storage")
 	}
 	i.Content = Same
-	switch outside := slices.ContainsFunc(differ, func(path string) bool { return section(path) != "metadata" }); {
+	switch outside := slices.ContainsFunc(differ, func(path string) bool { return topLevelField(path) != "metadata" }); {
 	case len(differ) == 0:
-		c.same(i)
-	case i.State == Differs: // told of already
+		c.markSame(i)
+	case i.State == Differs: // already reported
 		i.Content = ""
 	case i.unsure != "":
-		i.notCompared(i.unsure)
-	case i.State == MadeAnew && outside:
+		i.setNotCompared(i.unsure)
+	case i.State == CreatedByOthers && outside:
 		i.Content = Recreated
-	case c.emptied(i.wanted, live):
+	case c.isEmptied(i.wantedFields, live):
 		i.Content = Emptied
 	case slices.Equal(differ, []string{"spec.replicas"}):
 		i.Content = Scaled
@@ -211,51 +211,51 @@ func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
 	if slices.Contains(differ, "spec.replicas") {
 		i.replicas = replicas
 	}
-	i.Fields, i.wanted = diff.Shown(differ), nil
+	i.Fields, i.wantedFields = diff.ShownFields(differ), nil
 }
 
-// storageOf is what a claim asks for, zero of what is none.
-func storageOf(kind string, o *unstructured.Unstructured) (q resource.Quantity) {
+// requestedStorage returns what a claim requests, zero for other kinds.
+func requestedStorage(kind string, o *unstructured.Unstructured) (q resource.Quantity) {
 	if text, _, _ := unstructured.NestedString(o.Object, "spec", "resources", "requests", "storage"); kind == claims {
-		q, _ = diff.Quantity(text)
+		q, _ = diff.ParseQuantity(text)
 	}
 	return q
 }
 
-// same takes an object that is as the restore was to make it. Velero may have called it different.
-func (c *Comparison) same(i *content) {
+// markSame marks an object that is as the restore was to make it. Velero may have called it different.
+func (c *Comparison) markSame(i *comparedItem) {
 	i.Content = Same
 	if i.State != Differs {
 		return
 	}
 	i.State, i.Why = Existed, "Velero left it with a warning, though it is as the restore was to make it"
-	for _, count := range []map[State]int{i.kind.Count, c.result.Count} {
+	for _, count := range []map[State]int{i.kind.CountByState, c.result.CountByState} {
 		count[Differs]--
 		count[Existed]++
 	}
 }
 
-// section is the first name of a path.
-func section(path string) string { return path[:strings.IndexAny(path+".", ".[")] }
+// topLevelField returns the first name of a path.
+func topLevelField(path string) string { return path[:strings.IndexAny(path+".", ".[")] }
 
-// injected are resources to whose lists admission and controllers add elements.
-var injected = []string{"pods", "serviceaccounts"}
+// injectedResources are resources with lists to which admission and controllers add elements.
+var injectedResources = []string{"pods", "serviceaccounts"}
 
-// differing names the fields that are other ones or gone. What an object has more than the restore made is what the
-// API server, webhooks or controllers fill in, but for the data of ConfigMaps and Secrets and longer lists.
-func (c *Comparison) differing(resource string, wanted, live []diff.Field) (paths []string) {
-	want := diff.ByPath(wanted)
+// differingPaths returns the paths of the fields that differ or are missing. Additional fields do not count: the API
+// server, webhooks or controllers fill them in. Additional data of ConfigMaps and Secrets and longer lists do count.
+func (c *Comparison) differingPaths(resource string, wanted, live []diff.FieldHash) (paths []string) {
+	want := diff.ValuesByPath(wanted)
 	shorter, longer := map[string]bool{}, []string{}
-	for _, f := range diff.Changes(wanted, live) {
-		path := c.table.Name(f)
+	for _, f := range diff.ChangedFields(wanted, live) {
+		path := c.table.FieldName(f)
 		_, known := want[f.Path]
 		switch {
-		case known && strings.HasSuffix(path, diff.Length):
-			longer = append(longer, strings.TrimSuffix(path, diff.Length))
+		case known && strings.HasSuffix(path, diff.LengthSuffix):
+			longer = append(longer, strings.TrimSuffix(path, diff.LengthSuffix))
 			continue
-		case !known && section(path) != "data" && section(path) != "binaryData":
+		case !known && topLevelField(path) != "data" && topLevelField(path) != "binaryData":
 			continue
-		case f.Value == diff.Gone:
+		case f.Value == diff.Absent:
 			for at := range path {
 				if path[at] == '[' {
 					shorter[path[:at]] = true
@@ -265,7 +265,7 @@ func (c *Comparison) differing(resource string, wanted, live []diff.Field) (path
 		paths = append(paths, path)
 	}
 	for _, path := range longer {
-		if !shorter[path] && !slices.Contains(injected, resource) {
+		if !shorter[path] && !slices.Contains(injectedResources, resource) {
 			paths = append(paths, path)
 		}
 	}
@@ -273,21 +273,21 @@ func (c *Comparison) differing(resource string, wanted, live []diff.Field) (path
 	return paths
 }
 
-// emptied reports whether all is gone that a part of the object was to hold.
-func (c *Comparison) emptied(wanted, live []diff.Field) bool {
+// isEmptied reports whether a part of the object that was to hold something is completely empty.
+func (c *Comparison) isEmptied(wanted, live []diff.FieldHash) bool {
 	left := map[string]bool{"metadata": true}
 	for _, f := range live {
-		left[section(c.table.Name(f))] = true
+		left[topLevelField(c.table.FieldName(f))] = true
 	}
-	return slices.ContainsFunc(wanted, func(f diff.Field) bool {
-		path := c.table.Name(f)
-		return !left[section(path)] && path != section(path)
+	return slices.ContainsFunc(wanted, func(f diff.FieldHash) bool {
+		path := c.table.FieldName(f)
+		return !left[topLevelField(path)] && path != topLevelField(path)
 	})
 }
 
-// Scaled are the namespaces of objects whose number of replicas is another one.
-func (c *Comparison) Scaled() (namespaces []string) {
-	for at, i := range c.live {
+// ScaledNamespaces returns the namespaces of objects whose number of replicas differs.
+func (c *Comparison) ScaledNamespaces() (namespaces []string) {
+	for at, i := range c.byLive {
 		if slices.Contains(i.Fields, "spec.replicas") && !slices.Contains(namespaces, at.namespace) {
 			namespaces = append(namespaces, at.namespace)
 		}
@@ -296,42 +296,42 @@ func (c *Comparison) Scaled() (namespaces []string) {
 	return namespaces
 }
 
-// Autoscaler takes a HorizontalPodAutoscaler, which scales an object of a kind between least and most.
-func (c *Comparison) Autoscaler(namespace, kind, name string, least, most int64) {
-	for at, i := range c.live {
+// AddAutoscaler takes account of a HorizontalPodAutoscaler, which scales an object of a kind between least and most.
+func (c *Comparison) AddAutoscaler(namespace, kind, name string, least, most int64) {
+	for at, i := range c.byLive {
 		resource, _, _ := strings.Cut(at.resource, ".")
 		if at.namespace != namespace || at.name != name || !slices.Contains(i.Fields, "spec.replicas") ||
-			resource != human.Nouns(strings.ToLower(kind)) ||
+			resource != human.Pluralize(strings.ToLower(kind)) ||
 			i.replicas < least ||
 			i.replicas > most {
 			continue
 		}
 		i.Fields = slices.DeleteFunc(i.Fields, func(path string) bool { return path == "spec.replicas" })
 		if len(i.Fields) == 0 && (i.Content == Scaled || i.Content == Recreated || i.State == Differs) {
-			c.same(i)
+			c.markSame(i)
 		}
 	}
 }
 
-// Finish adds what was found to the result. unseen is what could not be read of the cluster, and broken why the backup
-// was not read to its end, if it was not.
-func (c *Comparison) Finish(unseen []live.NotSeen, broken error) {
+// FinishResult adds the findings to the result. unseen is what could not be read of the cluster; broken is why the
+// backup was not read to its end, nil if it was.
+func (c *Comparison) FinishResult(unseen []live.Unchecked, broken error) {
 	r := c.result
-	for at, i := range c.live {
+	for at, i := range c.byLive {
 		if i.Content == "" && (i.State != Differs || i.Fields == nil) {
-			i.notCompared(diff.WhyUnread(at.resource, at.namespace, i.read, broken, unseen))
+			i.setNotCompared(diff.UnreadReason(at.resource, at.namespace, i.isRead, broken, unseen))
 		}
 	}
-	if c.left > 0 {
-		r.Unknown = true
+	if c.omittedCount > 0 {
+		r.Incomplete = true
 		r.Notes = append(
 			r.Notes,
 			fmt.Sprintf(
 				"%s were not compared: veltui compares at most %d.",
-				human.Count(c.left, "object"),
+				human.Count(c.omittedCount, "object"),
 				diff.MaxObjects,
 			),
 		)
 	}
-	r.arrange()
+	r.sortAndCount()
 }

@@ -2,24 +2,23 @@ package verify
 
 import (
 	"fmt"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 	"strings"
 	"testing"
 	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/internal/restore/diff"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // contentCase is an object of the backup, and what the cluster has in its place.
 type contentCase struct {
 	resource    string
-	did         results.Did // Created if empty
+	did         results.ItemStatus // Created if empty
 	object      live.Object
 	backup      string // YAML without its name
 	live        string
@@ -28,7 +27,7 @@ type contentCase struct {
 	autoscaler  bool
 	full        bool  // as much as may be is kept of other objects
 	wantState   State // Restored if empty
-	wantContent Content
+	wantContent ContentState
 	wantFields  string
 }
 
@@ -50,24 +49,24 @@ func (c contentCase) compare(t *testing.T) (Item, Result) {
 				Name: c.resource,
 				Items: []results.Item{
 					{
-						Namespace: namespace,
-						Name:      "x",
-						From:      "old",
-						Did:       c.did,
-						Why:       map[bool]string{true: differs}[c.did == results.Failed],
+						Namespace:       namespace,
+						Name:            "x",
+						BackupNamespace: "old",
+						Status:          c.did,
+						Why:             map[bool]string{true: differs}[c.did == results.Failed],
 					},
 				},
 			},
 		},
 	}
-	in := Input{Restore: "r1", Started: began, Ended: ended, Items: items}
-	in.Target = live.NewState(Question(items), func(string, string, string) *live.Object { return &c.object })
+	in := Input{RestoreName: "r1", Started: began, Ended: ended, Items: items}
+	in.Target = live.NewState(BuildQuery(items), func(string, string, string) *live.Object { return &c.object })
 	r := Judge(in)
-	spec := velerov1.RestoreSpec{BackupName: "b", NamespaceMapping: map[string]string{"old": "shop"}}
+	spec := veleroapi.RestoreSpec{BackupName: "b", NamespaceMapping: map[string]string{"old": "shop"}}
 	comparison := NewComparison(
 		in,
 		&r,
-		prepare.Rules{Restore: spec, Name: "r1", UnreadModifier: c.unread},
+		prepare.Rules{Restore: spec, RestoreName: "r1", UnreadModifier: c.unread},
 		func(string) []string { return make([]string, c.versions) },
 	)
 	read := func(text, namespace string) *unstructured.Unstructured {
@@ -83,26 +82,26 @@ func (c contentCase) compare(t *testing.T) (Item, Result) {
 		o.SetNamespace(namespace)
 		return o
 	}
-	if comparison.Wants(c.resource, from, name) {
+	if comparison.WantsBody(c.resource, from, name) {
 		body, err := read(c.backup, from).MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		comparison.Backup(c.resource, from, name, body)
+		comparison.AddBackupItem(c.resource, from, name, body)
 	}
 	if c.full {
-		kept := make([]diff.Field, 1<<20)
+		kept := make([]diff.FieldHash, 1<<20)
 		for range 9 {
-			comparison.table.Keep(kept)
+			comparison.table.AddKept(kept)
 		}
 	}
-	if comparison.Question().Items() > 0 {
-		comparison.Live(c.resource, read(c.live, namespace))
+	if comparison.BuildQuery().CountItems() > 0 {
+		comparison.CompareLive(c.resource, read(c.live, namespace))
 	}
 	if c.autoscaler {
-		comparison.Autoscaler("shop", "Deployment", "x", 1, 9)
+		comparison.AddAutoscaler("shop", "Deployment", "x", 1, 9)
 	}
-	comparison.Finish(nil, nil)
+	comparison.FinishResult(nil, nil)
 	return r.Kinds[0].Items[0], r
 }
 
@@ -129,9 +128,9 @@ func TestContent(t *testing.T) {
 		"a key more":                      {resource: "configmaps", backup: config, live: "{apiVersion: v1, kind: ConfigMap, data: {a: '1', b: '2', c: '3'}}", wantContent: Changed, wantFields: "data.c"},
 		"no data":                         {resource: "configmaps", backup: config, live: "{apiVersion: v1, kind: ConfigMap}", wantContent: Emptied, wantFields: "data.a data.b"},
 		"empty values":                    {resource: "configmaps", backup: config, live: "{apiVersion: v1, kind: ConfigMap, data: {a: '', b: ''}}", wantContent: Emptied, wantFields: "data.a data.b"},
-		"made again":                      {resource: "configmaps", object: later, backup: config, live: "{apiVersion: v1, kind: ConfigMap}", wantState: MadeAnew, wantContent: Recreated, wantFields: "data.a data.b"},
-		"made again, the same":            {resource: "configmaps", object: later, backup: config, live: config, wantState: MadeAnew, wantContent: Same},
-		"made again, another label":       {resource: "configmaps", object: later, backup: "{apiVersion: v1, kind: ConfigMap, metadata: {labels: {a: b}}}", live: "{apiVersion: v1, kind: ConfigMap}", wantState: MadeAnew, wantContent: Changed, wantFields: "metadata.labels.a"},
+		"made again":                      {resource: "configmaps", object: later, backup: config, live: "{apiVersion: v1, kind: ConfigMap}", wantState: CreatedByOthers, wantContent: Recreated, wantFields: "data.a data.b"},
+		"made again, the same":            {resource: "configmaps", object: later, backup: config, live: config, wantState: CreatedByOthers, wantContent: Same},
+		"made again, another label":       {resource: "configmaps", object: later, backup: "{apiVersion: v1, kind: ConfigMap, metadata: {labels: {a: b}}}", live: "{apiVersion: v1, kind: ConfigMap}", wantState: CreatedByOthers, wantContent: Changed, wantFields: "metadata.labels.a"},
 		"existed, and differs":            {resource: "configmaps", did: results.Failed, object: older, backup: config, live: "{apiVersion: v1, kind: ConfigMap}", wantState: Differs, wantFields: "data.a data.b"},
 		"existed, called different":       {resource: "configmaps", did: results.Failed, object: older, backup: config, live: "{apiVersion: v1, kind: ConfigMap, metadata: {labels: {velero.io/restore-name: r0}, managedFields: [{manager: x}]}, data: {a: '1', b: '2'}}", wantState: Existed, wantContent: Same},
 		"existed, a Service that differs": {resource: "services", did: results.Failed, object: older, backup: service("80"), live: service("90"), wantState: Existed, wantContent: Changed, wantFields: "spec.ports[0].port"},
@@ -143,7 +142,7 @@ func TestContent(t *testing.T) {
 			live: "{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}], initContainers: [{name: restore-wait}]}}", wantContent: Changed, wantFields: "spec.initContainers[mine].image spec.initContainers[mine].name"},
 		"a quantity in another form":     {resource: "deployments.apps", backup: deployment(3, "{name: web, resources: {limits: {cpu: 1000m, memory: 1024Mi}}}"), live: deployment(3, "{name: web, resources: {limits: {cpu: '1', memory: 1Gi}}}"), wantContent: Same},
 		"another quantity":               {resource: "deployments.apps", backup: deployment(3, "{name: web, resources: {limits: {cpu: 1000m}}}"), live: deployment(3, "{name: web, resources: {limits: {cpu: '2'}}}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].resources.limits.cpu"},
-		"a claim that asks for less":     {resource: "persistentvolumeclaims", object: later, backup: "{apiVersion: v1, kind: X, spec: {volumeName: a, resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, spec: {volumeName: b, resources: {requests: {storage: 512Mi}}}}", wantState: MadeAnew, wantContent: Recreated, wantFields: "spec.resources.requests.storage"},
+		"a claim that asks for less":     {resource: "persistentvolumeclaims", object: later, backup: "{apiVersion: v1, kind: X, spec: {volumeName: a, resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, spec: {volumeName: b, resources: {requests: {storage: 512Mi}}}}", wantState: CreatedByOthers, wantContent: Recreated, wantFields: "spec.resources.requests.storage"},
 		"a claim that has grown":         {resource: "persistentvolumeclaims", backup: "{apiVersion: v1, kind: X, spec: {resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, spec: {resources: {requests: {storage: 2Gi}}}}", wantContent: Same},
 		"annotations of clusters":        {resource: "ingresses.networking.k8s.io", backup: annotatedBy("old"), live: annotatedBy("new"), wantContent: Same},
 		"annotations of their users":     {resource: "ingresses.networking.k8s.io", backup: "{apiVersion: v1, kind: X, metadata: {annotations: {ingress.kubernetes.io/ssl-redirect: a, k8s.v1.cni.cncf.io/networks: a, service.kubernetes.io/topology-mode: a}}}", live: "{apiVersion: v1, kind: X}", wantContent: Changed, wantFields: "metadata.annotations.ingress.kubernetes.io/ssl-redirect metadata.annotations.k8s.v1.cni.cncf.io/networks metadata.annotations.service.kubernetes.io/topology-mode"},
@@ -154,7 +153,7 @@ func TestContent(t *testing.T) {
 		"scaled":                         {resource: "deployments.apps", backup: deployment(3, web), live: deployment(0, web), wantContent: Scaled, wantFields: "spec.replicas"},
 		"scaled by an autoscaler":        {resource: "deployments.apps", backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantContent: Same},
 		"scaled to none beside one":      {resource: "deployments.apps", backup: deployment(3, web), live: deployment(0, web), autoscaler: true, wantContent: Scaled, wantFields: "spec.replicas"},
-		"made again, and scaled":         {resource: "deployments.apps", object: later, backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantState: MadeAnew, wantContent: Same},
+		"made again, and scaled":         {resource: "deployments.apps", object: later, backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantState: CreatedByOthers, wantContent: Same},
 		"existed, and scaled":            {resource: "deployments.apps", did: results.Failed, object: older, backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantState: Existed, wantContent: Same},
 		"existed, and scaled to none":    {resource: "deployments.apps", did: results.Failed, object: older, backup: deployment(3, web), live: deployment(0, web), autoscaler: true, wantState: Differs, wantFields: "spec.replicas"},
 		"a namespace, and a modifier":    {resource: "namespaces", unread: "mods", backup: "{apiVersion: v1, kind: Namespace, metadata: {labels: {a: b}}}", live: "{apiVersion: v1, kind: Namespace}", wantContent: Changed, wantFields: "metadata.labels.a"},
@@ -165,14 +164,14 @@ func TestContent(t *testing.T) {
 		"other arguments":                {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a]}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].args"},
 		"defaults of a newer Kubernetes": {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a, b], terminationMessagePath: /dev/x, resources: {}}"), wantContent: Same},
 		"a sidecar that a webhook added": {resource: "pods", backup: "{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}}", live: "{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: proxy}, {name: web}]}}", wantContent: Same},
-		"its controller's":               {resource: "pods", object: live.Object{Owner: "ReplicaSet"}, backup: "{apiVersion: v1, kind: Pod, spec: {x: 1}}", live: "{apiVersion: v1, kind: Pod, spec: {x: 2}}"},
+		"its controller's":               {resource: "pods", object: live.Object{OwnerKind: "ReplicaSet"}, backup: "{apiVersion: v1, kind: Pod, spec: {x: 1}}", live: "{apiVersion: v1, kind: Pod, spec: {x: 2}}"},
 		"a lease":                        {resource: "leases.coordination.k8s.io", backup: "{apiVersion: v1, kind: Lease, spec: {x: 1}}", live: "{apiVersion: v1, kind: Lease, spec: {x: 2}}"},
 		"subjects mapped":                {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: ServiceAccount, name: a, namespace: old}]}", live: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: ServiceAccount, name: a, namespace: shop}]}", wantContent: Same},
 		"subjects gone":                  {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, roleRef: {name: x}, subjects: [{kind: ServiceAccount, name: a, namespace: old}]}", live: "{apiVersion: v1, kind: RoleBinding, roleRef: {name: x}}", wantContent: Emptied, wantFields: "subjects[a].kind subjects[a].name subjects[a].namespace"},
 		"one subject more":               {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: User, name: a}]}", live: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: User, name: a}, {kind: User, name: b}]}", wantContent: Changed, wantFields: "subjects"},
 		"a token":                        {resource: "secrets", backup: fmt.Sprintf(token, "b2xk"), live: fmt.Sprintf(token, "bmV3"), wantContent: Same},
 		"rules that are aggregated":      {resource: "clusterroles.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: ClusterRole, aggregationRule: {x: [1]}, rules: [{verbs: [get]}]}", live: "{apiVersion: v1, kind: ClusterRole, aggregationRule: {x: [1]}}", wantContent: Same},
-		"an injected caBundle":           {resource: live.Validating, backup: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: YQ==}}]}", live: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: Yg==}}]}", wantContent: Same},
+		"an injected caBundle":           {resource: live.ValidatingWebhooks, backup: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: YQ==}}]}", live: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: Yg==}}]}", wantContent: Same},
 		"a custom resource":              {resource: "widgets.example.com", backup: "{apiVersion: example.com/v1, kind: Widget, spec: {size: 1, deep: {er: {x: 1}}}}", live: "{apiVersion: example.com/v1, kind: Widget, spec: {size: 1, deep: {er: {x: 2}}}, status: {ready: true}}", wantContent: Changed, wantFields: "spec.deep.er.x"},
 		"several versions":               {resource: "widgets.example.com", versions: 2, backup: "{apiVersion: example.com/v1, kind: Widget}", live: "{apiVersion: example.com/v1, kind: Widget}", wantContent: NotCompared},
 		"a modifier, and it differs":     {resource: "configmaps", unread: "mods", backup: config, live: "{apiVersion: v1, kind: ConfigMap}", wantContent: NotCompared, wantFields: "data.a data.b"},
@@ -199,14 +198,14 @@ func TestContent(t *testing.T) {
 					c.wantFields,
 				)
 			}
-			if r.Count[i.State] != 1 || r.Kinds[0].Count[i.State] != 1 ||
-				r.Count[Differs] > 0 != (c.wantState == Differs) {
-				t.Errorf("counted: %v", r.Count)
+			if r.CountByState[i.State] != 1 || r.Kinds[0].CountByState[i.State] != 1 ||
+				r.CountByState[Differs] > 0 != (c.wantState == Differs) {
+				t.Errorf("counted: %v", r.CountByState)
 			}
 			lost := map[bool]int{true: 1}[c.wantState == Differs || c.wantContent == Emptied || c.wantContent == Recreated]
-			if r.Lost() != lost || (r.Changed() > 0) != (c.wantContent == Changed || c.wantContent == Scaled) ||
-				r.Settled() == (c.wantContent == NotCompared) {
-				t.Errorf("%d lost, %d changed, settled %t", r.Lost(), r.Changed(), r.Settled())
+			if r.CountLost() != lost || (r.CountChanged() > 0) != (c.wantContent == Changed || c.wantContent == Scaled) ||
+				r.IsSettled() == (c.wantContent == NotCompared) {
+				t.Errorf("%d lost, %d changed, settled %t", r.CountLost(), r.CountChanged(), r.IsSettled())
 			}
 		})
 	}
@@ -228,43 +227,43 @@ func annotatedBy(value string) string {
 func TestContentsThatAreNotCompared(t *testing.T) {
 	items := results.Items{Kinds: []results.Kind{{Name: "configmaps", Items: []results.Item{
 		{
-			Namespace: "shop",
-			Name:      "x",
-			From:      "a",
-			Did:       results.Created,
+			Namespace:       "shop",
+			Name:            "x",
+			BackupNamespace: "a",
+			Status:          results.Created,
 		},
-		{Namespace: "shop", Name: "x", From: "b", Did: results.LeftOut, Why: results.Twice},
+		{Namespace: "shop", Name: "x", BackupNamespace: "b", Status: results.LeftOut, Why: results.DuplicateReason},
 		{
 			Namespace: "shop",
 			Name:      "y",
-			Did:       results.Created,
+			Status:    results.Created,
 		},
-		{Namespace: "shop", Name: "z", From: "a", Did: results.Created},
-		{Namespace: "shop", Name: "z", Did: results.LeftOut, Why: "excluded"},
+		{Namespace: "shop", Name: "z", BackupNamespace: "a", Status: results.Created},
+		{Namespace: "shop", Name: "z", Status: results.LeftOut, Why: "excluded"},
 	}}}}
 	in := Input{
-		Restore: "r1",
-		Started: began,
-		Ended:   ended,
-		Items:   items,
-		Target: live.NewState(Question(items), func(string, string, string) *live.Object {
+		RestoreName: "r1",
+		Started:     began,
+		Ended:       ended,
+		Items:       items,
+		Target: live.NewState(BuildQuery(items), func(string, string, string) *live.Object {
 			return &live.Object{Created: began.Add(time.Minute)}
 		}),
 	}
 	r := Judge(in)
 	c := NewComparison(in, &r, prepare.Rules{}, func(string) []string { return nil })
-	c.Backup("configmaps", "a", "x", []byte(`{"apiVersion": "v1", "kind": "ConfigMap"}`))
+	c.AddBackupItem("configmaps", "a", "x", []byte(`{"apiVersion": "v1", "kind": "ConfigMap"}`))
 	const empty = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "z", "namespace": "shop"}}`
-	c.Backup("configmaps", "a", "z", []byte(empty))
+	c.AddBackupItem("configmaps", "a", "z", []byte(empty))
 	var live unstructured.Unstructured
 	if err := live.UnmarshalJSON([]byte(empty)); err != nil {
 		t.Fatal(err)
 	}
-	c.Live("configmaps", &live)
-	c.Finish(nil, fmt.Errorf("cut off"))
-	if r.Content[NotCompared] != 2 || r.Content[Same] != 1 || !strings.Contains(r.Summary(), "2 are not compared") ||
-		r.Settled() {
-		t.Errorf("%v %s", r.Content, r.Summary())
+	c.CompareLive("configmaps", &live)
+	c.FinishResult(nil, fmt.Errorf("cut off"))
+	if r.CountByContent[NotCompared] != 2 || r.CountByContent[Same] != 1 || !strings.Contains(r.Summary(), "2 are not compared") ||
+		r.IsSettled() {
+		t.Errorf("%v %s", r.CountByContent, r.Summary())
 	}
 	var whys []string
 	for _, i := range r.Kinds[0].Items {

@@ -15,34 +15,35 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// Method is how a volume's data was to come back. The names are API.
+// Method is the way in which a volume's data was to come back. The names are API.
 type Method string
 
-// How Velero saves and restores data (internal/volume/volumes_information.go, 1.18.3).
-// An empty Method is none: the backup does not have the data, or says nothing of it.
+// How Velero saves and restores data (internal/volume/volumes_information.go, 1.18.3). An empty Method means none:
+// the backup does not have the data, or says nothing about it.
 const (
-	ByPod    Method = "PodVolume"      // it was copied from a pod's volume, and is copied into one
-	ByMover  Method = "DataMover"      // a snapshot of it was moved to the storage location (DataUpload, DataDownload)
-	ByCSI    Method = "CSISnapshot"    // the claim gets a volume that the CSI driver makes from a snapshot
-	ByNative Method = "NativeSnapshot" // Velero has a volume made from a snapshot of the cloud's
+	MethodPodVolume Method = "PodVolume" // it was copied from a pod's volume, and is copied into one
+	// a snapshot of it was moved to the storage location (DataUpload, DataDownload)
+	MethodDataMover      Method = "DataMover"
+	MethodCSISnapshot    Method = "CSISnapshot"    // Velero has a volume made from a snapshot in the cloud
+	MethodNativeSnapshot Method = "NativeSnapshot" // Velero has a volume made from a snapshot of the cloud's
 )
 
-// DataState is how a volume's data stands. The names are API.
+// DataState is what became of a volume's data. The names are API.
 type DataState string
 
-// What may have become of a volume's data. DataEmpty and DataFailed did not come back.
+// The states of a volume's data. DataEmpty and DataFailed did not come back.
 const (
 	DataEmpty    DataState = "Empty"    // the volume is there, and nothing brought its data
 	DataFailed   DataState = "Failed"   // Velero began to move the data, and it did not complete
-	DataUnknown  DataState = "Unknown"  // what became of it is not known
+	DataUnknown  DataState = "Unknown"  // what became of it is unknown
 	DataWaiting  DataState = "Waiting"  // it may still come
-	DataLeftOut  DataState = "LeftOut"  // nothing brought the data, as the restore or the backup was told
-	DataExisted  DataState = "Existed"  // the claim is older, or of another restore, so that this one did nothing to it
-	DataKept     DataState = "Kept"     // the claim has its volume of the backup, with whatever is in it now
+	DataLeftOut  DataState = "LeftOut"  // nothing brought the data, as the restore or the backup was told to leave it out
+	DataExisted  DataState = "Existed"  // the claim is older, or belongs to another restore, so this one did nothing to it
+	DataKept     DataState = "Kept"     // the claim has its volume of the backup, with the volume's current data
 	DataRestored DataState = "Restored" // Velero, or the driver, brought it
 )
 
-// dataOrder is the order in which volumes are told of: what needs a look first.
+// dataOrder is the order in which volumes are listed: what needs attention first.
 var dataOrder = []DataState{
 	DataEmpty,
 	DataFailed,
@@ -54,19 +55,19 @@ var dataOrder = []DataState{
 	DataRestored,
 }
 
-var dataWords = map[DataState]string{
+var dataLabels = map[DataState]string{
 	DataEmpty: "without data", DataFailed: "failed", DataUnknown: "not known", DataWaiting: "waiting",
 	DataLeftOut: "left out", DataExisted: "existed", DataKept: "kept", DataRestored: "restored",
 }
 
-// Words are the state for people.
-func (s DataState) Words() string { return dataWords[s] }
+// Label returns the state in words.
+func (s DataState) Label() string { return dataLabels[s] }
 
-// Lost reports whether a volume in this state did not get its data.
-func (s DataState) Lost() bool { return s == DataEmpty || s == DataFailed }
+// IsLost reports whether a volume in this state did not get its data.
+func (s DataState) IsLost() bool { return s == DataEmpty || s == DataFailed }
 
-// Volume is a volume of what came back.
-type Volume struct {
+// VolumeData is a volume of what came back.
+type VolumeData struct {
 	Namespace string `json:"namespace"`       // in the target
 	Claim     string `json:"claim,omitempty"` // empty for a pod's volume without one
 	// Pod and PodVolume are those that the data is copied into; empty for other ways.
@@ -77,40 +78,43 @@ type Volume struct {
 	Why       string    `json:"why,omitempty"` // Why is the reason, empty where the state says all.
 }
 
-// String is the volume as NAMESPACE/CLAIM or NAMESPACE/POD:VOLUME.
-func (v Volume) String() string {
+// String returns the volume as NAMESPACE/CLAIM or NAMESPACE/POD:VOLUME.
+func (v VolumeData) String() string {
 	if v.Claim != "" {
 		return v.Namespace + "/" + v.Claim
 	}
 	return v.Namespace + "/" + v.Pod + ":" + v.PodVolume
 }
 
-// Evidence is what tells of the data of a restore's volumes.
-type Evidence struct {
-	// Saved is the backup's record of volumes (Velero 1.13 and later), NoSaved why it is not known.
-	Saved   []artifact.Volume
-	NoSaved string
-	// Made is what the restore did with each, and NoMade why that is not known. Velero
-	// stores it since 1.14, of restores whose items are done.
-	Made   []artifact.Volume
-	NoMade string
-	// Moved are the PodVolumeRestores and DataDownloads; Unseen those that may not be listed.
-	Moved     []job.Volume
-	Unseen    map[velero.VolumeKind]bool
-	NoVolumes bool // true if the restore was told to restore none
-	Completed bool // true if the restore ended in phase Completed, so that nothing failed
+// DataEvidence is what is known about the data of a restore's volumes.
+type DataEvidence struct {
+	// BackupVolumes is the backup's record of volumes (Velero 1.13 and later); BackupVolumesUnchecked says why it is
+	// unknown.
+	BackupVolumes          []artifact.VolumeInfo
+	BackupVolumesUnchecked string
+	// RestoredVolumes is what the restore did with each volume; RestoredVolumesUnchecked says why that is unknown.
+	// Velero stores it since 1.14, for restores whose items are done.
+	RestoredVolumes          []artifact.VolumeInfo
+	RestoredVolumesUnchecked string
+	// Transfers are the PodVolumeRestores and DataDownloads; UncheckedKinds are the kinds that may not be listed.
+	Transfers      []job.Volume
+	UncheckedKinds map[velero.VolumeKind]bool
+	VolumesLeftOut bool // true if the restore was told to restore none
+	Completed      bool // true if the restore ended in phase Completed, so that nothing failed
 }
 
 // HasVolumes reports whether something came back that may have a volume: a claim or a pod.
 func (r *Result) HasVolumes() bool {
 	return slices.ContainsFunc(
 		r.Kinds,
-		func(k Kind) bool { return (k.Name == claims || k.Name == pods) && k.There()+k.Count[Differs] > 0 },
+		func(k Kind) bool {
+			return (k.Name == claims || k.Name == pods) && k.CountPresent()+k.CountByState[Differs] > 0
+		},
 	)
 }
 
-// VolumeWords says how many claims are bound and volumes got their data; it may be empty.
-func (r Result) VolumeWords() string {
+// VolumeSummary says how many claims are bound and how many volumes got their data; it may be empty.
+func (r Result) VolumeSummary() string {
 	count, by := map[DataState]int{}, map[Method]int{}
 	for _, v := range r.Volumes {
 		count[v.State]++
@@ -119,8 +123,8 @@ func (r Result) VolumeWords() string {
 		}
 	}
 	var parts []string
-	if r.Bound > 0 {
-		parts = append(parts, human.Count(r.Bound, "claim")+" bound")
+	if r.BoundCount > 0 {
+		parts = append(parts, human.Count(r.BoundCount, "claim")+" bound")
 	}
 	if len(r.Volumes) > 0 {
 		text := fmt.Sprintf(
@@ -129,9 +133,9 @@ func (r Result) VolumeWords() string {
 			human.Number(len(r.Volumes)),
 		)
 		var how []string
-		for _, m := range []Method{ByPod, ByMover, ByCSI, ByNative} {
+		for _, m := range []Method{MethodPodVolume, MethodDataMover, MethodCSISnapshot, MethodNativeSnapshot} {
 			if n := by[m]; n > 0 {
-				how = append(how, human.Number(n)+" "+methodWords[m])
+				how = append(how, human.Number(n)+" "+methodLabels[m])
 			}
 		}
 		if len(how) > 0 {
@@ -139,59 +143,59 @@ func (r Result) VolumeWords() string {
 		}
 		for _, s := range dataOrder {
 			if n := count[s]; n > 0 && s != DataRestored {
-				text += ", " + human.Number(n) + " " + cmp.Or(longWords[s], s.Words())
+				text += ", " + human.Number(n) + " " + cmp.Or(longDataLabels[s], s.Label())
 			}
 		}
 		parts = append(parts, text)
 	}
-	if r.Bytes > 0 {
-		parts = append(parts, "Velero moved "+human.Bytes(r.Bytes)+" into "+human.Count(r.Moved, "volume"))
+	if r.MovedBytes > 0 {
+		parts = append(parts, "Velero moved "+human.Bytes(r.MovedBytes)+" into "+human.Count(r.MovedCount, "volume"))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return human.Capital(strings.Join(parts, "; ")) + "."
+	return human.Capitalize(strings.Join(parts, "; ")) + "."
 }
 
-var methodWords = map[Method]string{
-	ByPod:    "copied into a pod",
-	ByMover:  "moved from storage",
-	ByCSI:    "from a CSI snapshot",
-	ByNative: "from a snapshot",
+var methodLabels = map[Method]string{
+	MethodPodVolume:      "copied into a pod",
+	MethodDataMover:      "moved from storage",
+	MethodCSISnapshot:    "from a CSI snapshot",
+	MethodNativeSnapshot: "from a snapshot",
 }
 
-// longWords stand in a sentence, for the states that need more words there.
-var longWords = map[DataState]string{
+// longDataLabels replace the labels of some states in sentences, which need more words.
+var longDataLabels = map[DataState]string{
 	DataLeftOut: "left out as told",
 	DataExisted: "there before the restore",
 	DataKept:    "with the old volume",
 }
 
-// AddVolumes adds how the data of each volume stands, after [Result.AddClaims].
-func (r *Result) AddVolumes(in Input, e Evidence) {
+// AddVolumes adds the state of each volume's data. Call it after [Result.AddClaims].
+func (r *Result) AddVolumes(in Input, e DataEvidence) {
 	d := newDataJudge(r, in, e)
-	for _, i := range r.itemsOf(claims) {
-		if isThere(i.State) {
-			r.Volumes = append(r.Volumes, d.claim(i))
+	for _, i := range r.findItems(claims) {
+		if isPresent(i.State) {
+			r.Volumes = append(r.Volumes, d.judgeClaim(i))
 		}
 	}
-	for _, i := range r.itemsOf(pods) {
-		r.Volumes = append(r.Volumes, d.podVolumes(i)...)
+	for _, i := range r.findItems(pods) {
+		r.Volumes = append(r.Volumes, d.judgePodVolumes(i)...)
 	}
-	rank := func(v Volume) int { return slices.Index(dataOrder, v.State) }
-	slices.SortStableFunc(r.Volumes, func(x, y Volume) int {
+	rank := func(v VolumeData) int { return slices.Index(dataOrder, v.State) }
+	slices.SortStableFunc(r.Volumes, func(x, y VolumeData) int {
 		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(x.String(), y.String()))
 	})
 	for _, v := range r.Volumes {
-		r.Unknown = r.Unknown || v.State == DataUnknown
+		r.Incomplete = r.Incomplete || v.State == DataUnknown
 	}
-	if e.NoSaved != "" {
-		r.Notes = append(slices.Clip(r.Notes), "What the backup has of volumes is not known: "+e.NoSaved)
+	if e.BackupVolumesUnchecked != "" {
+		r.Notes = append(slices.Clip(r.Notes), "What the backup has of volumes is not known: "+e.BackupVolumesUnchecked)
 	}
 }
 
-func isThere(s State) bool {
-	return s == Restored || s == Existed || s == MadeAnew || s == Differs
+func isPresent(s State) bool {
+	return s == Restored || s == Existed || s == CreatedByOthers || s == Differs
 }
 
 // Claim is a claim that is there and not bound.
@@ -204,14 +208,14 @@ type Claim struct {
 	Volume   string    `json:"-"`
 	Snapshot string    `json:"-"`
 	UID      types.UID `json:"-"`
-	// Unbindable is why the volume that it names can never be bound to it, empty if it may.
-	Unbindable string `json:"-"`
-	Lost       bool   `json:"lost,omitempty"` // Lost is true if it cannot be bound as things are.
-	Why        string `json:"why"`            // Why is what keeps it from being bound, as far as that is known.
+	// UnbindableReason is why the volume that it names can never be bound to it, empty if it may.
+	UnbindableReason string `json:"-"`
+	Lost             bool   `json:"lost,omitempty"` // Lost is true if it cannot be bound as things are.
+	Why              string `json:"why"`            // Why is what keeps it from being bound, as far as that is known.
 }
 
-// Data is a volume whose data did not come back wholly.
-type Data struct {
+// IncompleteTransfer is a volume whose data did not come back wholly.
+type IncompleteTransfer struct {
 	Name   string `json:"name"`   // of the PodVolumeRestore or DataDownload
 	Target string `json:"target"` // what it fills, as namespace/pvc
 	Phase  string `json:"phase"`
@@ -222,24 +226,24 @@ type Data struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Words say how far it came and why it ended.
-func (d Data) Words() string {
+// Summary says how far the transfer came and why it ended.
+func (d IncompleteTransfer) Summary() string {
 	text := d.Name + " is " + d.Phase
-	if amount := human.BytesOf(d.Done, d.Total); amount != "" {
+	if amount := human.BytesProgress(d.Done, d.Total); amount != "" {
 		text += ", " + amount
 	}
-	return text + human.Clause(": ", d.Message)
+	return text + human.Prefixed(": ", d.Message)
 }
 
-// Classes are the cluster's volumeBindingModes by storage class; nil if not known.
-type Classes map[string]string
+// BindingModes are the cluster's volumeBindingModes by storage class; nil if unknown.
+type BindingModes map[string]string
 
-// ClaimsThere asks for the claims that were to come back, and are there.
-func (r *Result) ClaimsThere() *live.Question {
-	q := &live.Question{}
-	for _, i := range r.itemsOf(claims) {
-		if isThere(i.State) {
-			q.Add(claims, i.Namespace, i.Name)
+// BuildClaimQuery returns the query for the claims that were to come back, and are there.
+func (r *Result) BuildClaimQuery() *live.Query {
+	q := &live.Query{}
+	for _, i := range r.findItems(claims) {
+		if isPresent(i.State) {
+			q.AddItem(claims, i.Namespace, i.Name)
 		}
 	}
 	return q
@@ -250,7 +254,7 @@ const (
 	pods   = "pods"
 )
 
-func (r *Result) itemsOf(resource string) []Item {
+func (r *Result) findItems(resource string) []Item {
 	for _, k := range r.Kinds {
 		if k.Name == resource {
 			return k.Items
@@ -259,27 +263,27 @@ func (r *Result) itemsOf(resource string) []Item {
 	return nil
 }
 
-// AddClaims adds the claims of the cluster that were to come back. all may hold others too.
-func (r *Result) AddClaims(all []Claim, classes Classes) {
+// AddClaims adds the claims of the cluster that were to come back. all may contain other claims.
+func (r *Result) AddClaims(all []Claim, classes BindingModes) {
 	wanted := map[[2]string]bool{}
 	r.claims = map[[2]string]Claim{}
-	for _, i := range r.itemsOf(claims) {
+	for _, i := range r.findItems(claims) {
 		wanted[[2]string{i.Namespace, i.Name}] = i.State != LeftOut
 	}
 	for _, c := range all {
 		if !wanted[[2]string{c.Namespace, c.Name}] {
 			continue
 		}
-		delete(wanted, [2]string{c.Namespace, c.Name}) // a list that is read again has it twice
+		delete(wanted, [2]string{c.Namespace, c.Name}) // a list that is read again contains the claim twice
 		if c.Phase == "Bound" {
 			r.claims[[2]string{c.Namespace, c.Name}] = c
-			r.Bound++
+			r.BoundCount++
 			continue
 		}
 		mode, known := classes[c.Class]
 		switch {
-		case c.Unbindable != "":
-			c.Lost, c.Why = true, "volume "+c.Volume+" can never be bound to it: "+c.Unbindable
+		case c.UnbindableReason != "":
+			c.Lost, c.Why = true, "volume "+c.Volume+" can never be bound to it: "+c.UnbindableReason
 		case c.Phase == "Lost":
 			c.Lost, c.Why = true, "its volume is gone"
 		case c.Volume != "":
@@ -301,48 +305,50 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 	})
 }
 
-// AddData adds the volumes whose data the restore moved.
-func (r *Result) AddData(volumes []job.Volume) {
+// AddTransfers adds the volumes whose data the restore moved.
+func (r *Result) AddTransfers(volumes []job.Volume) {
 	for i := range volumes {
 		v := &volumes[i]
 		if v.Phase == velero.VolumeCompleted {
-			r.Moved++
-			r.Bytes += v.Done
+			r.MovedCount++
+			r.MovedBytes += v.Done
 			continue
 		}
-		r.Data = append(
-			r.Data,
-			Data{
+		r.IncompleteTransfers = append(
+			r.IncompleteTransfers,
+			IncompleteTransfer{
 				Name:    v.Name,
 				Target:  v.Target,
 				Phase:   cmp.Or(v.Phase, velero.VolumeNew),
 				Done:    v.Done,
 				Total:   v.Total,
 				Message: v.Message,
-				Lost:    v.Ended() || !r.SoFar,
+				Lost:    v.HasEnded() || !r.InProgress,
 			},
 		)
 	}
 	slices.SortFunc(
-		r.Data,
-		func(x, y Data) int { return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Name, y.Name)) },
+		r.IncompleteTransfers,
+		func(x, y IncompleteTransfer) int {
+			return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Name, y.Name))
+		},
 	)
 }
 
-// dataOf are the kinds that tell how moving data into volumes went, and the kind of
-// item that Velero makes them for: a PodVolumeRestore for a volume of a pod, a
-// DataDownload for a claim (pkg/podvolume and pkg/restore/actions/csi, 1.18.3).
-var dataOf = map[string]string{
+// transferItemKinds maps the kinds that tell how data was moved into volumes to the kind of item that Velero creates
+// them for: a PodVolumeRestore for a volume of a pod, a DataDownload for a claim (pkg/podvolume and
+// pkg/restore/actions/csi, 1.18.3).
+var transferItemKinds = map[string]string{
 	"podvolumerestores.velero.io": pods,
 	"datadownloads.velero.io":     claims,
 }
 
-// AddUnseenData notes a kind that could not be looked at, if it tells of what was to come back.
-func (r *Result) AddUnseenData(resource, why string) {
+// AddUncheckedTransfers notes a kind that could not be checked, if it tells about items that were to come back.
+func (r *Result) AddUncheckedTransfers(resource, why string) {
 	for _, k := range r.Kinds {
-		if k.Name == dataOf[resource] && k.Wanted() > 0 {
-			r.Unknown = true
-			r.NotSeen = append(slices.Clip(r.NotSeen), live.NotSeen{Resource: resource, Why: why})
+		if k.Name == transferItemKinds[resource] && k.CountWanted() > 0 {
+			r.Incomplete = true
+			r.Unchecked = append(slices.Clip(r.Unchecked), live.Unchecked{Resource: resource, Why: why})
 		}
 	}
 }

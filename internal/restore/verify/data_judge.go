@@ -5,128 +5,128 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vmware-tanzu/velero/pkg/label"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 type dataJudge struct {
 	Input
-	Evidence
+	DataEvidence
 	claims map[[2]string]Claim
-	// saved are the backup's records by claim, ofPod by pod, made the restore's by volume.
-	saved   map[[2]string]*artifact.Volume
-	ofPod   map[[2]string][]*artifact.Volume
-	made    map[string]*artifact.Volume
-	madeFor map[[2]string]*artifact.Volume // the restore's by the claim
-	moved   map[[3]string]*job.Volume
-	pods    map[[2]string]Item
+	// savedByClaim and savedByPod are the backup's records by claim and by pod, restoredByVolume the restore's by
+	// volume.
+	savedByClaim      map[[2]string]*artifact.VolumeInfo
+	savedByPod        map[[2]string][]*artifact.VolumeInfo
+	restoredByVolume  map[string]*artifact.VolumeInfo
+	restoredByClaim   map[[2]string]*artifact.VolumeInfo // the restore's records by claim
+	transfersByTarget map[[3]string]*job.Volume
+	podItems          map[[2]string]Item
 }
 
-func newDataJudge(r *Result, in Input, e Evidence) *dataJudge {
+func newDataJudge(r *Result, in Input, e DataEvidence) *dataJudge {
 	d := &dataJudge{
-		Input:    in,
-		Evidence: e,
-		claims:   r.claims,
-		saved:    map[[2]string]*artifact.Volume{},
-		ofPod:    map[[2]string][]*artifact.Volume{},
-		made:     map[string]*artifact.Volume{},
-		madeFor:  map[[2]string]*artifact.Volume{},
-		moved:    map[[3]string]*job.Volume{},
-		pods:     map[[2]string]Item{},
+		Input:             in,
+		DataEvidence:      e,
+		claims:            r.claims,
+		savedByClaim:      map[[2]string]*artifact.VolumeInfo{},
+		savedByPod:        map[[2]string][]*artifact.VolumeInfo{},
+		restoredByVolume:  map[string]*artifact.VolumeInfo{},
+		restoredByClaim:   map[[2]string]*artifact.VolumeInfo{},
+		transfersByTarget: map[[3]string]*job.Volume{},
+		podItems:          map[[2]string]Item{},
 	}
-	for i := range e.Saved {
-		v := &e.Saved[i]
-		// Of several records of one claim, one that brings data says more.
+	for i := range e.BackupVolumes {
+		v := &e.BackupVolumes[i]
+		// Of several records of one claim, a record that brings data says more.
 		if key := [2]string{
 			v.Namespace,
 			v.Claim,
 		}; v.Claim != "" &&
-			(d.saved[key] == nil || methodOf(d.saved[key]) == "") {
-			d.saved[key] = v
+			(d.savedByClaim[key] == nil || volumeMethod(d.savedByClaim[key]) == "") {
+			d.savedByClaim[key] = v
 		}
-		if v.Claim == "" && methodOf(v) == ByPod {
+		if v.Claim == "" && volumeMethod(v) == MethodPodVolume {
 			key := [2]string{v.PodNamespace, v.Pod}
-			d.ofPod[key] = append(d.ofPod[key], v)
+			d.savedByPod[key] = append(d.savedByPod[key], v)
 		}
 	}
-	for i := range e.Made {
-		v := &e.Made[i]
+	for i := range e.RestoredVolumes {
+		v := &e.RestoredVolumes[i]
 		if v.PersistentVolume != "" {
-			d.made[v.PersistentVolume] = v
+			d.restoredByVolume[v.PersistentVolume] = v
 		}
 		if v.Claim != "" {
-			d.madeFor[[2]string{v.Namespace, v.Claim}] = v
+			d.restoredByClaim[[2]string{v.Namespace, v.Claim}] = v
 		}
 	}
-	for i := range e.Moved {
-		v := &e.Moved[i]
+	for i := range e.Transfers {
+		v := &e.Transfers[i]
 		key := [3]string{v.Namespace, v.Claim}
 		if v.Kind.IsPodVolume() {
 			key = [3]string{v.Namespace, v.Pod, v.PodVolume}
 		}
-		d.moved[key] = v
+		d.transfersByTarget[key] = v
 	}
-	for _, i := range r.itemsOf(pods) {
-		d.pods[[2]string{cmp.Or(i.From, i.Namespace), i.Name}] = i
+	for _, i := range r.findItems(pods) {
+		d.podItems[[2]string{cmp.Or(i.BackupNamespace, i.Namespace), i.Name}] = i
 	}
 	return d
 }
 
-// methodOf is how the backup saved a volume, or the restore brought it.
-func methodOf(v *artifact.Volume) Method {
+// volumeMethod returns how the backup saved a volume, or how the restore brought it.
+func volumeMethod(v *artifact.VolumeInfo) Method {
 	switch {
 	case v.Skipped:
 		return ""
 	case v.Method == "PodVolumeBackup", v.Method == "PodVolumeRestore":
-		return ByPod
+		return MethodPodVolume
 	case v.DataMoved:
-		return ByMover
+		return MethodDataMover
 	case v.Method == "CSISnapshot":
-		return ByCSI
+		return MethodCSISnapshot
 	case v.Method == "NativeSnapshot":
-		return ByNative
+		return MethodNativeSnapshot
 	}
 	return ""
 }
 
-func (d *dataJudge) claim(i Item) Volume {
-	v := Volume{Namespace: i.Namespace, Claim: i.Name}
-	info := d.saved[[2]string{cmp.Or(i.From, i.Namespace), i.Name}]
+func (d *dataJudge) judgeClaim(i Item) VolumeData {
+	v := VolumeData{Namespace: i.Namespace, Claim: i.Name}
+	info := d.savedByClaim[[2]string{cmp.Or(i.BackupNamespace, i.Namespace), i.Name}]
 	// Velero writes no record for a pod that was gone when the backup ended (generateVolumeInfoFromPVB in
-	// internal/volume/volumes_information.go, 1.18.3), and none before 1.13: then the restore's tells what it did.
-	if made := d.madeFor[[2]string{i.Namespace, i.Name}]; info == nil && made != nil {
+	// internal/volume/volumes_information.go, 1.18.3), and none before 1.13: then the restore's record says what it did.
+	if made := d.restoredByClaim[[2]string{i.Namespace, i.Name}]; info == nil && made != nil {
 		copied := *made
-		copied.PersistentVolume = "" // that of the cluster, not of the backup
+		copied.PersistentVolume = "" // the name of the volume in the cluster, not in the backup
 		info = &copied
 	}
 	var moved *job.Volume
 	if info != nil {
-		v.Method = methodOf(info)
+		v.Method = volumeMethod(info)
 	}
-	if v.Method == ByPod {
+	if v.Method == MethodPodVolume {
 		v.Pod, v.PodVolume = info.Pod, info.PodVolume
-		moved = d.moved[[3]string{i.Namespace, info.Pod, info.PodVolume}]
-	} else if moved = d.moved[[3]string{i.Namespace, i.Name}]; moved != nil {
-		v.Method = ByMover
+		moved = d.transfersByTarget[[3]string{i.Namespace, info.Pod, info.PodVolume}]
+	} else if moved = d.transfersByTarget[[3]string{i.Namespace, i.Name}]; moved != nil {
+		v.Method = MethodDataMover
 	}
-	object, _ := d.Target.Find(claims, i.Namespace, i.Name)
+	object, _ := d.Target.FindItem(claims, i.Namespace, i.Name)
 	live, known := d.claims[[2]string{i.Namespace, i.Name}]
 	switch {
-	case i.State == MadeAnew && object.Restore != "":
-		v.State, v.Why = DataExisted, "restore "+object.Restore+" made this claim after this one had ended"
-	case i.State == MadeAnew && v.Method != "":
+	case i.State == CreatedByOthers && object.RestoreName != "":
+		v.State, v.Why = DataExisted, "restore "+object.RestoreName+" made this claim after this one had ended"
+	case i.State == CreatedByOthers && v.Method != "":
 		v.State = DataEmpty
 		v.Why = "somebody made this claim after the restore had ended, so what the backup has did not get into it"
 	case moved != nil:
-		v.State, v.Why = d.ofMoved(moved)
-	case d.older(object):
+		v.State, v.Why = d.judgeTransfer(moved)
+	case d.predatesRestore(object):
 		v.State, v.Why = DataExisted, "the claim is older than the restore, and Velero left its data as it was"
-	case info == nil && d.NoSaved != "":
+	case info == nil && d.BackupVolumesUnchecked != "":
 		v.State, v.Why = DataUnknown, "what the backup has of it is not known"
 	case info == nil:
 		v.State = DataUnknown
@@ -134,7 +134,7 @@ func (d *dataJudge) claim(i Item) Volume {
 	case !known:
 		v.State, v.Why = DataUnknown, "veltui could not read the claim"
 	default:
-		v.State, v.Why = d.ofClaim(info, live)
+		v.State, v.Why = d.judgeClaimData(info, live)
 	}
 	if live.Lost && (v.State == DataWaiting || v.State == DataUnknown) {
 		v.State, v.Why = DataEmpty, live.Why
@@ -142,69 +142,69 @@ func (d *dataJudge) claim(i Item) Volume {
 	return v
 }
 
-func (d *dataJudge) ofMoved(m *job.Volume) (DataState, string) {
+func (d *dataJudge) judgeTransfer(m *job.Volume) (DataState, string) {
 	switch {
 	case m.Phase == velero.VolumeCompleted:
 		return DataRestored, ""
-	case !m.Ended() && d.SoFar:
+	case !m.HasEnded() && d.InProgress:
 		return DataWaiting, "Velero moves it: " + m.Name + " is " + cmp.Or(m.Phase, velero.VolumeNew)
 	}
 	return DataFailed, m.Name + " is " + cmp.Or(m.Phase, velero.VolumeNew)
 }
 
-// ofClaim judges the data of a claim that this restore made and that nothing moved data into.
-func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, string) {
+// judgeClaimData judges the data of a claim that this restore made and that nothing moved data into.
+func (d *dataJudge) judgeClaimData(info *artifact.VolumeInfo, live Claim) (DataState, string) {
 	bound := live.Phase == "Bound"
 	same := info.PersistentVolume != "" && live.Volume == info.PersistentVolume
-	made := d.made[live.Volume]
-	switch w := methodOf(info); {
-	case w == ByNative && made != nil && made.Method == "NativeSnapshot":
-		return arrives(bound, "it waits for its volume")
-	case w == ByCSI && live.Snapshot != "" && !d.NoVolumes:
-		return arrives(bound, "it waits for the volume that the driver makes of snapshot "+live.Snapshot)
-	case w == ByNative && d.NoMade != "" && !d.NoVolumes:
-		return DataUnknown, "whether a volume was made of its snapshot is not known: " + d.NoMade
-	case same && bound && d.volumeMade(live.Volume):
+	made := d.restoredByVolume[live.Volume]
+	switch w := volumeMethod(info); {
+	case w == MethodNativeSnapshot && made != nil && made.Method == "NativeSnapshot":
+		return arrivalState(bound, "it waits for its volume")
+	case w == MethodCSISnapshot && live.Snapshot != "" && !d.VolumesLeftOut:
+		return arrivalState(bound, "it waits for the volume that the driver makes of snapshot "+live.Snapshot)
+	case w == MethodNativeSnapshot && d.RestoredVolumesUnchecked != "" && !d.VolumesLeftOut:
+		return DataUnknown, "whether a volume was made of its snapshot is not known: " + d.RestoredVolumesUnchecked
+	case same && bound && d.isVolumeMade(live.Volume):
 		return DataUnknown, "Velero made its old volume " + live.Volume + " again and brought no data: whether its " +
 			"storage is still there is not known"
 	case same && bound:
 		return DataKept, "it has its old volume " + live.Volume + ", with what is in it now"
 	case same:
 		return DataWaiting, "it waits for its old volume " + live.Volume
-	case d.NoVolumes && w != ByPod:
+	case d.VolumesLeftOut && w != MethodPodVolume:
 		return DataLeftOut, "the restore was told to restore no volumes"
 	case w == "":
-		return skipped(info)
+		return judgeSkipped(info)
 	case info.Result == "failed":
 		return DataEmpty, "the backup could not save it (" + cmp.Or(info.Phase, "failed") + ")"
-	case w == ByCSI:
+	case w == MethodCSISnapshot:
 		return DataEmpty, "the backup has a CSI snapshot of it, and the claim was not made from one"
-	case w == ByNative:
+	case w == MethodNativeSnapshot:
 		return DataEmpty, "the backup has a snapshot of it, and no volume was made from that"
 	}
-	return d.notMoved(methodOf(info), live.Namespace, info)
+	return d.judgeNotMoved(volumeMethod(info), live.Namespace, info)
 }
 
-// volumeMade reports whether this restore made a volume: Velero restores one that is to be retained
-// as the backup has it, and the claim is bound to it whether or not there is storage behind it.
-func (d *dataJudge) volumeMade(name string) bool {
-	o, seen := d.Target.Find("persistentvolumes", "", name)
-	return seen == live.There && !d.older(o) && o.Restore == label.GetValidName(d.Restore)
+// isVolumeMade reports whether this restore created a volume: Velero restores a volume that is to be retained as the
+// backup has it, and the claim is bound to it whether or not there is storage behind it.
+func (d *dataJudge) isVolumeMade(name string) bool {
+	o, seen := d.Target.FindItem("persistentvolumes", "", name)
+	return seen == live.Present && !d.predatesRestore(o) && o.RestoreName == veleroapi.ValidLabel(d.RestoreName)
 }
 
-func arrives(bound bool, waits string) (DataState, string) {
+func arrivalState(bound bool, waits string) (DataState, string) {
 	if bound {
 		return DataRestored, ""
 	}
 	return DataWaiting, waits
 }
 
-// skipped judges a volume that the backup did not save. Velero's reasons tell a volume
-// that a user named from one that no way of saving took: only the first is as wanted
-// (pkg/backup/item_backupper.go, callers of trackSkippedPV, 1.18.3).
-func skipped(info *artifact.Volume) (DataState, string) {
+// judgeSkipped judges a volume that the backup did not save. Velero's reasons distinguish a volume that a user
+// excluded from one that no method could save: only the first is as wanted (pkg/backup/item_backupper.go, callers of
+// trackSkippedPV, 1.18.3).
+func judgeSkipped(info *artifact.VolumeInfo) (DataState, string) {
 	reason := strings.Trim(info.SkippedReason, " ;")
-	why := "the backup skipped it" + human.Clause(": ", reason)
+	why := "the backup skipped it" + human.Prefixed(": ", reason)
 	asked := []string{
 		"velero.io/exclude-from-backup=true",
 		"matched action is 'skip'",
@@ -216,40 +216,40 @@ func skipped(info *artifact.Volume) (DataState, string) {
 	return DataEmpty, why
 }
 
-// notMoved judges data that a PodVolumeRestore or DataDownload was to bring that is not there.
-func (d *dataJudge) notMoved(w Method, namespace string, info *artifact.Volume) (DataState, string) {
+// judgeNotMoved judges data for which the expected PodVolumeRestore or DataDownload is missing.
+func (d *dataJudge) judgeNotMoved(w Method, namespace string, info *artifact.VolumeInfo) (DataState, string) {
 	kind := velero.DataDownload
-	if w == ByPod {
+	if w == MethodPodVolume {
 		kind = velero.PodVolumeRestore
 	}
 	switch {
-	case d.Unseen[kind]:
+	case d.UncheckedKinds[kind]:
 		return DataUnknown, "you may not list the " + string(kind) + "s that tell of it"
-	case d.SoFar:
+	case d.InProgress:
 		return DataWaiting, "Velero has not begun to move it"
-	case d.listed(w, namespace, info) && d.Completed:
+	case d.isTransferListed(w, namespace, info) && d.Completed:
 		return DataRestored, ""
-	case d.listed(w, namespace, info):
+	case d.isTransferListed(w, namespace, info):
 		return DataUnknown, "its " + string(kind) + " is not there any more, so nothing tells how it ended"
-	case w == ByPod:
-		return DataEmpty, d.withoutPod(info)
+	case w == MethodPodVolume:
+		return DataEmpty, d.missingPodReason(info)
 	}
 	return DataEmpty, "the backup has it, and this restore has no DataDownload for it"
 }
 
-// listed reports whether the restore's own record names data that was moved.
-func (d *dataJudge) listed(w Method, namespace string, info *artifact.Volume) bool {
-	return slices.ContainsFunc(d.Made, func(r artifact.Volume) bool {
-		return w == ByPod && r.PodNamespace == namespace && r.Pod == info.Pod && r.PodVolume == info.PodVolume ||
-			w == ByMover && r.DataMoved && r.Namespace == namespace && r.Claim == info.Claim
+// isTransferListed reports whether the restore's own record lists the data as moved.
+func (d *dataJudge) isTransferListed(w Method, namespace string, info *artifact.VolumeInfo) bool {
+	return slices.ContainsFunc(d.RestoredVolumes, func(r artifact.VolumeInfo) bool {
+		return w == MethodPodVolume && r.PodNamespace == namespace && r.Pod == info.Pod && r.PodVolume == info.PodVolume ||
+			w == MethodDataMover && r.DataMoved && r.Namespace == namespace && r.Claim == info.Claim
 	})
 }
 
-// withoutPod says why nothing was copied into a pod's volume: Velero copies only into
+// missingPodReason says why nothing was copied into a pod's volume: Velero copies only into
 // pods that it creates (pkg/restore/restore.go, restoreItem, 1.18.3).
-func (d *dataJudge) withoutPod(info *artifact.Volume) string {
+func (d *dataJudge) missingPodReason(info *artifact.VolumeInfo) string {
 	why := "the backup has it, and this restore has no PodVolumeRestore for it"
-	pod, there := d.pods[[2]string{info.PodNamespace, info.Pod}]
+	pod, there := d.podItems[[2]string{info.PodNamespace, info.Pod}]
 	switch {
 	case !there || pod.State == LeftOut:
 		why = "Velero copies it only through pod " + info.Pod + ", which the restore leaves out"
@@ -261,28 +261,28 @@ func (d *dataJudge) withoutPod(info *artifact.Volume) string {
 	return why
 }
 
-// podVolumes judges the data of a pod's volumes that have no claim, such as an
+// judgePodVolumes judges the data of a pod's volumes that have no claim, such as an
 // emptyDir: it lives only as long as the pod that Velero made.
-func (d *dataJudge) podVolumes(i Item) (all []Volume) {
+func (d *dataJudge) judgePodVolumes(i Item) (all []VolumeData) {
 	if i.State != Restored {
 		return nil
 	}
-	if o, seen := d.Target.Find(pods, i.Namespace, i.Name); seen != live.There || o.Restore == "" {
+	if o, seen := d.Target.FindItem(pods, i.Namespace, i.Name); seen != live.Present || o.RestoreName == "" {
 		return nil
 	}
-	for _, info := range d.ofPod[[2]string{cmp.Or(i.From, i.Namespace), i.Name}] {
-		v := Volume{Namespace: i.Namespace, Pod: info.Pod, PodVolume: info.PodVolume, Method: ByPod}
-		switch moved := d.moved[[3]string{i.Namespace, info.Pod, info.PodVolume}]; {
+	for _, info := range d.savedByPod[[2]string{cmp.Or(i.BackupNamespace, i.Namespace), i.Name}] {
+		v := VolumeData{Namespace: i.Namespace, Pod: info.Pod, PodVolume: info.PodVolume, Method: MethodPodVolume}
+		switch moved := d.transfersByTarget[[3]string{i.Namespace, info.Pod, info.PodVolume}]; {
 		case moved != nil:
-			v.State, v.Why = d.ofMoved(moved)
+			v.State, v.Why = d.judgeTransfer(moved)
 		case info.Result == "failed":
 			v.State, v.Why = DataEmpty, "the backup could not save it ("+cmp.Or(info.Phase, "failed")+")"
-		case d.Completed && !d.Unseen[velero.PodVolumeRestore]:
-			// Velero's record has no volumes without a claim (internal/volume/volumes_information.go, Result, 1.18.3),
-			// and a restore of which one was not copied does not complete.
+		case d.Completed && !d.UncheckedKinds[velero.PodVolumeRestore]:
+			// Velero's record has no volumes without a claim (internal/volume/volumes_information.go, Result, 1.18.3), and a
+			// restore that failed to copy such a volume does not complete.
 			v.State, v.Why = DataUnknown, "there is no PodVolumeRestore of it, and Velero records no volumes without a claim"
 		default:
-			v.State, v.Why = d.notMoved(ByPod, i.Namespace, info)
+			v.State, v.Why = d.judgeNotMoved(MethodPodVolume, i.Namespace, info)
 		}
 		all = append(all, v)
 	}

@@ -1,3 +1,3 @@
-// Package verify holds what a restore was to bring back against what the target
-// cluster holds now, item by item. Pure.
+// Package verify compares what a restore was to bring back with what the target cluster holds now, item by item.
+// Pure.
 package verify

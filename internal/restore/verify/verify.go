@@ -10,118 +10,121 @@ import (
 	"github.com/veltui/veltui/internal/restore/live"
 )
 
-// State is how an item stands now. The names are API.
+// State is what became of an item. The names are API.
 type State string
 
-// What an item may be. Failed, Missing, Gone, Deleting and Differs did not come back.
+// The states of an item. Failed, Missing, Gone, Deleting and Differs did not come back.
 const (
-	Failed      State = "Failed"      // Velero could not restore it, and it is not there
-	Missing     State = "Missing"     // it was to be restored, Velero does not list it, and it is not there
-	Gone        State = "Gone"        // Velero lists it as restored, and it is not there now
-	Deleting    State = "Deleting"    // it is there, and the cluster is deleting it
-	Differs     State = "Differs"     // one existed before, and Velero left it, though the backup has another version
-	NotLookedAt State = "NotLookedAt" // whether it is there is not known
-	MadeAnew    State = "MadeAnew"    // one of that name is there, made after the restore, not by it
-	Passing     State = "Passing"     // it is not there, and controllers replace or delete its kind by themselves
-	Existed     State = "Existed"     // it is there, it is older than the restore, and Velero skipped it
-	Restored    State = "Restored"    // it is there, and this restore made or updated it
-	LeftOut     State = "LeftOut"     // the restore was not to bring it back
+	Failed   State = "Failed"   // Velero could not restore it, and it is not there
+	Missing  State = "Missing"  // it was to be restored, Velero does not list it, and it is not there
+	Gone     State = "Gone"     // Velero lists it as restored, and it is not there now
+	Deleting State = "Deleting" // it is there, and the cluster is deleting it
+	// an object existed before, and Velero left it, though the backup has another version
+	Differs         State = "Differs"
+	Unchecked       State = "NotLookedAt" // whether it is there is unknown
+	CreatedByOthers State = "MadeAnew"    // an object of that name is there, created after the restore by someone else
+	Transient       State = "Passing"     // it is not there, and controllers replace or delete its kind by themselves
+	Existed         State = "Existed"     // it is there, it is older than the restore, and Velero skipped it
+	Restored        State = "Restored"    // it is there, and this restore made or updated it
+	LeftOut         State = "LeftOut"     // the restore was not to bring it back
 )
 
-// States are all of them, in the order in which they are shown.
+// States lists all states, in the order in which they are shown.
 var States = []State{
 	Failed,
 	Missing,
 	Gone,
 	Deleting,
 	Differs,
-	NotLookedAt,
-	MadeAnew,
-	Passing,
+	Unchecked,
+	CreatedByOthers,
+	Transient,
 	Existed,
 	Restored,
 	LeftOut,
 }
 
-var stateWords = map[State]string{
-	Failed:      "failed",
-	Missing:     "missing",
-	Gone:        "gone",
-	Deleting:    "being deleted",
-	Differs:     "existed, differs",
-	NotLookedAt: "unchecked",
-	MadeAnew:    "made again",
-	Passing:     "comes and goes",
-	Existed:     "existed",
-	Restored:    "restored",
-	LeftOut:     "left out",
+var stateLabels = map[State]string{
+	Failed:          "failed",
+	Missing:         "missing",
+	Gone:            "gone",
+	Deleting:        "being deleted",
+	Differs:         "existed, differs",
+	Unchecked:       "unchecked",
+	CreatedByOthers: "made again",
+	Transient:       "comes and goes",
+	Existed:         "existed",
+	Restored:        "restored",
+	LeftOut:         "left out",
 }
 
-// Words are the state for people.
-func (s State) Words() string { return stateWords[s] }
+// Label returns the state in words.
+func (s State) Label() string { return stateLabels[s] }
 
-// Lost reports whether an item in this state did not come back.
-func (s State) Lost() bool {
+// IsLost reports whether an item in this state did not come back.
+func (s State) IsLost() bool {
 	return s == Failed || s == Missing || s == Gone || s == Deleting || s == Differs
 }
 
 // Item is one that a restore was to bring back.
 type Item struct {
-	Namespace string `json:"namespace,omitempty"` // Namespace is in the target; empty if it has none.
-	Name      string `json:"name"`
-	From      string `json:"from,omitempty"` // From is its namespace in the backup, if that is another.
-	State     State  `json:"state"`
-	Why       string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
+	Namespace       string `json:"namespace,omitempty"` // Namespace is in the target; empty if it has none.
+	Name            string `json:"name"`
+	BackupNamespace string `json:"from,omitempty"` // From is its namespace in the backup, if that is another.
+	State           State  `json:"state"`
+	Why             string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
 	// Content is how what it holds stands against what the restore was to make, if that was compared or only that can
 	// tell, and Fields name what differs.
-	Content Content  `json:"content,omitempty"`
-	Fields  []string `json:"fields,omitempty"`
+	Content ContentState `json:"content,omitempty"`
+	Fields  []string     `json:"fields,omitempty"`
 }
 
-// rank is where an item stands among those of its kind: what is lost first, then what has other content.
-func (i Item) rank() int {
-	if at := slices.Index(Contents, i.Content); at >= 0 && !i.State.Lost() {
-		return slices.Index(States, Differs)*len(Contents) + at
+// sortRank returns an item's rank among the items of its kind: lost items first, then those with other content.
+func (i Item) sortRank() int {
+	if at := slices.Index(ContentStates, i.Content); at >= 0 && !i.State.IsLost() {
+		return slices.Index(States, Differs)*len(ContentStates) + at
 	}
-	return slices.Index(States, i.State) * len(Contents)
+	return slices.Index(States, i.State) * len(ContentStates)
 }
 
-// Kind is the items of one resource, as "deployments.apps".
+// Kind holds the items of one resource, such as "deployments.apps".
 type Kind struct {
-	Name  string
-	Count map[State]int
-	Items []Item // what did not come back first, then what has another content
+	Name         string
+	CountByState map[State]int
+	Items        []Item // items that did not come back first, then items with other content
 
-	Content map[Content]int // as [Result.Content]
+	CountByContent map[ContentState]int // as [Result.ContentState]
 }
 
-// Differing is how many items are there with another content, as far as that is known.
-func (k Kind) Differing() (n int) {
-	for _, c := range Contents {
-		n += k.Content[c]
+// CountDiffering returns the number of items that are there with other content, or could not be compared.
+func (k Kind) CountDiffering() (n int) {
+	for _, c := range ContentStates {
+		n += k.CountByContent[c]
 	}
 	return n
 }
 
-// Lost is how many items of the kind did not come back.
-func (k Kind) Lost() int { return lost(k.Count) }
+// CountLost returns the number of items of the kind that did not come back.
+func (k Kind) CountLost() int { return countLost(k.CountByState) }
 
-// Wanted is how many items of the kind were to come back.
-func (k Kind) Wanted() int { return wanted(k.Count) }
+// CountWanted returns the number of items of the kind that were to come back.
+func (k Kind) CountWanted() int { return countWanted(k.CountByState) }
 
-// There is how many items are there, as they were to be or in another way that is no loss.
-func (k Kind) There() int { return k.Count[Restored] + k.Count[Existed] + k.Count[MadeAnew] }
+// CountPresent returns the number of items that are there, as wanted or in another state that is no loss.
+func (k Kind) CountPresent() int {
+	return k.CountByState[Restored] + k.CountByState[Existed] + k.CountByState[CreatedByOthers]
+}
 
-func lost(count map[State]int) (n int) {
+func countLost(count map[State]int) (n int) {
 	for state, items := range count {
-		if state.Lost() {
+		if state.IsLost() {
 			n += items
 		}
 	}
 	return n
 }
 
-func wanted(count map[State]int) (n int) {
+func countWanted(count map[State]int) (n int) {
 	for state, items := range count {
 		if state != LeftOut {
 			n += items
@@ -130,8 +133,8 @@ func wanted(count map[State]int) (n int) {
 	return n
 }
 
-// countOf counts those of which something is true.
-func countOf[T any](all []T, is func(T) bool) (n int) {
+// countMatching returns the number of elements for which is returns true.
+func countMatching[T any](all []T, is func(T) bool) (n int) {
 	for _, one := range all {
 		if is(one) {
 			n++
@@ -142,107 +145,113 @@ func countOf[T any](all []T, is func(T) bool) (n int) {
 
 // Result is what became of a restore.
 type Result struct {
-	Kinds []Kind // Kinds that lost most come first; those that the restore left out wholly last
-	Count map[State]int
-	// Content counts the items of which contents were compared, or could only be told by that.
-	Content map[Content]int
-	// Claims are those that came back and are not bound; Bound is how many are.
-	Claims []Claim
-	Bound  int
-	// Data are what did not complete; Moved counts the volumes that did, and Bytes theirs.
-	Data    []Data
-	Moved   int
-	Bytes   int64
-	Volumes []Volume       // those of what came back; what needs a look comes first
-	Notes   []string       // Notes say what is not known, and why
-	NotSeen []live.NotSeen // what could not be looked at in the cluster
-	// Unknown is true if veltui could not look at all that was to come back, beyond the
-	// items that it counts as NotLookedAt: the notes and NotSeen say at what.
-	Unknown bool
-	SoFar   bool // true of a restore that goes on
-	// At is when the cluster was looked at, by our clock, and Cost what that asked of it.
-	At   time.Time
-	Cost live.Cost
+	Kinds        []Kind // the kinds that lost most come first; those that the restore left out completely last
+	CountByState map[State]int
+	// CountByContent counts the items whose contents were compared, or could only be judged by comparing.
+	CountByContent map[ContentState]int
+	// Claims are the claims that came back and are not bound; Bound is the number of bound claims.
+	Claims     []Claim
+	BoundCount int
+	// IncompleteTransfers are the transfers that did not complete; Moved counts the volumes whose data was moved, and
+	// Bytes their bytes.
+	IncompleteTransfers []IncompleteTransfer
+	MovedCount          int
+	MovedBytes          int64
+	Volumes             []VolumeData     // the volumes of what came back; those that need attention come first
+	Notes               []string         // what is unknown, and why
+	Unchecked           []live.Unchecked // what could not be checked in the cluster
+	// Incomplete is true if veltui could not check everything that was to come back, beyond the items that it counts as
+	// Unchecked: Notes and Unchecked say what.
+	Incomplete bool
+	InProgress bool // true for a restore in progress
+	// CheckedAt is when the cluster was checked, by our clock, and Cost what that requested of it.
+	CheckedAt time.Time
+	Cost      live.Cost
 
-	claims map[[2]string]Claim // those that were to come back and are there
+	claims map[[2]string]Claim // the claims that were to come back and are there
 }
 
 // ErrNotStarted says that there is nothing to verify.
 var ErrNotStarted = errors.New("there is nothing to verify: Velero did not start this restore")
 
-// Lost is how many items, claims and volumes did not come back.
-func (r Result) Lost() int {
-	return r.LostItems() + r.LostContents() + r.LostClaims() + r.LostVolumes()
+// CountLost returns the number of items, claims and volumes that did not come back.
+func (r Result) CountLost() int {
+	return r.CountLostItems() + r.CountLostContents() + r.CountLostClaims() + r.CountLostVolumes()
 }
 
-// LostContents is how many items are there without what the backup holds of them.
-func (r Result) LostContents() int { return r.Content[Emptied] + r.Content[Recreated] }
+// CountLostContents returns the number of items that are there without what the backup holds of them.
+func (r Result) CountLostContents() int {
+	return r.CountByContent[Emptied] + r.CountByContent[Recreated]
+}
 
-// Changed is how many more items are there with another content.
-func (r Result) Changed() int { return r.Content[Changed] + r.Content[Scaled] }
+// CountChanged returns the number of further items that are there with other content.
+func (r Result) CountChanged() int { return r.CountByContent[Changed] + r.CountByContent[Scaled] }
 
-// LostItems is how many of the items that were to come back did not.
-func (r Result) LostItems() int { return lost(r.Count) }
+// CountLostItems returns the number of items that were to come back and did not.
+func (r Result) CountLostItems() int { return countLost(r.CountByState) }
 
-// LostClaims is how many claims are there that cannot be bound.
-func (r Result) LostClaims() int { return countOf(r.Claims, func(c Claim) bool { return c.Lost }) }
+// CountLostClaims returns the number of existing claims that cannot be bound.
+func (r Result) CountLostClaims() int {
+	return countMatching(r.Claims, func(c Claim) bool { return c.Lost })
+}
 
-// LostVolumes is how many volumes did not get their data. Of DataFailed, Data tells.
-func (r Result) LostVolumes() int {
-	return countOf(
-		r.Data,
-		func(d Data) bool { return d.Lost },
-	) + countOf(
+// CountLostVolumes returns the number of volumes that did not get their data. Data has the volumes in state
+// DataFailed.
+func (r Result) CountLostVolumes() int {
+	return countMatching(
+		r.IncompleteTransfers,
+		func(d IncompleteTransfer) bool { return d.Lost },
+	) + countMatching(
 		r.Volumes,
-		func(v Volume) bool { return v.State == DataEmpty },
+		func(v VolumeData) bool { return v.State == DataEmpty },
 	)
 }
 
-// Wanted is how many items the restore was to bring back.
-func (r Result) Wanted() int { return wanted(r.Count) }
+// CountWanted returns the number of items that the restore was to bring back.
+func (r Result) CountWanted() int { return countWanted(r.CountByState) }
 
-// LookedAtAll reports whether veltui could look at all that was to come back.
-func (r Result) LookedAtAll() bool {
-	return r.Count[NotLookedAt]+r.Content[NotCompared] == 0 && !r.Unknown
+// IsComplete reports whether veltui could check everything that was to come back.
+func (r Result) IsComplete() bool {
+	return r.CountByState[Unchecked]+r.CountByContent[NotCompared] == 0 && !r.Incomplete
 }
 
-// Settled reports whether veltui could look at all that was to come back, and waits for no data.
-func (r Result) Settled() bool { return r.LookedAtAll() && r.waiting() == 0 }
+// IsSettled reports whether veltui could check everything that was to come back, and waits for no data.
+func (r Result) IsSettled() bool { return r.IsComplete() && r.countWaiting() == 0 }
 
-func (r Result) waiting() int {
-	return countOf(r.Volumes, func(v Volume) bool { return v.State == DataWaiting })
+func (r Result) countWaiting() int {
+	return countMatching(r.Volumes, func(v VolumeData) bool { return v.State == DataWaiting })
 }
 
-// Summary says in words how the restore stands.
+// Summary describes the state of the restore.
 func (r Result) Summary() string {
-	all, unseen, passing := r.Wanted(), r.Count[NotLookedAt], r.Count[Passing]
+	all, unseen, passing := r.CountWanted(), r.CountByState[Unchecked], r.CountByState[Transient]
 	text := "all of " + human.Count(all, "item") + " came back"
-	switch items := lost(r.Count); {
-	case items > 0 && r.SoFar:
+	switch items := countLost(r.CountByState); {
+	case items > 0 && r.InProgress:
 		text = fmt.Sprintf("%s of %s are not there yet", human.Number(items), human.Count(all, "item"))
 	case items > 0:
 		text = fmt.Sprintf("%s of %s did not come back", human.Number(items), human.Count(all, "item"))
-	case unseen > 0 || r.Unknown:
+	case unseen > 0 || r.Incomplete:
 		text = fmt.Sprintf("nothing is missing of the %s that veltui could look for", human.Count(all-unseen, "item"))
 	case all == 0:
 		text = "no item is known that was to come back"
-	case passing+r.Content[NotCompared] > 0:
+	case passing+r.CountByContent[NotCompared] > 0:
 		if text = "nothing of " + human.Count(all, "item") + " is missing"; passing > 0 {
-			text += "; " + human.Plural(passing, "comes and goes", "come and go")
+			text += "; " + human.CountForms(passing, "comes and goes", "come and go")
 		}
 	}
-	for _, c := range Contents {
-		if n := r.Content[c]; n > 0 {
-			text += "; " + human.Plural(n, "is ", "are ") + c.Words()
+	for _, c := range ContentStates {
+		if n := r.CountByContent[c]; n > 0 {
+			text += "; " + human.CountForms(n, "is ", "are ") + c.Label()
 		}
 	}
-	if n := r.LostVolumes(); n > 0 {
+	if n := r.CountLostVolumes(); n > 0 {
 		text += "; the data of " + human.Count(n, "volume") + " did not come back"
 	}
-	if n := r.waiting(); n > 0 {
+	if n := r.countWaiting(); n > 0 {
 		text += "; the data of " + human.Count(n, "volume") + " may still come"
 	}
-	if n := r.LostClaims(); n > 0 {
+	if n := r.CountLostClaims(); n > 0 {
 		text += "; " + human.Count(n, "claim") + " cannot be bound"
 	}
 	if unseen > 0 {

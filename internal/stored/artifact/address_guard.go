@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// A URL of others must not make this machine talk to itself or to what only it can reach, unless its location
-// names that.
+// A URL from others must not make this machine talk to itself or to what only it can reach, unless its storage
+// location names that address.
 
-// metadataAddresses answer with a machine's or a pod's credentials.
+// metadataAddresses are the addresses that answer with a machine's or a pod's credentials.
 var metadataAddresses = []netip.Addr{
 	netip.MustParseAddr("169.254.169.254"), // AWS, Google, Azure and others
 	netip.MustParseAddr("fd00:ec2::254"),   // AWS over IPv6
@@ -35,21 +35,21 @@ var metadataNames = []string{
 	"metadata.azure.internal",
 }
 
-// translated are prefixes of IPv6 addresses that carry an IPv4 address in their last four bytes (NAT64).
-var translated = netip.MustParsePrefix("64:ff9b::/96")
+// nat64Prefix is the prefix of IPv6 addresses that carry an IPv4 address in their last four bytes (NAT64).
+var nat64Prefix = netip.MustParsePrefix("64:ff9b::/96")
 
-// guard judges where a download may go.
-type guard struct {
+// addressGuard judges where a download may connect to.
+type addressGuard struct {
 	// configured is true if the storage location's configuration names the host.
 	configured bool
-	// clear is true for unencrypted bytes without the user's consent: then only this machine is talked to.
-	clear bool
-	// own are this machine's addresses, and loopback those that never leave it.
-	own      func() ([]netip.Addr, error)
-	loopback func(netip.Addr) bool
+	// plainHTTP is true for unencrypted data without the user's consent: then only this machine may be connected to.
+	plainHTTP bool
+	// ownAddresses returns this machine's addresses; loopback reports whether an address never leaves it.
+	ownAddresses func() ([]netip.Addr, error)
+	isLoopback   func(netip.Addr) bool
 }
 
-// ownAddresses are those of this machine's network interfaces.
+// ownAddresses returns the addresses of this machine's network interfaces.
 func ownAddresses() ([]netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -64,50 +64,50 @@ func ownAddresses() ([]netip.Addr, error) {
 	return own, nil
 }
 
-// host says why a host is not talked to, as far as its name tells.
-func (g guard) host(host string) error {
+// checkHost returns why a host must not be connected to, as far as its name tells.
+func (g addressGuard) checkHost(host string) error {
 	if slices.Contains(metadataNames, host) {
-		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafe, host)
+		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafeURL, host)
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return g.address(ip)
+		return g.checkAddress(ip)
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
-		return fmt.Errorf("%w: its host is a number but not an address", ErrUnsafe)
+		return fmt.Errorf("%w: its host is a number but not an address", ErrUnsafeURL)
 	}
 	if !g.configured && (last == "localhost" || host == "localhost.localdomain" || strings.HasPrefix(host, "ip6-l")) {
-		return fmt.Errorf("%w: %s is this machine, and the storage location does not name it", ErrUnsafe, host)
+		return fmt.Errorf("%w: %s is this machine, and the storage location does not name it", ErrUnsafeURL, host)
 	}
 	return nil
 }
 
-// plainAddress is an address without what disguises it.
-func plainAddress(ip netip.Addr) netip.Addr {
+// canonicalAddress returns an address without what disguises it.
+func canonicalAddress(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
-	if translated.Contains(ip) {
+	if nat64Prefix.Contains(ip) {
 		bytes := ip.As16()
 		return netip.AddrFrom4([4]byte(bytes[12:]))
 	}
 	return ip
 }
 
-// address says why an address is not connected to.
-func (g guard) address(ip netip.Addr) error {
-	ip = plainAddress(ip)
-	own, err := g.isOwn(ip)
+// checkAddress returns why an address must not be connected to.
+func (g addressGuard) checkAddress(ip netip.Addr) error {
+	ip = canonicalAddress(ip)
+	own, err := g.isOwnAddress(ip)
 	what := ""
 	switch {
 	case slices.Contains(metadataAddresses, ip):
-		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafe, ip)
+		return fmt.Errorf("%w: %s is a metadata service", ErrUnsafeURL, ip)
 	case ip.IsUnspecified() || ip.IsMulticast():
-		return fmt.Errorf("%w: %s cannot be the address of an object store", ErrUnsafe, ip)
-	case g.clear && !own:
-		return ErrClear
+		return fmt.Errorf("%w: %s cannot be the address of an object store", ErrUnsafeURL, ip)
+	case g.plainHTTP && !own:
+		return ErrUnencrypted
 	case g.configured:
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w: cannot find out whether %s is this machine: %w", ErrUnsafe, ip, err)
+		return fmt.Errorf("%w: cannot find out whether %s is this machine: %w", ErrUnsafeURL, ip, err)
 	case own:
 		what = "this machine"
 	case ip.IsLinkLocalUnicast():
@@ -116,23 +116,24 @@ func (g guard) address(ip netip.Addr) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s, and the storage location does not name it", ErrUnsafe, ip, what)
+	return fmt.Errorf("%w: %s is %s, and the storage location does not name it", ErrUnsafeURL, ip, what)
 }
 
-// isOwn reports whether an address is this machine's.
-func (g guard) isOwn(ip netip.Addr) (bool, error) {
-	if g.loopback(ip) {
+// isOwnAddress reports whether an address is this machine's.
+func (g addressGuard) isOwnAddress(ip netip.Addr) (bool, error) {
+	if g.isLoopback(ip) {
 		return true, nil
 	}
-	all, err := g.own()
-	return slices.ContainsFunc(all, func(own netip.Addr) bool { return plainAddress(own) == ip }), err
+	all, err := g.ownAddresses()
+	return slices.ContainsFunc(all, func(own netip.Addr) bool { return canonicalAddress(own) == ip }), err
 }
 
-// control is a net.Dialer's Control: it sees the address that is really connected to, after names were resolved.
-func (g guard) control(_, address string, _ syscall.RawConn) error {
+// dialControl is a net.Dialer's Control: it sees the address that is actually connected to, after names were
+// resolved.
+func (g addressGuard) dialControl(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: %s is not an address", ErrUnsafe, address)
+		return fmt.Errorf("%w: %s is not an address", ErrUnsafeURL, address)
 	}
-	return g.address(to.Addr())
+	return g.checkAddress(to.Addr())
 }

@@ -16,37 +16,38 @@ import (
 	"github.com/veltui/veltui/internal/velero/decode"
 )
 
-// clusterHost is a host name that the cluster's own DNS would resolve to a Service.
-type clusterHost struct {
+// serviceHost is a host name that the cluster's own DNS would resolve to a Service.
+type serviceHost struct {
 	service, namespace string
-	// pod is what stands before the Service, a pod of a StatefulSet or a bucket; empty for nothing.
+	// pod is what precedes the Service in the name, a pod of a StatefulSet or a bucket; empty for nothing.
 	pod string
-	// certain is false if the name may as well be any other host's.
-	certain bool
+	// isCertain is false if the name may as well be that of another host.
+	isCertain bool
 }
 
-// parseClusterHost reads service.namespace.svc[.cluster domain], and what a pod in namespace home may shorten it to.
-func parseClusterHost(host, home string) (clusterHost, bool) {
+// parseServiceHost reads service.namespace.svc[.cluster domain], and the short forms that a pod in namespace home may
+// use.
+func parseServiceHost(host, home string) (serviceHost, bool) {
 	parts := strings.Split(host, ".")
-	var h clusterHost
+	var h serviceHost
 	switch at := slices.Index(parts, "svc"); {
 	case at >= 2:
-		h = clusterHost{service: parts[at-2], namespace: parts[at-1], certain: true}
+		h = serviceHost{service: parts[at-2], namespace: parts[at-1], isCertain: true}
 		if at > 2 {
 			h.pod = parts[0]
 		}
 	case len(parts) == 2:
-		h = clusterHost{service: parts[0], namespace: parts[1]}
+		h = serviceHost{service: parts[0], namespace: parts[1]}
 	case len(parts) == 1:
-		h = clusterHost{service: parts[0], namespace: home}
+		h = serviceHost{service: parts[0], namespace: home}
 	}
 	if len(validation.IsDNS1123Label(h.service)) > 0 || len(validation.IsDNS1123Label(h.namespace)) > 0 {
-		return clusterHost{}, false
+		return serviceHost{}, false
 	}
 	return h, true
 }
 
-// podPort is one pod's port behind a Service.
+// podPort is a port of a pod behind a Service.
 type podPort struct {
 	namespace, name string
 	port            int32
@@ -55,19 +56,19 @@ type podPort struct {
 func (p podPort) String() string { return fmt.Sprintf("pod %s/%s:%d", p.namespace, p.name, p.port) }
 
 const (
-	// maxPods is how many pods are tried before giving up, of maxListed.
-	maxPods   = 3
-	maxListed = 500
+	// maxTriedPods is how many pods are tried before giving up; maxListedPods is how many are listed.
+	maxTriedPods  = 3
+	maxListedPods = 500
 )
 
 var errNoService = errors.New("no such Service")
 
-// podsBehind finds ready pods of a Service and the port that its port leads to: get services, list pods,
-// create pods/portforward.
-func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]podPort, error) {
+// findServicePods finds ready pods of a Service, and the port that the Service's port leads to. It needs the rights to
+// get services, list pods and create pods/portforward.
+func (f *Fetcher) findServicePods(ctx context.Context, h serviceHost, port int32) ([]podPort, error) {
 	var service corev1.Service
 	what := "Service " + h.namespace + "/" + h.service
-	err := f.get(ctx, corev1.SchemeGroupVersion.WithResource("services"), h.namespace, h.service, &service)
+	err := f.fetchObject(ctx, corev1.SchemeGroupVersion.WithResource("services"), h.namespace, h.service, &service)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("%w: %s", errNoService, what)
@@ -78,8 +79,12 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 	case len(service.Spec.Selector) == 0:
 		return nil, fmt.Errorf("%s selects no pods", what)
 	}
-	listed, err := f.cluster.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(h.namespace).
-		List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String(), Limit: maxListed})
+	selected := metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String(),
+		Limit:         maxListedPods,
+	}
+	pods := f.dynamicClient.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(h.namespace)
+	listed, err := pods.List(ctx, selected)
 	if err != nil {
 		return nil, explainAPI("listing the pods of "+what, err)
 	}
@@ -89,7 +94,7 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 		if _, err := decode.Unstructured(&listed.Items[i], &pod); err != nil {
 			return nil, fmt.Errorf("reading the pods of %s: %w", what, err)
 		}
-		if !ready(&pod) {
+		if !isPodReady(&pod) {
 			continue
 		}
 		if to, ok := targetPort(&service, &pod, port); ok {
@@ -111,17 +116,18 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 		return p.name
 	}
 	slices.SortFunc(found, func(a, b podPort) int { return strings.Compare(order(a), order(b)) })
-	return found[:min(len(found), maxPods)], nil
+	return found[:min(len(found), maxTriedPods)], nil
 }
 
-func ready(pod *corev1.Pod) bool {
+func isPodReady(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
 		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
 }
 
-// targetPort is the pod's port that a Service's port leads to; a headless Service resolves to the pods themselves.
+// targetPort returns the pod's port that a Service's port leads to; a headless Service resolves to the pods
+// themselves.
 func targetPort(service *corev1.Service, pod *corev1.Pod, port int32) (int32, bool) {
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		return port, true
@@ -142,7 +148,7 @@ func targetPort(service *corev1.Service, pod *corev1.Pod, port int32) (int32, bo
 }
 
 func namedPort(pod *corev1.Pod, name string) (int32, bool) {
-	// A sidecar is an init container that goes on running.
+	// A sidecar is an init container that keeps running.
 	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
 		for _, p := range c.Ports {
 			if p.Name == name && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,29 +16,26 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 func contents() Target {
-	return Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: backupName}
+	return Target{Kind: veleroapi.DownloadTargetKindBackupContents, Name: backupName}
 }
 
-var backupKinds = []velerov1.DownloadTargetKind{
-	velerov1.DownloadTargetKindBackupLog, velerov1.DownloadTargetKindBackupContents,
-	velerov1.DownloadTargetKindBackupVolumeSnapshots, velerov1.DownloadTargetKindBackupItemOperations,
-	velerov1.DownloadTargetKindBackupResourceList, velerov1.DownloadTargetKindBackupResults,
-	velerov1.DownloadTargetKindCSIBackupVolumeSnapshots, velerov1.DownloadTargetKindCSIBackupVolumeSnapshotContents,
-	velerov1.DownloadTargetKindBackupVolumeInfos,
+var backupKinds = []veleroapi.DownloadTargetKind{
+	veleroapi.DownloadTargetKindBackupLog, veleroapi.DownloadTargetKindBackupContents,
+	veleroapi.DownloadTargetKindBackupVolumeSnapshots, veleroapi.DownloadTargetKindBackupItemOperations,
+	veleroapi.DownloadTargetKindBackupResourceList, veleroapi.DownloadTargetKindBackupResults,
+	veleroapi.DownloadTargetKindCSIBackupVolumeSnapshots, veleroapi.DownloadTargetKindCSIBackupVolumeSnapshotContents,
+	veleroapi.DownloadTargetKindBackupVolumeInfos,
 }
 
-var restoreKinds = []velerov1.DownloadTargetKind{
-	velerov1.DownloadTargetKindRestoreLog, velerov1.DownloadTargetKindRestoreResults,
-	velerov1.DownloadTargetKindRestoreResourceList, velerov1.DownloadTargetKindRestoreItemOperations,
-	velerov1.DownloadTargetKindRestoreVolumeInfo,
+var restoreKinds = []veleroapi.DownloadTargetKind{
+	veleroapi.DownloadTargetKindRestoreLog, veleroapi.DownloadTargetKindRestoreResults,
+	veleroapi.DownloadTargetKindRestoreResourceList, veleroapi.DownloadTargetKindRestoreItemOperations,
+	veleroapi.DownloadTargetKindRestoreVolumeInfo,
 }
 
 func TestOpenStreamsEveryKindAsStored(t *testing.T) {
@@ -52,7 +51,7 @@ func TestOpenStreamsEveryKindAsStored(t *testing.T) {
 	})
 	b.options.Config.BearerToken = "of-the-cluster"
 	f := b.fetcher()
-	targets := map[velerov1.DownloadTargetKind]string{}
+	targets := map[veleroapi.DownloadTargetKind]string{}
 	for _, kind := range backupKinds {
 		targets[kind] = backupName
 	}
@@ -68,8 +67,8 @@ func TestOpenStreamsEveryKindAsStored(t *testing.T) {
 		if err != nil || string(got) != string(body) {
 			t.Errorf("%s: %d bytes, %v; want %d as stored", kind, len(got), err, len(body))
 		}
-		if s.Size() != int64(len(body)) || s.Done() != s.Size() || !s.modified.Equal(modified) {
-			t.Errorf("%s: size %d, done %d, modified %s", kind, s.Size(), s.Done(), s.modified)
+		if s.Size() != int64(len(body)) || s.BytesRead() != s.Size() || !s.modified.Equal(modified) {
+			t.Errorf("%s: size %d, done %d, modified %s", kind, s.Size(), s.BytesRead(), s.modified)
 		}
 		if r := s.route; r.PlainHTTP || r.Via != "" || "http://"+r.Host != b.store.URL {
 			t.Errorf("%s: route %+v", kind, r)
@@ -101,24 +100,24 @@ func TestReaders(t *testing.T) {
 	})
 	f := b.fetcher()
 	for kind, name := range map[job.Kind]string{job.Backup: backupName, job.Restore: restoreName} {
-		results, err := f.Results(t.Context(), kind, name)
-		if err != nil || len(results.Warnings.All()) == 0 {
+		results, err := f.FetchResults(t.Context(), kind, name)
+		if err != nil || len(results.Warnings.AllMessages()) == 0 {
 			t.Errorf("%s results: %+v, %v", kind, results, err)
 		}
-		list, err := f.ResourceList(t.Context(), kind, name)
+		list, err := f.FetchResourceList(t.Context(), kind, name)
 		if err != nil || len(list) == 0 {
 			t.Errorf("%s resources: %+v, %v", kind, list, err)
 		}
-		operations, err := f.ItemOperations(t.Context(), kind, name)
+		operations, err := f.FetchItemOperations(t.Context(), kind, name)
 		if err != nil || len(operations) == 0 {
 			t.Errorf("%s operations: %+v, %v", kind, operations, err)
 		}
-		volumes, err := f.Volumes(t.Context(), kind, name)
+		volumes, err := f.FetchVolumes(t.Context(), kind, name)
 		if err != nil || len(volumes) == 0 {
 			t.Errorf("%s volumes: %+v, %v", kind, volumes, err)
 		}
 	}
-	text, err := f.OpenText(t.Context(), Target{Kind: velerov1.DownloadTargetKindBackupLog, Name: backupName})
+	text, err := f.OpenText(t.Context(), Target{Kind: veleroapi.DownloadTargetKindBackupLog, Name: backupName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,11 +161,11 @@ func TestProbe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (got.Why == "") != (got.State == job.Present) {
-				t.Errorf("state %d with reason %q", got.State, got.Why)
+			if (got.Unchecked == "") != (got.State == job.Present) {
+				t.Errorf("state %d with reason %q", got.State, got.Unchecked)
 			}
-			hides(t, errors.New(got.Why))
-			got.Why = ""
+			hides(t, errors.New(got.Unchecked))
+			got.Unchecked = ""
 			if !got.LastModified.Equal(test.want.LastModified) || got.State != test.want.State {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
@@ -243,7 +242,7 @@ func TestExpiredURLIsAskedForAgain(t *testing.T) {
 	})
 	t.Run("the request says so", func(t *testing.T) {
 		b := newBed(t, false, serve(body))
-		b.sign = func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+		b.sign = func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 			until := r.CreationTimestamp.Add(10 * time.Minute)
 			if b.asked.Load() == 1 {
 				until = r.CreationTimestamp.Add(-time.Minute)
@@ -268,7 +267,7 @@ func TestTLS(t *testing.T) {
 	certificate := func(b *bed) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.store.Certificate().Raw})
 	}
-	setCA := func(b *bed, change func(*velerov1.ObjectStorageLocation)) {
+	setCA := func(b *bed, change func(*veleroapi.ObjectStorageLocation)) {
 		change(b.location.Spec.ObjectStorage)
 		b.location.Spec.Config["insecureSkipTLSVerify"] = "true" // Velero's affair, not ours.
 		if err := b.api.Update(b.t.Context(), b.location); err != nil {
@@ -302,37 +301,37 @@ func TestTLS(t *testing.T) {
 
 	t.Run("unknown authority", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
-		setCA(b, func(*velerov1.ObjectStorageLocation) {})
+		setCA(b, func(*veleroapi.ObjectStorageLocation) {})
 		fails(t, fetch(t, b), nil, "signed by an unknown authority", "--cacert", "objectStorage.caCert")
 		b.noneLeft()
 	})
 	t.Run("caCert", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
-		setCA(b, func(o *velerov1.ObjectStorageLocation) { o.CACert = certificate(b) })
+		setCA(b, func(o *veleroapi.ObjectStorageLocation) { o.CACert = certificate(b) })
 		if err := fetch(t, b); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("caCert that is none", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
-		setCA(b, func(o *velerov1.ObjectStorageLocation) { o.CACert = []byte("not PEM") })
+		setCA(b, func(o *veleroapi.ObjectStorageLocation) { o.CACert = []byte("not PEM") })
 		fails(t, fetch(t, b), nil, "caCert of location main holds no PEM certificate")
 	})
 	t.Run("caCertRef", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
-		setCA(b, func(o *velerov1.ObjectStorageLocation) { o.CACertRef = secretFor(b, "ca.crt") })
+		setCA(b, func(o *veleroapi.ObjectStorageLocation) { o.CACertRef = secretFor(b, "ca.crt") })
 		if err := fetch(t, b); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("caCertRef with another key", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
-		setCA(b, func(o *velerov1.ObjectStorageLocation) { o.CACertRef = secretFor(b, "other") })
+		setCA(b, func(o *veleroapi.ObjectStorageLocation) { o.CACertRef = secretFor(b, "other") })
 		fails(t, fetch(t, b), nil, "holds no PEM certificate under other")
 	})
 	t.Run("caCertRef that is not there", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
-		setCA(b, func(o *velerov1.ObjectStorageLocation) {
+		setCA(b, func(o *veleroapi.ObjectStorageLocation) {
 			o.CACertRef = &corev1.SecretKeySelector{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "gone"},
 				Key:                  "x",
@@ -354,7 +353,7 @@ func TestTLS(t *testing.T) {
 		b := newBed(t, true, serve(body))
 		other := strings.Replace(b.store.URL, "127.0.0.1", "localhost", 1)
 		b.location.Spec.Config["s3Url"] = other
-		setCA(b, func(o *velerov1.ObjectStorageLocation) { o.CACert = certificate(b) })
+		setCA(b, func(o *veleroapi.ObjectStorageLocation) { o.CACert = certificate(b) })
 		b.sign = signURL(other + "/x?sig=" + secret)
 		fails(t, fetch(t, b), nil, "is not valid")
 	})
@@ -377,19 +376,19 @@ func TestNewRefusesABadCAFile(t *testing.T) {
 func TestWhatVeleroCannotSign(t *testing.T) {
 	b := newBed(t, false, serve(nil))
 	f := b.fetcher()
-	_, err := f.Open(t.Context(), Target{Kind: velerov1.DownloadTargetKindBackupLog, Name: "nobody"})
+	_, err := f.Open(t.Context(), Target{Kind: veleroapi.DownloadTargetKindBackupLog, Name: "nobody"})
 	fails(t, err, ErrUnknowable, "no backup nobody")
-	p, err := f.Probe(t.Context(), Target{Kind: velerov1.DownloadTargetKindRestoreLog, Name: "nobody"})
-	if err != nil || p.State != job.PresenceUnknown || !strings.Contains(p.Why, "no restore nobody") {
+	p, err := f.Probe(t.Context(), Target{Kind: veleroapi.DownloadTargetKindRestoreLog, Name: "nobody"})
+	if err != nil || p.State != job.PresenceUnknown || !strings.Contains(p.Unchecked, "no restore nobody") {
 		t.Errorf("probe of a restore that is gone: %+v, %v", p, err)
 	}
 	if err := b.api.Delete(
 		t.Context(),
-		&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName}},
+		&veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName}},
 	); err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.Open(t.Context(), Target{Kind: velerov1.DownloadTargetKindRestoreLog, Name: restoreName})
+	_, err = f.Open(t.Context(), Target{Kind: veleroapi.DownloadTargetKindRestoreLog, Name: restoreName})
 	fails(t, err, ErrUnknowable, "no backup "+backupName)
 	if b.asked.Load() != 0 {
 		t.Error("Velero was asked what it could never answer")
@@ -400,7 +399,7 @@ func TestRights(t *testing.T) {
 	body := zip("{}")
 	b := newBed(t, false, serve(body))
 	user := fmt.Sprintf("reader-%s", b.namespace)
-	config, err := shared.For(t).User(user)
+	config, err := shared.ControlPlane(t).AddUser(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +415,7 @@ func TestRights(t *testing.T) {
 		_, err = f.Open(t.Context(), contents())
 		return !errors.Is(err, ErrForbidden)
 	})
-	fails(t, err, ErrUnsafe, "this machine")
+	fails(t, err, ErrUnsafeURL, "this machine")
 	b.grant(user, []string{"get"}, "backups", "backupstoragelocations")
 	eventually(t, "the rights", func() bool {
 		s, err := f.Open(t.Context(), contents())
@@ -433,6 +432,6 @@ func TestKindThatTheCRDDoesNotKnow(t *testing.T) {
 	_, err := b.fetcher().Open(t.Context(), Target{Kind: "BackupFromTheFuture", Name: backupName})
 	fails(t, err, nil, "BackupFromTheFuture", "Unsupported value")
 	got := b.fetcher().
-		explainCreate(t.Context(), Target{Kind: velerov1.DownloadTargetKindRestoreVolumeInfo}, errors.Unwrap(errors.Unwrap(err)))
+		explainCreate(t.Context(), Target{Kind: veleroapi.DownloadTargetKindRestoreVolumeInfo}, errors.Unwrap(errors.Unwrap(err)))
 	fails(t, got, nil, "came with Velero 1.14")
 }

@@ -1,24 +1,23 @@
 package artifact
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // endedBackup ended an hour after the store's files were modified, with operations.
-func endedBackup(attempted int) *velerov1.Backup {
+func endedBackup(attempted int) *veleroapi.Backup {
 	ended := metav1.NewTime(modified.Add(time.Hour))
-	return &velerov1.Backup{
+	return &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{Name: backupName},
-		Status: velerov1.BackupStatus{
-			Phase:                         velerov1.BackupPhaseCompleted,
+		Status: veleroapi.BackupStatus{
+			Phase:                         veleroapi.BackupPhaseCompleted,
 			CompletionTimestamp:           &ended,
 			BackupItemOperationsAttempted: attempted,
 		},
@@ -41,7 +40,7 @@ func TestFinalized(t *testing.T) {
 		"no results":                        {stored(0), job.Presence{State: job.Absent}, true},
 		"the store does not say when":       {job.Presence{State: job.Present}, stored(0), true},
 	} {
-		if got := finalized(endedBackup(1), c.contents, c.results); got != c.want {
+		if got := isFinalized(endedBackup(1), c.contents, c.results); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -57,15 +56,15 @@ func TestFinalizedAsksTheStore(t *testing.T) {
 		}
 		http.ServeContent(w, r, "x", at, strings.NewReader(string(zip("{}"))))
 	})
-	if ok, err := b.fetcher().Finalized(t.Context(), endedBackup(0)); err != nil || !ok || asked > 0 {
+	if ok, err := b.fetcher().IsFinalized(t.Context(), endedBackup(0)); err != nil || !ok || asked > 0 {
 		t.Errorf("a backup without operations: %v, %v, asked %d times", ok, err, asked)
 	}
 	running := endedBackup(1)
-	running.Status.Phase = velerov1.BackupPhaseFinalizing
-	if ok, err := b.fetcher().Finalized(t.Context(), running); err != nil || !ok || asked > 0 {
+	running.Status.Phase = veleroapi.BackupPhaseFinalizing
+	if ok, err := b.fetcher().IsFinalized(t.Context(), running); err != nil || !ok || asked > 0 {
 		t.Errorf("a backup that is being finalized: %v, %v, asked %d times", ok, err, asked)
 	}
-	if ok, err := b.fetcher().Finalized(t.Context(), endedBackup(1)); err != nil || ok || asked != 2 {
+	if ok, err := b.fetcher().IsFinalized(t.Context(), endedBackup(1)); err != nil || ok || asked != 2 {
 		t.Errorf("its contents are older than its results: %v, %v, asked %d times", ok, err, asked)
 	}
 	b.noneLeft()

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -27,6 +26,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // enough is how long a test waits for what has to come; only a failure takes
@@ -40,11 +40,11 @@ const secret = "c0ffee5ecre7c0ffee5ecre7"
 const backupName, restoreName = "daily-1", "back-1"
 
 // All tests share one control plane; each has a namespace of its own.
-var shared testbed.Shared
+var shared testbed.SharedControlPlane
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard()) // For envtest.
-	os.Exit(shared.Main(m))
+	os.Exit(shared.RunTests(m))
 }
 
 // bed is a namespace with a backup, a restore and a storage location, an object
@@ -54,21 +54,21 @@ type bed struct {
 	api       client.WithWatch
 	namespace string
 	store     *httptest.Server
-	location  *velerov1.BackupStorageLocation
+	location  *veleroapi.BackupStorageLocation
 	options   Options
 	log       lockedBuffer
 	asked     atomic.Int32
 
 	// sign answers a new request; it may do anything to it.
-	sign func(ctx context.Context, b *bed, r *velerov1.DownloadRequest)
+	sign func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest)
 }
 
 // newBed starts a store, over TLS or not, that is served by handler, and a
 // signer that signs URLs of it.
 func newBed(t *testing.T, overTLS bool, handler http.HandlerFunc) *bed {
 	t.Helper()
-	plane := shared.For(t)
-	api, err := client.NewWithWatch(plane.Config(), client.Options{Scheme: testbed.Scheme()})
+	plane := shared.ControlPlane(t)
+	api, err := client.NewWithWatch(plane.RESTConfig(), client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,31 +81,31 @@ func newBed(t *testing.T, overTLS bool, handler http.HandlerFunc) *bed {
 		b.store.Start()
 	}
 	t.Cleanup(b.store.Close)
-	b.location = &velerov1.BackupStorageLocation{
+	b.location = &veleroapi.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "main"},
-		Spec: velerov1.BackupStorageLocationSpec{
+		Spec: veleroapi.BackupStorageLocationSpec{
 			Provider:    "aws",
 			Config:      map[string]string{"s3Url": b.store.URL, "region": "here"},
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "bucket"}},
+			StorageType: veleroapi.StorageType{ObjectStorage: &veleroapi.ObjectStorageLocation{Bucket: "bucket"}},
 		},
 	}
 	b.create(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}},
 		b.location,
-		&velerov1.Backup{
+		&veleroapi.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName},
-			Spec:       velerov1.BackupSpec{StorageLocation: "main"},
+			Spec:       veleroapi.BackupSpec{StorageLocation: "main"},
 		},
-		&velerov1.Restore{
+		&veleroapi.Restore{
 			ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: restoreName},
-			Spec:       velerov1.RestoreSpec{BackupName: backupName},
+			Spec:       veleroapi.RestoreSpec{BackupName: backupName},
 		},
 	)
 	b.options = Options{
-		Config:    plane.Config(),
+		Config:    plane.RESTConfig(),
 		Namespace: b.namespace,
 		Proxy:     func(*http.Request) (*url.URL, error) { return nil, nil },
-		Limits:    Limits{Answer: enough, Idle: enough, Total: enough},
+		Limits:    Limits{SigningTimeout: enough, IdleTimeout: enough, TotalTimeout: enough},
 		Log:       slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	b.runSigner()
@@ -129,7 +129,7 @@ func (b *bed) create(objects ...client.Object) {
 // runSigner plays Velero's controller until the test ends.
 func (b *bed) runSigner() {
 	ctx, cancel := context.WithCancel(context.Background())
-	w, err := b.api.Watch(ctx, &velerov1.DownloadRequestList{}, client.InNamespace(b.namespace))
+	w, err := b.api.Watch(ctx, &veleroapi.DownloadRequestList{}, client.InNamespace(b.namespace))
 	if err != nil {
 		cancel()
 		b.t.Fatal(err)
@@ -138,7 +138,7 @@ func (b *bed) runSigner() {
 	go func() {
 		defer close(done)
 		for event := range w.ResultChan() {
-			if r, ok := event.Object.(*velerov1.DownloadRequest); ok && event.Type == watch.Added {
+			if r, ok := event.Object.(*veleroapi.DownloadRequest); ok && event.Type == watch.Added {
 				b.asked.Add(1)
 				b.sign(ctx, b, r)
 			}
@@ -152,7 +152,7 @@ func (b *bed) runSigner() {
 }
 
 // urlFor is a signed URL of the bed's store.
-func (b *bed) urlFor(r *velerov1.DownloadRequest) string {
+func (b *bed) urlFor(r *veleroapi.DownloadRequest) string {
 	return fmt.Sprintf(
 		"%s/bucket/%s/%s?X-Amz-Expires=600&X-Amz-Signature=%s",
 		b.store.URL,
@@ -162,22 +162,22 @@ func (b *bed) urlFor(r *velerov1.DownloadRequest) string {
 	)
 }
 
-func signStore(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+func signStore(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 	b.answer(ctx, r, b.urlFor(r), time.Now().Add(10*time.Minute))
 }
 
 // signURL always answers with the same URL.
-func signURL(url string) func(context.Context, *bed, *velerov1.DownloadRequest) {
-	return func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+func signURL(url string) func(context.Context, *bed, *veleroapi.DownloadRequest) {
+	return func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 		b.answer(ctx, r, url, time.Now().Add(10*time.Minute))
 	}
 }
 
 // answer writes a URL, unless the request is gone.
-func (b *bed) answer(ctx context.Context, r *velerov1.DownloadRequest, url string, until time.Time) {
+func (b *bed) answer(ctx context.Context, r *veleroapi.DownloadRequest, url string, until time.Time) {
 	before := r.DeepCopy()
-	r.Status = velerov1.DownloadRequestStatus{
-		Phase:       velerov1.DownloadRequestPhaseProcessed,
+	r.Status = veleroapi.DownloadRequestStatus{
+		Phase:       veleroapi.DownloadRequestPhaseProcessed,
 		DownloadURL: url,
 		Expiration:  &metav1.Time{Time: until.Truncate(time.Second)},
 	}
@@ -196,9 +196,9 @@ func (b *bed) fetcher() *Fetcher {
 }
 
 // requests are the DownloadRequests that are there now.
-func (b *bed) requests() []velerov1.DownloadRequest {
+func (b *bed) requests() []veleroapi.DownloadRequest {
 	b.t.Helper()
-	var list velerov1.DownloadRequestList
+	var list veleroapi.DownloadRequestList
 	if err := b.api.List(context.Background(), &list, client.InNamespace(b.namespace)); err != nil {
 		b.t.Fatal(err)
 	}

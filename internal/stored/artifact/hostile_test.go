@@ -6,31 +6,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // grant lets a user do things to Velero's resources in the bed's namespace.
 func (b *bed) grant(user string, verbs []string, resources ...string) {
 	b.t.Helper()
-	b.grantIn(user, velerov1.SchemeGroupVersion.Group, verbs, resources...)
+	b.grantIn(user, veleroapi.GroupVersion.Group, verbs, resources...)
 }
 
 func (b *bed) grantIn(user, group string, verbs []string, resources ...string) {
@@ -73,18 +72,18 @@ func TestURLsThatAreNotFollowed(t *testing.T) {
 		{"a user", "http://me:" + secret + "@host/x", "user name"},
 		{"malformed", "http://host:port/x" + query, "malformed"},
 		{"control bytes", "http://host\x1b/x" + query, "malformed"},
-		{"endless", "http://host/?sig=" + secret + strings.Repeat("x", maxURL), "bytes"},
+		{"endless", "http://host/?sig=" + secret + strings.Repeat("x", maxURLLength), "bytes"},
 	}
 	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
 	urls := make(chan string, 1)
-	b.sign = func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+	b.sign = func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 		b.answer(ctx, r, <-urls, time.Now().Add(10*time.Minute))
 	}
 	f := b.fetcher()
 	for _, test := range tests {
 		urls <- test.url
 		_, err := f.Open(t.Context(), contents())
-		t.Run(test.name, func(t *testing.T) { fails(t, err, ErrUnsafe, test.says) })
+		t.Run(test.name, func(t *testing.T) { fails(t, err, ErrUnsafeURL, test.says) })
 	}
 	b.noneLeft()
 }
@@ -92,12 +91,12 @@ func TestURLsThatAreNotFollowed(t *testing.T) {
 // A name may lead anywhere: what counts is where the connection is made to.
 func TestNamesThatResolveToThisMachine(t *testing.T) {
 	b := newBed(t, false, func(http.ResponseWriter, *http.Request) { t.Error("the store was asked") })
-	p := &path{f: b.fetcher(), w: &storeLocation{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
+	p := &storePath{fetcher: b.fetcher(), location: &storeLocation{}, guard: addressGuard{ownAddresses: ownAddresses, isLoopback: netip.Addr.IsLoopback}}
 	port := b.store.Listener.Addr().(*net.TCPAddr).Port
-	_, err := p.dial(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
-	fails(t, err, ErrUnsafe, "this machine")
+	_, err := p.dialStore(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
+	fails(t, err, ErrUnsafeURL, "this machine")
 	p.guard.configured = true
-	conn, err := p.dial(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
+	conn, err := p.dialStore(t.Context(), "tcp", fmt.Sprintf("localhost:%d", port))
 	if err != nil {
 		t.Fatalf("what the location names is refused: %v", err)
 	}
@@ -112,7 +111,7 @@ func TestRefuseAddress(t *testing.T) {
 			netip.MustParseAddr("fe80::7%eth0"),
 		}, nil
 	}
-	outside := guard{own: own, loopback: netip.Addr.IsLoopback}
+	outside := addressGuard{ownAddresses: own, isLoopback: netip.Addr.IsLoopback}
 	configured := outside
 	configured.configured = true
 	for address, allowed := range map[string]bool{
@@ -122,28 +121,28 @@ func TestRefuseAddress(t *testing.T) {
 		// This machine's own, in every form.
 		"10.1.2.3": false, "::ffff:10.1.2.3": false, "64:ff9b::a01:203": false, "2001:db8::77": false, "fe80::7%eth1": false, "10.1.2.4": true,
 	} {
-		if err := outside.address(netip.MustParseAddr(address)); (err == nil) != allowed {
+		if err := outside.checkAddress(netip.MustParseAddr(address)); (err == nil) != allowed {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	for _, metadata := range metadataAddresses {
-		if configured.address(metadata) == nil {
+		if configured.checkAddress(metadata) == nil {
 			t.Errorf("%s is taken for a store because the location names it", metadata)
 		}
 	}
 	for _, address := range []string{"127.0.0.1", "10.1.2.3"} {
-		if err := configured.address(netip.MustParseAddr(address)); err != nil {
+		if err := configured.checkAddress(netip.MustParseAddr(address)); err != nil {
 			t.Error(err)
 		}
 	}
 	blind := outside
-	blind.own = func() ([]netip.Addr, error) { return nil, errors.New("no interfaces") }
-	fails(t, blind.address(netip.MustParseAddr("10.0.0.1")), ErrUnsafe, "no interfaces")
+	blind.ownAddresses = func() ([]netip.Addr, error) { return nil, errors.New("no interfaces") }
+	fails(t, blind.checkAddress(netip.MustParseAddr("10.0.0.1")), ErrUnsafeURL, "no interfaces")
 	clear := configured
-	clear.clear = true
+	clear.plainHTTP = true
 	for address, allowed := range map[string]bool{"127.0.0.1": true, "10.1.2.3": true, "10.0.0.1": false, "2001:db8::1": false} {
-		err := clear.address(netip.MustParseAddr(address))
-		if errors.Is(err, ErrClear) == allowed {
+		err := clear.checkAddress(netip.MustParseAddr(address))
+		if errors.Is(err, ErrUnencrypted) == allowed {
 			t.Errorf("plain http to %s: %v", address, err)
 		}
 	}
@@ -180,10 +179,10 @@ func TestOwnAddresses(t *testing.T) {
 	b.options.AllowPlainHTTP = true
 	b.sign = signURL("http://" + listener.Addr().String() + "/x?sig=" + secret)
 	_, err = b.fetcher().Open(t.Context(), contents())
-	fails(t, err, ErrUnsafe, "this machine")
-	p := &path{f: b.fetcher(), w: &storeLocation{}, guard: guard{own: ownAddresses, loopback: netip.Addr.IsLoopback}}
-	_, err = p.dial(t.Context(), "tcp", listener.Addr().String())
-	fails(t, err, ErrUnsafe, "this machine")
+	fails(t, err, ErrUnsafeURL, "this machine")
+	p := &storePath{fetcher: b.fetcher(), location: &storeLocation{}, guard: addressGuard{ownAddresses: ownAddresses, isLoopback: netip.Addr.IsLoopback}}
+	_, err = p.dialStore(t.Context(), "tcp", listener.Addr().String())
+	fails(t, err, ErrUnsafeURL, "this machine")
 	if connections.Load() > 0 {
 		t.Error("a connection was made")
 	}
@@ -197,12 +196,12 @@ func TestPlainHTTPNeedsConsent(t *testing.T) {
 	asked := atomic.Int32{}
 	b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); serve(body)(w, r) })
 	var routes []Route
-	b.options.Announce = func(r Route) { routes = append(routes, r) }
+	b.options.OnRoute = func(r Route) { routes = append(routes, r) }
 	open := func(elsewhere bool) error {
 		f := b.fetcher()
 		if elsewhere { // to us, the store's address is another machine's
-			f.own = func() ([]netip.Addr, error) { return nil, nil }
-			f.loopback = func(netip.Addr) bool { return false }
+			f.ownAddresses = func() ([]netip.Addr, error) { return nil, nil }
+			f.isLoopback = func(netip.Addr) bool { return false }
 		}
 		s, err := f.Open(t.Context(), contents())
 		if err != nil {
@@ -211,7 +210,7 @@ func TestPlainHTTPNeedsConsent(t *testing.T) {
 		return s.Close()
 	}
 	host := b.store.Listener.Addr().String()
-	fails(t, open(true), ErrClear, host, "--allow-plain-http", "Secrets")
+	fails(t, open(true), ErrUnencrypted, host, "--allow-plain-http", "Secrets")
 	if asked.Load() > 0 || len(routes) > 0 {
 		t.Errorf("asked %d times, announced %v", asked.Load(), routes)
 	}
@@ -224,7 +223,7 @@ func TestPlainHTTPNeedsConsent(t *testing.T) {
 	}
 	b.options.AllowPlainHTTP = false
 	b.options.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:1") }
-	fails(t, open(false), ErrClear, host)
+	fails(t, open(false), ErrUnencrypted, host)
 }
 
 func TestRedirects(t *testing.T) {
@@ -265,7 +264,7 @@ func TestRedirects(t *testing.T) {
 				s.Close()
 				return
 			}
-			fails(t, err, ErrUnsafe, test.says)
+			fails(t, err, ErrUnsafeURL, test.says)
 			b.noneLeft()
 		})
 	}
@@ -275,7 +274,7 @@ func TestRedirects(t *testing.T) {
 }
 
 // change patches a request as it is now in the cluster.
-func (b *bed) change(ctx context.Context, r *velerov1.DownloadRequest, change func(*velerov1.DownloadRequest)) {
+func (b *bed) change(ctx context.Context, r *veleroapi.DownloadRequest, change func(*veleroapi.DownloadRequest)) {
 	before := r.DeepCopy()
 	change(r)
 	if err := b.api.Patch(ctx, r, client.MergeFrom(before)); err != nil && ctx.Err() == nil {
@@ -286,36 +285,36 @@ func (b *bed) change(ctx context.Context, r *velerov1.DownloadRequest, change fu
 func TestTamperedRequests(t *testing.T) {
 	tests := []struct {
 		name string
-		sign func(context.Context, *bed, *velerov1.DownloadRequest)
+		sign func(context.Context, *bed, *veleroapi.DownloadRequest)
 		says string
 		// left is how many requests stay: those of others.
 		left int
 	}{
-		{"another target", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
-			b.change(ctx, r, func(r *velerov1.DownloadRequest) {
+		{"another target", func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
+			b.change(ctx, r, func(r *veleroapi.DownloadRequest) {
 				r.Spec.Target.Name = "another\x1b"
 				r.Status.DownloadURL = b.urlFor(r)
 			})
 		}, "asks for BackupContents of another", 0},
-		{"another kind", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
-			b.change(ctx, r, func(r *velerov1.DownloadRequest) {
-				r.Spec.Target.Kind = velerov1.DownloadTargetKindBackupLog
+		{"another kind", func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
+			b.change(ctx, r, func(r *veleroapi.DownloadRequest) {
+				r.Spec.Target.Kind = veleroapi.DownloadTargetKindBackupLog
 				r.Status.DownloadURL = b.urlFor(r)
 			})
 		}, "asks for BackupLog", 0},
-		{"deleted", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+		{"deleted", func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 			if err := b.api.Delete(ctx, r); err != nil {
 				b.t.Error(err)
 			}
 		}, "someone deleted it before Velero answered", 0},
-		{"replaced", func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+		{"replaced", func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 			if b.asked.Load() > 1 {
 				return // The one that takes its place.
 			}
 			if err := b.api.Delete(ctx, r.DeepCopy()); err != nil {
 				b.t.Error(err)
 			}
-			again := &velerov1.DownloadRequest{
+			again := &veleroapi.DownloadRequest{
 				ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name},
 				Spec:       r.Spec,
 			}
@@ -344,18 +343,18 @@ func TestTamperedRequests(t *testing.T) {
 // When the watch breaks off, a replaced request is seen by its uid alone.
 func TestUIDIsChecked(t *testing.T) {
 	b := newBed(t, false, serve(nil))
-	b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) {}
+	b.sign = func(context.Context, *bed, *veleroapi.DownloadRequest) {}
 	f := b.fetcher()
 	r, err := f.createRequest(t.Context(), contents())
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := f.requests().Get(t.Context(), r.name, metav1.GetOptions{})
+	object, err := f.requestClient().Get(t.Context(), r.name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	object.SetUID(types.UID("another"))
-	_, err = r.take(object)
+	_, err = r.acceptUpdate(object)
 	fails(t, err, ErrTampered, "another request has its name")
 	f.deleteRequest(t.Context(), r.name, "another")
 	if len(b.requests()) != 1 {
@@ -372,7 +371,7 @@ func TestURLChangedAfterwards(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { evil.Add(1) }))
 	t.Cleanup(other.Close)
 	b := newBed(t, false, serve(body))
-	b.sign = func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+	b.sign = func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 		b.answer(ctx, r, b.urlFor(r), time.Now().Add(time.Minute))
 		b.answer(ctx, r, other.URL+"/?sig="+secret, time.Now().Add(time.Minute))
 	}
@@ -389,14 +388,14 @@ func TestURLChangedAfterwards(t *testing.T) {
 
 func TestNoAnswer(t *testing.T) {
 	b := newBed(t, false, serve(nil))
-	b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) {}
-	b.options.Limits.Answer = 500 * time.Millisecond
+	b.sign = func(context.Context, *bed, *veleroapi.DownloadRequest) {}
+	b.options.Limits.SigningTimeout = 500 * time.Millisecond
 	_, err := b.fetcher().Open(t.Context(), contents())
 	fails(t, err, ErrNoAnswer, "within 500ms", "no pod of Velero's server in namespace "+b.namespace)
 	b.noneLeft()
 
 	f := b.fetcher()
-	r := &request{}
+	r := &downloadRequest{}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: b.namespace,
@@ -432,33 +431,33 @@ func TestNoAnswer(t *testing.T) {
 		"phase of the request: none",
 		"velero pod in namespace "+b.namespace,
 	)
-	r.seen.Status.Expiration = &metav1.Time{Time: time.Now()}
+	r.lastState.Status.Expiration = &metav1.Time{Time: time.Now()}
 	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "could not sign", "storage location")
 }
 
 func TestSilentAPIServer(t *testing.T) {
 	b := newBed(t, false, serve(nil))
-	b.options.Limits.Answer = 500 * time.Millisecond
+	b.options.Limits.SigningTimeout = 500 * time.Millisecond
 	f := b.fetcher()
-	if _, err := f.locate(t.Context(), contents()); err != nil {
+	if _, err := f.findLocation(t.Context(), contents()); err != nil {
 		t.Fatal(err)
 	}
-	if err := shared.For(t).PauseAPIServer(); err != nil {
+	if err := shared.ControlPlane(t).PauseAPIServer(); err != nil {
 		t.Fatal(err)
 	}
 	resumed := false
 	resume := func() {
 		if !resumed {
 			resumed = true
-			if err := shared.For(t).ResumeAPIServer(); err != nil {
+			if err := shared.ControlPlane(t).ResumeAPIServer(); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 	t.Cleanup(resume)
-	_, err := f.ask(t.Context(), contents())
+	_, err := f.requestURL(t.Context(), contents())
 	fails(t, err, ErrNoAnswer, "API server")
-	fails(t, f.explainSilence(t.Context(), &request{}, ErrNoAnswer), ErrNoAnswer, "the API server does not respond")
+	fails(t, f.explainSilence(t.Context(), &downloadRequest{}, ErrNoAnswer), ErrNoAnswer, "the API server does not respond")
 	resume()
 }
 
@@ -466,14 +465,14 @@ func TestRefusedByVelero(t *testing.T) {
 	// The CRD of 1.18 does not know this phase and the message, so that it
 	// cannot be stored; what would be read is taken as it is.
 	b := newBed(t, false, serve(nil))
-	b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) {}
+	b.sign = func(context.Context, *bed, *veleroapi.DownloadRequest) {}
 	f := b.fetcher()
 	r, err := f.createRequest(t.Context(), contents())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.deleteRequest(t.Context(), r.name, r.uid)
-	object, err := f.requests().Get(t.Context(), r.name, metav1.GetOptions{})
+	object, err := f.requestClient().Get(t.Context(), r.name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -482,7 +481,7 @@ func TestRefusedByVelero(t *testing.T) {
 		"message":     "backup is Queued\x1b, see http://h/x?y=" + secret,
 		"downloadURL": b.store.URL,
 	}
-	_, err = r.take(object)
+	_, err = r.acceptUpdate(object)
 	fails(t, err, ErrRefused, "backup is Queued", "http://h/x?"+redacted)
 }
 
@@ -496,7 +495,7 @@ func TestSlowAndEndless(t *testing.T) {
 			}
 		})
 		t.Cleanup(func() { close(release) })
-		b.options.Limits.Idle = 300 * time.Millisecond
+		b.options.Limits.IdleTimeout = 300 * time.Millisecond
 		_, err := b.fetcher().Open(t.Context(), contents())
 		fails(t, err, ErrStalled, "nothing arrived for 300ms")
 		b.noneLeft()
@@ -507,7 +506,7 @@ func TestSlowAndEndless(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		})
-		b.options.Limits.Idle = time.Second
+		b.options.Limits.IdleTimeout = time.Second
 		s, err := b.fetcher().Open(t.Context(), contents())
 		if err != nil {
 			t.Fatal(err)
@@ -515,8 +514,8 @@ func TestSlowAndEndless(t *testing.T) {
 		defer s.Close()
 		got, err := io.ReadAll(s)
 		fails(t, err, ErrStalled, "nothing arrived for 1s")
-		if len(got) != 1000 || s.Done() != 1000 || s.Size() != -1 {
-			t.Errorf("%d bytes, done %d, size %d", len(got), s.Done(), s.Size())
+		if len(got) != 1000 || s.BytesRead() != 1000 || s.Size() != -1 {
+			t.Errorf("%d bytes, done %d, size %d", len(got), s.BytesRead(), s.Size())
 		}
 	})
 	t.Run("the reader takes its time", func(t *testing.T) {
@@ -526,13 +525,13 @@ func TestSlowAndEndless(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if s.idle.Stop() {
+		if s.idleTimer.Stop() {
 			t.Error("the time before the first read counts as the store's")
 		}
 		if _, err := s.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if s.idle.Stop() {
+		if s.idleTimer.Stop() {
 			t.Error("the time between two reads counts as the store's")
 		}
 	})
@@ -543,7 +542,7 @@ func TestSlowAndEndless(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 			}
 		})
-		b.options.Limits.Total = time.Second
+		b.options.Limits.TotalTimeout = time.Second
 		s, err := b.fetcher().Open(t.Context(), contents())
 		if err == nil {
 			defer s.Close()
@@ -559,11 +558,11 @@ func TestSlowAndEndless(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 			}
 		})
-		b.options.Limits.Small = time.Second
+		b.options.Limits.JSONTimeout = time.Second
 		f := b.fetcher()
-		_, err := f.ResourceList(t.Context(), job.Backup, backupName)
+		_, err := f.FetchResourceList(t.Context(), job.Backup, backupName)
 		fails(t, err, ErrStalled, "not complete after 1s")
-		_, err = f.Results(t.Context(), job.Backup, backupName)
+		_, err = f.FetchResults(t.Context(), job.Backup, backupName)
 		fails(t, err, ErrStalled, "not complete after 1s")
 	})
 	t.Run("it never ends", func(t *testing.T) {
@@ -574,7 +573,7 @@ func TestSlowAndEndless(t *testing.T) {
 				}
 			}
 		})
-		b.options.Limits.Contents = 1 << 20
+		b.options.Limits.ContentsBytes = 1 << 20
 		s, err := b.fetcher().Open(t.Context(), contents())
 		if err != nil {
 			t.Fatal(err)
@@ -588,7 +587,7 @@ func TestSlowAndEndless(t *testing.T) {
 	})
 	t.Run("it says that it is too large", func(t *testing.T) {
 		b := newBed(t, false, serve(make([]byte, 2000)))
-		b.options.Limits.Contents = 1000
+		b.options.Limits.ContentsBytes = 1000
 		_, err := b.fetcher().Open(t.Context(), contents())
 		fails(t, err, ErrTooLarge, "2000 bytes")
 	})
@@ -623,7 +622,7 @@ func TestBombsAndDamage(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBed(t, false, serve(test.body))
-			_, err := b.fetcher().Results(t.Context(), job.Backup, backupName)
+			_, err := b.fetcher().FetchResults(t.Context(), job.Backup, backupName)
 			fails(t, err, test.want, test.says)
 			b.noneLeft()
 		})
@@ -634,7 +633,7 @@ func TestCancel(t *testing.T) {
 	t.Run("while Velero is asked", func(t *testing.T) {
 		b := newBed(t, false, serve(nil))
 		ctx, cancel := context.WithCancel(t.Context())
-		b.sign = func(context.Context, *bed, *velerov1.DownloadRequest) { cancel() }
+		b.sign = func(context.Context, *bed, *veleroapi.DownloadRequest) { cancel() }
 		_, err := b.fetcher().Open(ctx, contents())
 		fails(t, err, context.Canceled)
 		b.noneLeft()
@@ -730,7 +729,7 @@ func TestProxy(t *testing.T) {
 		return u, err
 	}
 	var routes []Route
-	b.options.Announce = func(r Route) { routes = append(routes, r) }
+	b.options.OnRoute = func(r Route) { routes = append(routes, r) }
 	b.options.AllowPlainHTTP = true
 	b.sign = signURL("http://store.example.com/x?sig=" + secret)
 	s, err := b.fetcher().Open(t.Context(), contents())
@@ -751,7 +750,7 @@ func TestProxy(t *testing.T) {
 
 	b.sign = signURL("http://169.254.169.254/x?sig=" + secret)
 	_, err = b.fetcher().Open(t.Context(), contents())
-	fails(t, err, ErrUnsafe, "metadata")
+	fails(t, err, ErrUnsafeURL, "metadata")
 }
 
 // TestForbiddenNamesBehindAProxy refuses what a name leads to, where this machine can tell.
@@ -781,7 +780,7 @@ func TestForbiddenNamesBehindAProxy(t *testing.T) {
 		asked.Store(0)
 		lookups = 0
 		f := b.fetcher()
-		f.lookup = func(_ context.Context, host string) (found []netip.Addr, err error) {
+		f.lookupHost = func(_ context.Context, host string) (found []netip.Addr, err error) {
 			if host != "store.example.com" {
 				t.Errorf("%s was looked up", host)
 			}
@@ -797,7 +796,7 @@ func TestForbiddenNamesBehindAProxy(t *testing.T) {
 		for range 2 {
 			s, err := f.Open(t.Context(), contents())
 			if c.says != "" {
-				fails(t, err, ErrUnsafe, c.says)
+				fails(t, err, ErrUnsafeURL, c.says)
 				continue
 			}
 			if err != nil {
@@ -816,7 +815,7 @@ func TestForbiddenNamesBehindAProxy(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	raw := "http://host/x?X-Amz-Credential=AKIA%2F2026%2Fhere&X-Amz-Signature=" + secret + "&v=1"
-	s, err := parseSigned(raw)
+	s, err := parseSignedURL(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -824,12 +823,12 @@ func TestRedact(t *testing.T) {
 		raw, `Get "` + raw + `": refused`, "X-Amz-Signature=" + secret, "credential AKIA/2026/here", "AKIA%2F2026%2Fhere",
 		"https://h/?a=" + secret, strings.ToUpper("x") + s.url.RawQuery,
 	} {
-		got := s.scrub(text)
+		got := s.redactText(text)
 		if strings.Contains(got, secret) || strings.Contains(got, "AKIA") {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	if got := s.scrub("version 1 of host"); got != "version 1 of host" {
+	if got := s.redactText("version 1 of host"); got != "version 1 of host" {
 		t.Errorf("harmless words became %q", got)
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
@@ -837,10 +836,10 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%s prints %s", verb, got)
 		}
 	}
-	wrapped := s.redact(fmt.Errorf("doing: %w", &url.Error{Op: "Get", URL: raw, Err: context.Canceled}))
+	wrapped := s.redactError(fmt.Errorf("doing: %w", &url.Error{Op: "Get", URL: raw, Err: context.Canceled}))
 	fails(t, wrapped, context.Canceled, "doing")
 	plain := errors.New("plain")
-	if s.redact(plain) != plain {
+	if s.redactError(plain) != plain {
 		t.Error("an error without a secret was changed")
 	}
 }

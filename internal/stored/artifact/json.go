@@ -13,69 +13,70 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// The small artifacts are JSON that others wrote: fields may be missing, and every string is made harmless.
+// The small artifacts are JSON that others wrote: fields may be missing, and every string is sanitized.
 
 const (
-	// maxParts is how many commas a document may have: each may stand for a value of far more memory than its byte.
-	maxParts = 2_000_000
-	// maxList is how many operations or volumes a list may have.
-	maxList = 100_000
+	// maxCommas is how many commas a document may have: each may stand for a value that needs far more memory than its
+	// byte.
+	maxCommas = 2_000_000
+	// maxListLength is how many operations or volumes a list may have.
+	maxListLength = 100_000
 	// maxKinds is how many kinds a list of items may name: far more than any API server serves.
 	maxKinds = 20_000
-	// maxKept is how many items and namespaces are kept of a list of which only some kinds are wanted.
-	maxKept = 300_000
-	// maxValue is how many bytes of a document may be decoded at once: the results, or an element of a list.
-	maxValue = 16 << 20
-	// largeFrom is the size from which a document is read alone.
-	largeFrom = 2 << 20
+	// maxKeptItems is how many items and namespaces are kept of a list from which only some kinds are wanted.
+	maxKeptItems = 300_000
+	// maxValueBytes is how many bytes of a document may be decoded at once: the results, or an element of a list.
+	maxValueBytes = 16 << 20
+	// largeJSONBytes is the size from which only one document is read at a time.
+	largeJSONBytes = 2 << 20
 )
 
-// load fetches a JSON artifact of a job and passes it to read, within Limits.Small.
-func (f *Fetcher) load(ctx context.Context, target Target, read func(*json.Decoder) error) error {
-	limit := f.options.Limits.Small
+// fetchJSON fetches a JSON artifact of a job and passes it to read, within Limits.JSONTimeout.
+func (f *Fetcher) fetchJSON(ctx context.Context, target Target, read func(*json.Decoder) error) error {
+	limit := f.options.Limits.JSONTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: not complete after %s", ErrStalled, limit))
 	defer cancel()
-	text, err := f.openText(ctx, target, f.options.Limits.JSON)
+	text, err := f.openText(ctx, target, f.options.Limits.JSONBytes)
 	if err != nil {
-		return f.explainLate(ctx, target, err)
+		return f.explainTimeout(ctx, target, err)
 	}
 	defer text.Close()
-	alone := &readAlone{ctx: ctx, text: text, turn: f.large}
-	defer alone.release()
+	alone := &turnReader{ctx: ctx, text: text, turn: f.largeJSONToken}
+	defer alone.releaseTurn()
 	if err := readJSON(alone, read); err != nil {
 		return fmt.Errorf("reading %s of %s: %w", target.Kind, target.Name, err)
 	}
 	return nil
 }
 
-// explainLate says that the limit ended the fetch, which requests to the API server report in their own words.
-func (f *Fetcher) explainLate(ctx context.Context, target Target, err error) error {
+// explainTimeout returns the error that the limit ended the fetch, which requests to the API server report in their own
+// words.
+func (f *Fetcher) explainTimeout(ctx context.Context, target Target, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrStalled) && !errors.Is(err, ErrStalled) {
 		return fmt.Errorf("fetching %s of %s: %w", target.Kind, target.Name, cause)
 	}
 	return err
 }
 
-// readAlone waits for its turn before it reads on in a large document.
-type readAlone struct {
-	ctx  context.Context //nolint:containedctx // lives as long as one load
-	text io.Reader
-	turn chan struct{}
-	read int
-	held bool
+// turnReader waits for its turn before it continues to read a large document.
+type turnReader struct {
+	ctx     context.Context //nolint:containedctx // lives as long as one load
+	text    io.Reader
+	turn    chan struct{}
+	read    int
+	hasTurn bool
 }
 
-func (r *readAlone) Read(p []byte) (int, error) {
-	if r.read >= largeFrom && !r.held {
+func (r *turnReader) Read(p []byte) (int, error) {
+	if r.read >= largeJSONBytes && !r.hasTurn {
 		select {
 		case r.turn <- struct{}{}:
-			r.held = true
+			r.hasTurn = true
 		case <-r.ctx.Done():
 			return 0, context.Cause(r.ctx)
 		}
@@ -85,24 +86,24 @@ func (r *readAlone) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *readAlone) release() {
-	if r.held {
+func (r *turnReader) releaseTurn() {
+	if r.hasTurn {
 		<-r.turn
 	}
 }
 
-// readJSON reads one JSON value and nothing after it. No error quotes what a terminal must not print.
+// readJSON reads exactly one JSON value. Its errors do not quote what a terminal must not print.
 func readJSON(r io.Reader, read func(*json.Decoder) error) error {
 	commas, total := 0, int64(0)
 	var d *json.Decoder
 	d = json.NewDecoder(readerFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
-		// What the decoder was given and has not passed is held in memory.
-		if total += int64(n); total-d.InputOffset() > maxValue {
-			return 0, fmt.Errorf("%w: a value in it has more than %d bytes", ErrTooLarge, maxValue)
+		// What the decoder has read but not yet consumed is held in memory.
+		if total += int64(n); total-d.InputOffset() > maxValueBytes {
+			return 0, fmt.Errorf("%w: a value in it has more than %d bytes", ErrTooLarge, maxValueBytes)
 		}
-		if commas += bytes.Count(p[:n], []byte{','}); commas > maxParts {
-			return 0, fmt.Errorf("%w: it has more than %d parts", ErrTooLarge, maxParts)
+		if commas += bytes.Count(p[:n], []byte{','}); commas > maxCommas {
+			return 0, fmt.Errorf("%w: it has more than %d parts", ErrTooLarge, maxCommas)
 		}
 		return n, err
 	}))
@@ -122,7 +123,7 @@ func readJSON(r io.Reader, read func(*json.Decoder) error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)
 	case syntax, wrongType:
-		return errors.New("it is not the JSON that Velero writes: " + sanitize.Cut(err.Error(), 200))
+		return errors.New("it is not the JSON that Velero writes: " + sanitize.Truncate(err.Error(), 200))
 	}
 	return err
 }
@@ -138,8 +139,8 @@ func readList[S, T any](list *[]T, convert func(*S) T) func(*json.Decoder) error
 			return errors.New("it is not the JSON that Velero writes: it is not a list")
 		}
 		for d.More() {
-			if len(*list) == maxList {
-				return fmt.Errorf("%w: it has more than %d elements", ErrTooLarge, maxList)
+			if len(*list) == maxListLength {
+				return fmt.Errorf("%w: it has more than %d elements", ErrTooLarge, maxListLength)
 			}
 			var stored S
 			if err := d.Decode(&stored); err != nil {
@@ -154,17 +155,17 @@ func readList[S, T any](list *[]T, convert func(*S) T) func(*json.Decoder) error
 	}
 }
 
-func targetOf(kind job.Kind, name string, backup, restore velerov1.DownloadTargetKind) Target {
+func newTarget(kind job.Kind, name string, backup, restore veleroapi.DownloadTargetKind) Target {
 	if kind == job.Restore {
 		return Target{Kind: restore, Name: name}
 	}
 	return Target{Kind: backup, Name: name}
 }
 
-// moment is a time that may be missing or unreadable, which is as good.
-type moment struct{ time.Time }
+// lenientTime is a time that may be missing or unreadable; an unreadable time counts as missing.
+type lenientTime struct{ time.Time }
 
-func (m *moment) UnmarshalJSON(text []byte) error {
+func (m *lenientTime) UnmarshalJSON(text []byte) error {
 	var t time.Time
 	if t.UnmarshalJSON(text) == nil {
 		m.Time = t
@@ -180,8 +181,8 @@ type Messages struct {
 	Namespaces map[string][]string `json:"namespaces"`
 }
 
-// All are all of them; Velero counts them in a job's status.
-func (m Messages) All() []string {
+// AllMessages returns all messages; Velero counts them in a job's status.
+func (m Messages) AllMessages() []string {
 	all := slices.Concat(m.Velero, m.Cluster)
 	for _, list := range m.Namespaces {
 		all = append(all, list...)
@@ -195,45 +196,45 @@ type Results struct {
 	Errors   Messages `json:"errors"`
 }
 
-func (r *Results) read(d *json.Decoder) error {
+func (r *Results) decodeFrom(d *json.Decoder) error {
 	err := d.Decode(r)
 	sanitize.Object(r)
 	return err
 }
 
-func (f *Fetcher) Results(ctx context.Context, kind job.Kind, name string) (results Results, err error) {
-	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupResults, velerov1.DownloadTargetKindRestoreResults)
-	err = f.load(ctx, target, results.read)
+func (f *Fetcher) FetchResults(ctx context.Context, kind job.Kind, name string) (results Results, err error) {
+	target := newTarget(kind, name, veleroapi.DownloadTargetKindBackupResults, veleroapi.DownloadTargetKindRestoreResults)
+	err = f.fetchJSON(ctx, target, results.decodeFrom)
 	return results, err
 }
 
-// Resources are the items of one kind that a job worked on.
-type Resources struct {
+// KindItems are the items of one kind that a job worked on.
+type KindItems struct {
 	// Kind is group/version/Kind, or version/Kind in the core group.
 	Kind  string
-	Items []Resource
+	Items []ItemEntry
 }
 
-type Resource struct {
-	Namespace string // empty for what has none
+type ItemEntry struct {
+	Namespace string // empty for a cluster-scoped item
 	Name      string
-	// Action is what a restore did: created, updated, skipped or failed; empty in a backup's list.
+	// Action is what a restore did with the item: created, updated, skipped or failed; empty in a backup's list.
 	Action string
 }
 
-// resourceList is the artifact as stored: "v1/Pod" to "ns/name" or "ns/name(created)". It is read name by name.
+// resourceList reads the artifact as stored, which maps "v1/Pod" to "ns/name" or "ns/name(created)", name by name.
 type resourceList struct {
 	restore    bool
 	wanted     func(kind string) bool // nil for all
-	sorted     []Resources
-	namespaces map[string]bool // of the items of other kinds
+	sorted     []KindItems
+	namespaces map[string]bool // the namespaces of items of other kinds
 	kept       int
 }
 
-func (l *resourceList) read(d *json.Decoder) error {
+func (l *resourceList) decodeFrom(d *json.Decoder) error {
 	l.namespaces = map[string]bool{}
 	byKind := map[string]int{} // index in sorted
-	err := eachToken(d, '{', func() error {
+	err := eachElement(d, '{', func() error {
 		name, err := d.Token()
 		kind, ok := name.(string)
 		if err != nil || !ok {
@@ -246,30 +247,30 @@ func (l *resourceList) read(d *json.Decoder) error {
 				return fmt.Errorf("%w: it has more than %d kinds", ErrTooLarge, maxKinds)
 			}
 			at, byKind[kind] = len(l.sorted), len(l.sorted)
-			l.sorted = append(l.sorted, Resources{Kind: kind, Items: []Resource{}})
+			l.sorted = append(l.sorted, KindItems{Kind: kind, Items: []ItemEntry{}})
 		}
 		wanted := l.wanted == nil || l.wanted(kind)
-		return eachToken(d, '[', func() error {
+		return eachElement(d, '[', func() error {
 			item, err := d.Token()
 			entry, ok := item.(string)
 			if err != nil || !ok {
 				return cmp.Or(err, errNotVelero)
 			}
-			return l.add(&l.sorted[at], parseResource(sanitize.String(entry), l.restore), wanted)
+			return l.addItem(&l.sorted[at], parseItemEntry(sanitize.String(entry), l.restore), wanted)
 		})
 	})
 	if err != nil {
 		return err
 	}
 	if l.wanted != nil {
-		l.sorted = slices.DeleteFunc(l.sorted, func(r Resources) bool { return !l.wanted(r.Kind) })
-		l.sorted = append(l.sorted, Resources{Items: namespacesOnly(l.namespaces)})
+		l.sorted = slices.DeleteFunc(l.sorted, func(r KindItems) bool { return !l.wanted(r.Kind) })
+		l.sorted = append(l.sorted, KindItems{Items: namespacesOnly(l.namespaces)})
 	}
-	slices.SortFunc(l.sorted, func(a, b Resources) int { return strings.Compare(a.Kind, b.Kind) })
+	slices.SortFunc(l.sorted, func(a, b KindItems) int { return strings.Compare(a.Kind, b.Kind) })
 	return nil
 }
 
-func (l *resourceList) add(to *Resources, r Resource, wanted bool) error {
+func (l *resourceList) addItem(to *KindItems, r ItemEntry, wanted bool) error {
 	switch {
 	case wanted:
 		to.Items = append(to.Items, r)
@@ -278,23 +279,23 @@ func (l *resourceList) add(to *Resources, r Resource, wanted bool) error {
 	default:
 		l.namespaces[strings.Clone(r.Namespace)] = true
 	}
-	if l.kept++; l.wanted != nil && l.kept > maxKept {
-		return fmt.Errorf("%w: it has more than %d items of these kinds", ErrTooLarge, maxKept)
+	if l.kept++; l.wanted != nil && l.kept > maxKeptItems {
+		return fmt.Errorf("%w: it has more than %d items of these kinds", ErrTooLarge, maxKeptItems)
 	}
 	return nil
 }
 
-func namespacesOnly(names map[string]bool) (items []Resource) {
+func namespacesOnly(names map[string]bool) (items []ItemEntry) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		items = append(items, Resource{Namespace: name})
+		items = append(items, ItemEntry{Namespace: name})
 	}
 	return items
 }
 
 var errNotVelero = errors.New("it is not the JSON that Velero writes")
 
-// eachToken reads an object or a list, which may be null; read takes each of its elements.
-func eachToken(d *json.Decoder, opening json.Delim, read func() error) error {
+// eachElement reads an object or a list, which may be null; read reads each of its elements.
+func eachElement(d *json.Decoder, opening json.Delim, read func() error) error {
 	start, err := d.Token()
 	switch {
 	case err != nil || start == nil:
@@ -311,15 +312,15 @@ func eachToken(d *json.Decoder, opening json.Delim, read func() error) error {
 	return err
 }
 
-// actions are what a restore may have done with an item (pkg/restore/request.go).
-var actions = []string{"created", "updated", "failed", "skipped"}
+// restoreActions are what a restore may have done with an item (pkg/restore/request.go).
+var restoreActions = []string{"created", "updated", "failed", "skipped"}
 
-func parseResource(entry string, restore bool) Resource {
-	r := Resource{Name: entry}
+func parseItemEntry(entry string, restore bool) ItemEntry {
+	r := ItemEntry{Name: entry}
 	if restore {
-		// RBAC names may have brackets of their own: only the last pair counts.
+		// RBAC names may contain parentheses: only the last pair counts.
 		at := strings.LastIndexByte(entry, '(')
-		if at >= 0 && strings.HasSuffix(entry, ")") && slices.Contains(actions, entry[at+1:len(entry)-1]) {
+		if at >= 0 && strings.HasSuffix(entry, ")") && slices.Contains(restoreActions, entry[at+1:len(entry)-1]) {
 			r.Name, r.Action = entry[:at], entry[at+1:len(entry)-1]
 		}
 	}
@@ -329,27 +330,27 @@ func parseResource(entry string, restore bool) Resource {
 	return r
 }
 
-// ResourceList fetches what a job worked on, sorted by kind.
-func (f *Fetcher) ResourceList(ctx context.Context, kind job.Kind, name string) ([]Resources, error) {
-	return f.ResourcesOf(ctx, kind, name, nil)
+// FetchResourceList fetches the items that a job worked on, sorted by kind.
+func (f *Fetcher) FetchResourceList(ctx context.Context, kind job.Kind, name string) ([]KindItems, error) {
+	return f.FetchItemsOfKinds(ctx, kind, name, nil)
 }
 
-// ResourcesOf fetches the items of the kinds that are wanted. Of all other items only the namespaces are kept, under no
+// FetchItemsOfKinds fetches the items of the wanted kinds. Of all other items, it keeps only the namespaces, under no
 // kind and without a name: a backup has far more items than anything needs at once.
-func (f *Fetcher) ResourcesOf(
+func (f *Fetcher) FetchItemsOfKinds(
 	ctx context.Context,
 	kind job.Kind,
 	name string,
 	wanted func(kind string) bool,
-) ([]Resources, error) {
+) ([]KindItems, error) {
 	list := resourceList{restore: kind == job.Restore, wanted: wanted}
-	target := targetOf(
+	target := newTarget(
 		kind,
 		name,
-		velerov1.DownloadTargetKindBackupResourceList,
-		velerov1.DownloadTargetKindRestoreResourceList,
+		veleroapi.DownloadTargetKindBackupResourceList,
+		veleroapi.DownloadTargetKindRestoreResourceList,
 	)
-	if err := f.load(ctx, target, list.read); err != nil {
+	if err := f.fetchJSON(ctx, target, list.decodeFrom); err != nil {
 		return nil, err
 	}
 	return list.sorted, nil

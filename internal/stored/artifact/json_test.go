@@ -14,23 +14,23 @@ import (
 )
 
 func readResults(r io.Reader) (results Results, err error) {
-	err = readJSON(r, results.read)
+	err = readJSON(r, results.decodeFrom)
 	return results, err
 }
 
-func readResources(r io.Reader, kind job.Kind) ([]Resources, error) {
+func readResources(r io.Reader, kind job.Kind) ([]KindItems, error) {
 	list := resourceList{restore: kind == job.Restore}
-	err := readJSON(r, list.read)
+	err := readJSON(r, list.decodeFrom)
 	return list.sorted, err
 }
 
 func readOperations(r io.Reader) (operations []Operation, err error) {
-	err = readJSON(r, readList(&operations, (*storedOperation).operation))
+	err = readJSON(r, readList(&operations, (*storedOperation).toOperation))
 	return operations, err
 }
 
-func readVolumes(r io.Reader) (volumes []Volume, err error) {
-	err = readJSON(r, readList(&volumes, (*storedVolume).volume))
+func readVolumes(r io.Reader) (volumes []VolumeInfo, err error) {
+	err = readJSON(r, readList(&volumes, (*storedVolume).toVolumeInfo))
 	return volumes, err
 }
 
@@ -43,22 +43,22 @@ func TestReadResults(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if len(got.Warnings.All()) != 6 || len(got.Errors.All()) != 0 {
-		t.Errorf("%d warnings, %d errors", len(got.Warnings.All()), len(got.Errors.All()))
+	if len(got.Warnings.AllMessages()) != 6 || len(got.Errors.AllMessages()) != 0 {
+		t.Errorf("%d warnings, %d errors", len(got.Warnings.AllMessages()), len(got.Errors.AllMessages()))
 	}
 }
 
 func TestReadResourceList(t *testing.T) {
 	got, err := readResources(strings.NewReader(samples["RestoreResourceList"]), job.Restore)
-	want := []Resources{
-		{"rbac.authorization.k8s.io/v1/ClusterRole", []Resource{{"", "odd(name)", "skipped"}, {"", "plain(name)", ""}}},
-		{"v1/Pod", []Resource{{"shop", "web-0", "created"}, {"shop", "web-1", "failed"}}},
+	want := []KindItems{
+		{"rbac.authorization.k8s.io/v1/ClusterRole", []ItemEntry{{"", "odd(name)", "skipped"}, {"", "plain(name)", ""}}},
+		{"v1/Pod", []ItemEntry{{"shop", "web-0", "created"}, {"shop", "web-1", "failed"}}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = readResources(strings.NewReader(`{"v1/Pod":["shop/a(created)"]}`), job.Backup)
-	want = []Resources{{"v1/Pod", []Resource{{"shop", "a(created)", ""}}}}
+	want = []KindItems{{"v1/Pod", []ItemEntry{{"shop", "a(created)", ""}}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -68,18 +68,18 @@ func TestReadItemOperations(t *testing.T) {
 	got, err := readOperations(strings.NewReader(samples["BackupItemOperations"]))
 	want := []Operation{
 		{
-			ID:          "du-1.2",
-			Action:      "velero.io/csi-pvc-backupper",
-			Resource:    "persistentvolumeclaims",
-			Namespace:   "shop",
-			Name:        "data",
-			Phase:       "InProgress",
-			Done:        5,
-			Total:       10,
-			Units:       "Bytes",
-			Description: "Current phase: InProgress",
-			Updates:     "datauploads.velero.io velero/x",
-			Created:     time.Date(2026, 11, 21, 2, 4, 13, 0, time.UTC),
+			ID:                 "du-1.2",
+			Action:             "velero.io/csi-pvc-backupper",
+			Resource:           "persistentvolumeclaims",
+			Namespace:          "shop",
+			Name:               "data",
+			Phase:              "InProgress",
+			Done:               5,
+			Total:              10,
+			Units:              "Bytes",
+			Description:        "Current phase: InProgress",
+			PostOperationItems: "datauploads.velero.io velero/x",
+			Created:            time.Date(2026, 11, 21, 2, 4, 13, 0, time.UTC),
 		},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -94,25 +94,25 @@ func TestReadItemOperations(t *testing.T) {
 
 func TestReadVolumes(t *testing.T) {
 	got, err := readVolumes(strings.NewReader(samples["BackupVolumeInfos"]))
-	want := []Volume{
+	want := []VolumeInfo{
 		{
-			Namespace:        "shop",
-			Claim:            "data",
-			PersistentVolume: "pv-0",
-			Method:           "CSISnapshot",
-			DataMoved:        true,
-			Result:           "succeeded",
-			Phase:            "Completed",
-			Size:             4096,
-			Incremental:      512,
-			Handle:           "k1",
-			Operation:        "du-1.2",
-			CSIDriver:        "disk.csi.example.com",
-			DataMover:        "velero",
-			Uploader:         "kopia",
-			Content:          "v",
-			LocalHandle:      "csi",
-			LocalSize:        1,
+			Namespace:           "shop",
+			Claim:               "data",
+			PersistentVolume:    "pv-0",
+			Method:              "CSISnapshot",
+			DataMoved:           true,
+			Result:              "succeeded",
+			Phase:               "Completed",
+			Size:                4096,
+			Incremental:         512,
+			SnapshotHandle:      "k1",
+			Operation:           "du-1.2",
+			CSIDriver:           "disk.csi.example.com",
+			DataMover:           "velero",
+			Uploader:            "kopia",
+			SnapshotContent:     "v",
+			LocalSnapshotHandle: "csi",
+			LocalSnapshotSize:   1,
 			Started: time.Date(
 				2026,
 				11,
@@ -131,9 +131,9 @@ func TestReadVolumes(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = readVolumes(strings.NewReader(samples["RestoreVolumeInfo"]))
-	want = []Volume{{
+	want = []VolumeInfo{{
 		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "PodVolumeRestore", Phase: "Completed",
-		Size: 77, Handle: "k2", Uploader: "kopia", PodNamespace: "shop", Pod: "web-0", PodVolume: "data",
+		Size: 77, SnapshotHandle: "k2", Uploader: "kopia", PodNamespace: "shop", Pod: "web-0", PodVolume: "data",
 	}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -145,16 +145,16 @@ func TestUnknownIsEmpty(t *testing.T) {
 	got, err := readVolumes(strings.NewReader(`[{"backupMethod":"CSISnapshot","snapshotDataMoved":true,` +
 		`"csiSnapshotInfo":{"snapshotHandle":"unknown","vscName":"unknown","operationID":"unknown","driver":"d"},"snapshotDataMovementInfo":{"dataMover":"velero","uploaderType":"kopia"}},` +
 		`{"backupMethod":"NativeSnapshot","result":"succeeded","nativeSnapshotInfo":{"snapshotHandle":"snap-1","volumeType":"gp3","volumeAZ":"eu-1a","iops":"300","Phase":"Completed"}}]`))
-	want := []Volume{
+	want := []VolumeInfo{
 		{Method: "CSISnapshot", DataMoved: true, CSIDriver: "d", DataMover: "velero", Uploader: "kopia"},
 		{
-			Method:     "NativeSnapshot",
-			Result:     "succeeded",
-			Phase:      "Completed",
-			Handle:     "snap-1",
-			VolumeType: "gp3",
-			Zone:       "eu-1a",
-			IOPS:       "300",
+			Method:         "NativeSnapshot",
+			Result:         "succeeded",
+			Phase:          "Completed",
+			SnapshotHandle: "snap-1",
+			VolumeType:     "gp3",
+			Zone:           "eu-1a",
+			IOPS:           "300",
 		},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -214,7 +214,7 @@ func manyKinds(n int) string {
 
 // What a hostile store names is refused while it is read, not once it is all in memory.
 func TestReadersBoundDocuments(t *testing.T) {
-	long := strings.Repeat("a", maxValue)
+	long := strings.Repeat("a", maxValueBytes)
 	for name, c := range map[string]struct{ reader, text, says string }{
 		"kinds":         {"resources", manyKinds(600_000), "more than 20000 kinds"},
 		"a long name":   {"resources", `{"v1/Pod":["` + long + `"]}`, "a value in it has more than"},
@@ -241,24 +241,24 @@ func TestReadersBoundDocuments(t *testing.T) {
 func TestResourcesOfSomeKinds(t *testing.T) {
 	l := resourceList{wanted: func(kind string) bool { return kind == "v1/Pod" }}
 	text := `{"v1/Secret":["shop/a","shop/b","crm/c"],"v1/Node":["n1"],"v1/Pod":["shop/web"],"v1/Empty":null}`
-	if err := readJSON(strings.NewReader(text), l.read); err != nil {
+	if err := readJSON(strings.NewReader(text), l.decodeFrom); err != nil {
 		t.Fatal(err)
 	}
-	want := []Resources{
-		{Items: []Resource{{Namespace: "crm"}, {Namespace: "shop"}}},
-		{Kind: "v1/Pod", Items: []Resource{{Namespace: "shop", Name: "web"}}},
+	want := []KindItems{
+		{Items: []ItemEntry{{Namespace: "crm"}, {Namespace: "shop"}}},
+		{Kind: "v1/Pod", Items: []ItemEntry{{Namespace: "shop", Name: "web"}}},
 	}
 	if !reflect.DeepEqual(l.sorted, want) {
 		t.Errorf("%+v, want %+v", l.sorted, want)
 	}
 	var many strings.Builder
-	for i := range maxKept {
+	for i := range maxKeptItems {
 		fmt.Fprintf(&many, `,"ns%d/p"`, i)
 	}
 	l = resourceList{wanted: l.wanted}
 	if err := readJSON(
 		strings.NewReader(`{"v1/Secret":["a/b"`+many.String()+`]}`),
-		l.read,
+		l.decodeFrom,
 	); !errors.Is(
 		err,
 		ErrTooLarge,
@@ -270,10 +270,10 @@ func TestResourcesOfSomeKinds(t *testing.T) {
 // A list of nothings takes far more memory than it has bytes.
 func TestReadersBoundWhatTheyKeep(t *testing.T) {
 	nothings := map[string]string{
-		"results":    `{"errors":{"velero":[""` + strings.Repeat(`,""`, maxParts+1) + `]}}`,
-		"resources":  `{"v1/Pod":[""` + strings.Repeat(`,""`, maxParts+1) + `]}`,
-		"operations": `[{}` + strings.Repeat(`,{}`, maxList) + `]`,
-		"volumes":    `[{}` + strings.Repeat(`,{}`, maxList) + `]`,
+		"results":    `{"errors":{"velero":[""` + strings.Repeat(`,""`, maxCommas+1) + `]}}`,
+		"resources":  `{"v1/Pod":[""` + strings.Repeat(`,""`, maxCommas+1) + `]}`,
+		"operations": `[{}` + strings.Repeat(`,{}`, maxListLength) + `]`,
+		"volumes":    `[{}` + strings.Repeat(`,{}`, maxListLength) + `]`,
 	}
 	for name, text := range nothings {
 		if err := readers[name](strings.NewReader(text)); !errors.Is(err, ErrTooLarge) {
@@ -327,8 +327,8 @@ func TestReadersMakeTextHarmless(t *testing.T) {
 	)
 	must(err)
 	harmless(results)
-	if len(results.Errors.All()) != 3 {
-		t.Errorf("%d messages, want 3", len(results.Errors.All()))
+	if len(results.Errors.AllMessages()) != 3 {
+		t.Errorf("%d messages, want 3", len(results.Errors.AllMessages()))
 	}
 	resources, err := readResources(strings.NewReader(`{"`+bad+`":`+list+`}`), job.Backup)
 	must(err)
@@ -376,7 +376,7 @@ func TestUnpack(t *testing.T) {
 		{"a bomb by size", zip(strings.Repeat("x", 2<<20)), "", ErrTooLarge, "more than 1048576 bytes"},
 	}
 	for _, test := range tests {
-		got, err := io.ReadAll(&unpacker{stored: bytes.NewReader(test.stored), most: 1 << 20, ratio: 400})
+		got, err := io.ReadAll(&unpacker{stored: bytes.NewReader(test.stored), maxBytes: 1 << 20, ratio: 400})
 		if test.says == "" {
 			if err != nil || string(got) != test.want {
 				t.Errorf("%s: %d bytes, %v", test.name, len(got), err)
@@ -388,7 +388,7 @@ func TestUnpack(t *testing.T) {
 		}
 	}
 	got, err := io.ReadAll(
-		&unpacker{stored: bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), most: 1 << 30, ratio: 400},
+		&unpacker{stored: bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), maxBytes: 1 << 30, ratio: 400},
 	)
 	if !errors.Is(err, ErrTooLarge) || len(got) > ratioFrom+1<<16 {
 		t.Errorf("a bomb by ratio: %d bytes came out, %v", len(got), err)
@@ -402,7 +402,7 @@ func FuzzReaders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		for name, read := range readers {
-			err := read(&unpacker{stored: bytes.NewReader(stored), most: 1 << 20, ratio: 400})
+			err := read(&unpacker{stored: bytes.NewReader(stored), maxBytes: 1 << 20, ratio: 400})
 			if err != nil &&
 				strings.ContainsFunc(err.Error(), func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
 				t.Errorf("%s: the error %q is not harmless", name, err)

@@ -3,13 +3,13 @@ package artifact
 import (
 	"context"
 	"io"
-	"strings"
-	"testing"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"strings"
+	"testing"
+
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestMalformedAnswer: an answer, a backup or a location with a field that Velero's
@@ -22,14 +22,14 @@ func TestMalformedAnswer(t *testing.T) {
 	} {
 		kind, name, _ := strings.Cut(kind, "/")
 		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind))
+		o.SetGroupVersionKind(veleroapi.GroupVersion.WithKind(kind))
 		o.SetNamespace(b.namespace)
 		o.SetName(name)
 		if err := b.api.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.sign = func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
+	b.sign = func(ctx context.Context, b *bed, r *veleroapi.DownloadRequest) {
 		patch := `{"status":{"phase":"Processed","expiration":"2026-11-21t00:00:00z","downloadURL":"` + b.urlFor(
 			r,
 		) + `"}}`

@@ -5,16 +5,15 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Operation is one asynchronous item operation (pkg/itemoperation/{shared,backup_operation,restore_operation}.go).
 type Operation struct {
 	ID string
-	// Action is the plugin that began it.
+	// Action is the plugin that started it.
 	Action string
 	// Group, Resource, Namespace and Name are the item's.
 	Group, Resource, Namespace, Name string
@@ -24,13 +23,14 @@ type Operation struct {
 	// Done and Total are counted in Units; Total is 0 if the plugin does not say.
 	Done, Total        int64
 	Units, Description string
-	// Updates names the items that the backup stores anew after it, as resource.group namespace/name.
-	Updates string
+	// PostOperationItems names the items that the backup stores again after the operation, as resource.group
+	// namespace/name.
+	PostOperationItems string
 	// Created, Started and Updated are zero if not said.
 	Created, Started, Updated time.Time
 }
 
-// storedOperation is an operation as stored. The item's Go type has no names for JSON.
+// storedOperation is an operation as stored. The Go type of its item has no JSON names.
 type storedOperation struct {
 	Spec struct {
 		BackupItemAction   string       `json:"backupItemAction"`
@@ -40,25 +40,25 @@ type storedOperation struct {
 		PostOperationItems []storedItem `json:"postOperationItems"`
 	} `json:"spec"`
 	Status struct {
-		Phase          string `json:"phase"`
-		Error          string `json:"error"`
-		NCompleted     int64  `json:"nCompleted"`
-		NTotal         int64  `json:"nTotal"`
-		OperationUnits string `json:"operationUnits"`
-		Description    string `json:"description"`
-		Created        moment `json:"created"`
-		Started        moment `json:"started"`
-		Updated        moment `json:"updated"`
+		Phase          string      `json:"phase"`
+		Error          string      `json:"error"`
+		NCompleted     int64       `json:"nCompleted"`
+		NTotal         int64       `json:"nTotal"`
+		OperationUnits string      `json:"operationUnits"`
+		Description    string      `json:"description"`
+		Created        lenientTime `json:"created"`
+		Started        lenientTime `json:"started"`
+		Updated        lenientTime `json:"updated"`
 	} `json:"status"`
 }
 
 type storedItem struct{ Group, Resource, Namespace, Name string }
 
 func (i storedItem) String() string {
-	return i.Resource + human.Clause(".", i.Group) + " " + human.Namespaced(i.Namespace, i.Name)
+	return i.Resource + human.Prefixed(".", i.Group) + " " + human.Namespaced(i.Namespace, i.Name)
 }
 
-func (s *storedOperation) operation() Operation {
+func (s *storedOperation) toOperation() Operation {
 	spec, status := &s.Spec, &s.Status
 	o := Operation{
 		ID: spec.OperationID, Action: spec.BackupItemAction + spec.RestoreItemAction,
@@ -73,19 +73,23 @@ func (s *storedOperation) operation() Operation {
 	for _, item := range spec.PostOperationItems {
 		updates = append(updates, item.String())
 	}
-	o.Updates = strings.Join(updates, ", ")
+	o.PostOperationItems = strings.Join(updates, ", ")
 	return o
 }
 
-// ItemOperations fetches the operations of a job. While they run, asking makes Velero store what it knows:
-// the numbers are live.
-func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) (operations []Operation, err error) {
-	target := targetOf(
+// FetchItemOperations fetches the operations of a job. While operations run, the request makes Velero store their
+// current state: the numbers are live.
+func (f *Fetcher) FetchItemOperations(
+	ctx context.Context,
+	kind job.Kind,
+	name string,
+) (operations []Operation, err error) {
+	target := newTarget(
 		kind,
 		name,
-		velerov1.DownloadTargetKindBackupItemOperations,
-		velerov1.DownloadTargetKindRestoreItemOperations,
+		veleroapi.DownloadTargetKindBackupItemOperations,
+		veleroapi.DownloadTargetKindRestoreItemOperations,
 	)
-	err = f.load(ctx, target, readList(&operations, (*storedOperation).operation))
+	err = f.fetchJSON(ctx, target, readList(&operations, (*storedOperation).toOperation))
 	return operations, err
 }

@@ -5,10 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,132 +14,135 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"strings"
+	"time"
 
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/retry"
 )
 
-// phaseFailed is what a newer Velero writes, with a message, when it will not sign (after 1.18).
+// phaseFailed is the phase that a newer Velero sets, with a message, when it will not sign (after 1.18).
 const phaseFailed = "Failed"
 
-// tidyTimeout is how long deleting a request may take, also of a cancelled download.
-const tidyTimeout = 5 * time.Second
+// deleteTimeout is how long deleting a request may take, even for a cancelled download.
+const deleteTimeout = 5 * time.Second
 
-// rewatch is how long to wait before a watch that ended is begun again.
-const rewatch = time.Second
+// rewatchDelay is how long to wait before an ended watch is restarted.
+const rewatchDelay = time.Second
 
-func (f *Fetcher) requests() dynamic.ResourceInterface {
-	return f.cluster.Resource(velerov1.SchemeGroupVersion.WithResource("downloadrequests")).
+func (f *Fetcher) requestClient() dynamic.ResourceInterface {
+	return f.dynamicClient.Resource(veleroapi.GroupVersion.WithResource("downloadrequests")).
 		Namespace(f.options.Namespace)
 }
 
-// ask has Velero sign a URL for the target. The URL stays valid without the request, which is deleted.
-func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
-	f.options.Open.Add(1)
-	defer f.options.Open.Add(-1)
-	answering, cancel := context.WithTimeoutCause(ctx, f.options.Limits.Answer, ErrNoAnswer)
+// requestURL has Velero sign a URL for the target. The URL stays valid after the request has been deleted.
+func (f *Fetcher) requestURL(ctx context.Context, target Target) (signedURL, error) {
+	f.options.OpenRequests.Add(1)
+	defer f.options.OpenRequests.Add(-1)
+	answering, cancel := context.WithTimeoutCause(ctx, f.options.Limits.SigningTimeout, ErrNoAnswer)
 	defer cancel()
 	created, err := f.createRequest(answering, target)
 	if err != nil {
 		return signedURL{}, err
 	}
 	defer f.deleteRequest(ctx, created.name, created.uid)
-	if err := f.await(answering, created); err != nil {
+	if err := f.awaitAnswer(answering, created); err != nil {
 		if ctx.Err() == nil && errors.Is(context.Cause(answering), ErrNoAnswer) {
 			return signedURL{}, f.explainSilence(ctx, created, err)
 		}
 		return signedURL{}, err
 	}
-	signed, err := parseSigned(created.seen.Status.DownloadURL)
+	signed, err := parseSignedURL(created.lastState.Status.DownloadURL)
 	if err != nil {
 		return signedURL{}, err
 	}
-	// How long it is valid is taken from the cluster's clocks alone, so that ours need not agree.
-	if until := created.seen.Status.Expiration; until != nil {
-		signed.expires = created.at.Add(until.Sub(created.seen.CreationTimestamp.Time))
+	// The lifetime is computed from the cluster's clocks alone, so ours need not agree.
+	if until := created.lastState.Status.Expiration; until != nil {
+		signed.expires = created.createdAt.Add(until.Sub(created.lastState.CreationTimestamp.Time))
 	}
 	return signed, nil
 }
 
-type request struct {
-	name   string
-	uid    types.UID
-	target Target
-	at     time.Time // when it was created, in our own clock
+type downloadRequest struct {
+	name      string
+	uid       types.UID
+	target    Target
+	createdAt time.Time // when it was created, in our own clock
 
-	version string                   // the resourceVersion to watch from
-	seen    velerov1.DownloadRequest // what the cluster last said
+	resourceVersion string                    // the resourceVersion to watch from
+	lastState       veleroapi.DownloadRequest // what the cluster last said
 }
 
-func (f *Fetcher) createRequest(ctx context.Context, target Target) (*request, error) {
+func (f *Fetcher) createRequest(ctx context.Context, target Target) (*downloadRequest, error) {
 	name := fmt.Sprintf("veltui-%s-%s", strings.ToLower(string(target.Kind)), uuid.NewUUID())
-	r := &request{name: name, target: target, at: f.options.Clock()}
+	r := &downloadRequest{name: name, target: target, createdAt: f.options.Clock()}
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": velerov1.SchemeGroupVersion.String(),
+		"apiVersion": veleroapi.GroupVersion.String(),
 		"kind":       "DownloadRequest",
 		"metadata":   map[string]any{"name": r.name, "namespace": f.options.Namespace},
 		"spec":       map[string]any{"target": map[string]any{"kind": string(target.Kind), "name": target.Name}},
 	}}
-	created, err := f.requests().Create(ctx, object, metav1.CreateOptions{})
+	created, err := f.requestClient().Create(ctx, object, metav1.CreateOptions{})
 	if err != nil {
 		if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
-			// No answer is not a no: it may have been created.
+			// No answer is not a refusal: the request may have been created.
 			f.deleteRequest(ctx, r.name, "")
 		}
 		return nil, f.explainCreate(ctx, target, err)
 	}
-	r.uid, r.version = created.GetUID(), created.GetResourceVersion()
+	r.uid, r.resourceVersion = created.GetUID(), created.GetResourceVersion()
 	return r, nil
 }
 
-// deleteRequest deletes a request of ours, also when ctx is done, and never another of its name.
+// deleteRequest deletes a request of ours, even when ctx is done, and never another request of its name.
 func (f *Fetcher) deleteRequest(ctx context.Context, name string, uid types.UID) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
 	o := metav1.DeleteOptions{}
 	if uid != "" {
 		o.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	if err := f.requests().Delete(ctx, name, o); err != nil && !apierrors.IsNotFound(err) {
+	if err := f.requestClient().Delete(ctx, name, o); err != nil && !apierrors.IsNotFound(err) {
 		// Velero deletes it some minutes after it has expired.
 		f.options.Log.Warn("deleting a download request", "name", name, "error", err)
 	}
 }
 
-// await watches the request until Velero has answered.
-func (f *Fetcher) await(ctx context.Context, r *request) error {
+// awaitAnswer watches the request until Velero has answered.
+func (f *Fetcher) awaitAnswer(ctx context.Context, r *downloadRequest) error {
 	for {
 		answered, err := f.watchOnce(ctx, r)
 		if answered || err != nil {
 			return err
 		}
-		// The watch broke off. What happened meanwhile is seen by looking.
-		if !retry.Sleep(ctx, rewatch) {
+		// The watch broke off. Reading the request again shows what happened meanwhile.
+		if !retry.SleepContext(ctx, rewatchDelay) {
 			return context.Cause(ctx)
 		}
-		object, err := f.requests().Get(ctx, r.name, metav1.GetOptions{})
+		object, err := f.requestClient().Get(ctx, r.name, metav1.GetOptions{})
 		switch {
 		case err == nil:
-			if answered, err = r.take(object); answered || err != nil {
+			if answered, err = r.acceptUpdate(object); answered || err != nil {
 				return err
 			}
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("%w: someone deleted it before Velero answered", ErrTampered)
-		case lasting(err):
+		case isPermanent(err):
 			return explainAPI("reading the download request", err)
 		}
 	}
 }
 
 // watchOnce follows the request until Velero answers or the watch ends.
-func (f *Fetcher) watchOnce(ctx context.Context, r *request) (answered bool, err error) {
-	w, err := f.requests().Watch(ctx, metav1.ListOptions{
+func (f *Fetcher) watchOnce(ctx context.Context, r *downloadRequest) (answered bool, err error) {
+	w, err := f.requestClient().Watch(ctx, metav1.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector("metadata.name", r.name).String(),
-		ResourceVersion: r.version,
+		ResourceVersion: r.resourceVersion,
 	})
 	if err != nil {
-		if lasting(err) {
+		if isPermanent(err) {
 			return false, explainAPI("watching the download request", err)
 		}
 		return false, nil
@@ -163,7 +162,7 @@ func (f *Fetcher) watchOnce(ctx context.Context, r *request) (answered bool, err
 			case event.Type == watch.Deleted:
 				return false, fmt.Errorf("%w: someone deleted it before Velero answered", ErrTampered)
 			default:
-				if answered, err := r.take(object); answered || err != nil {
+				if answered, err := r.acceptUpdate(object); answered || err != nil {
 					return answered, err
 				}
 			}
@@ -171,12 +170,13 @@ func (f *Fetcher) watchOnce(ctx context.Context, r *request) (answered bool, err
 	}
 }
 
-// take looks at the request as it is now. It is trusted while it is the one that was created and asks the same.
-func (r *request) take(object *unstructured.Unstructured) (answered bool, err error) {
+// acceptUpdate reads the request's current state. It trusts the request while its uid and target are those that were
+// created.
+func (r *downloadRequest) acceptUpdate(object *unstructured.Unstructured) (answered bool, err error) {
 	if object.GetUID() != r.uid {
 		return false, fmt.Errorf("%w: another request has its name", ErrTampered)
 	}
-	var now velerov1.DownloadRequest
+	var now veleroapi.DownloadRequest
 	if _, err := decode.Unstructured(object, &now); err != nil {
 		return false, errors.New("cannot read the download request")
 	}
@@ -184,16 +184,16 @@ func (r *request) take(object *unstructured.Unstructured) (answered bool, err er
 		return false, fmt.Errorf("%w: it now asks for %s of %s", ErrTampered,
 			sanitize.String(string(now.Spec.Target.Kind)), sanitize.String(now.Spec.Target.Name))
 	}
-	r.seen, r.version = now, object.GetResourceVersion()
+	r.lastState, r.resourceVersion = now, object.GetResourceVersion()
 	if now.Status.Phase == phaseFailed {
 		message, _, _ := unstructured.NestedString(object.Object, "status", "message")
-		return false, fmt.Errorf("%w: %s", ErrRefused, cmp.Or(signedURL{}.scrub(message), "it gives no reason"))
+		return false, fmt.Errorf("%w: %s", ErrRefused, cmp.Or(signedURL{}.redactText(message), "it gives no reason"))
 	}
 	return now.Status.DownloadURL != "", nil
 }
 
-// lasting reports whether asking the API server again leads to the same error.
-func lasting(err error) bool {
+// isPermanent reports whether asking the API server again leads to the same error.
+func isPermanent(err error) bool {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonForbidden, metav1.StatusReasonUnauthorized, metav1.StatusReasonNotFound,
 		metav1.StatusReasonBadRequest, metav1.StatusReasonInvalid, metav1.StatusReasonMethodNotAllowed:
@@ -202,14 +202,14 @@ func lasting(err error) bool {
 	return false
 }
 
-// get reads one object into a typed one, as far as its type can hold it.
-func (f *Fetcher) get(
+// fetchObject reads an object into a Go type, as far as the type can hold it.
+func (f *Fetcher) fetchObject(
 	ctx context.Context,
 	resource schema.GroupVersionResource,
 	namespace, name string,
 	into any,
 ) error {
-	object, err := f.cluster.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	object, err := f.dynamicClient.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

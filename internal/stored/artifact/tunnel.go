@@ -24,22 +24,23 @@ import (
 
 // Tunnel opens connections to ports of pods.
 type Tunnel interface {
-	// DialPod connects to a port of a pod. ctx bounds the dialling only.
+	// DialPod connects to a port of a pod. ctx bounds only the dialling.
 	DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error)
 }
 
-// apiServerTunnel is kubectl port-forward without a local port, with a protected configuration ([session.Protect]).
+// apiServerTunnel does what kubectl port-forward does, without a local port, with a protected configuration
+// ([session.ProtectConfig]).
 type apiServerTunnel struct{ config *rest.Config }
 
 func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error) {
-	modern, old, err := t.dialers(namespace, pod)
+	modern, old, err := t.newDialers(namespace, pod)
 	if err != nil {
 		return nil, err
 	}
 	dialer := portforward.NewFallbackDialerForStreaming(modern, old, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
-	// The libraries take no context: a dial that is not awaited any more is ended when it comes back.
+	// The libraries take no context: a dial that nobody waits for any longer is closed when it returns.
 	type result struct {
 		conn net.Conn
 		err  error
@@ -62,9 +63,9 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	}
 }
 
-// dialers are for SPDY in a websocket, and for bare SPDY: before Kubernetes 1.31, or through a proxy without
-// websockets.
-func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
+// newDialers returns a dialer for SPDY in a websocket, and one for plain SPDY: before Kubernetes 1.31, or through a
+// proxy without websockets.
+func (t apiServerTunnel) newDialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
 	config := rest.CopyConfig(t.config)
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	base, version, err := rest.DefaultServerUrlFor(config)
@@ -77,7 +78,7 @@ func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.
 		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
 	}
 	old = spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
-	// Without a logger of its own the library may log what it carries.
+	// Without a logger of its own, the library may log the data.
 	modern, err = portforward.NewSPDYOverWebsocketDialerForStreamingWithLogger(logr.Discard(), to, t.config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
@@ -95,28 +96,28 @@ func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 		_ = session.Close()
 		return nil, fmt.Errorf("opening a port-forward: the server speaks %q", sanitize.String(protocol))
 	}
-	c := &forwarded{session: session, close: sync.OnceValue(session.Close), port: port, failed: make(chan struct{})}
-	if err := c.open(); err != nil {
+	c := &forwardedConn{session: session, close: sync.OnceValue(session.Close), port: port, failed: make(chan struct{})}
+	if err := c.openStreams(); err != nil {
 		_ = session.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// forwarded is a connection to a pod's port. A second stream has the kubelet's error, such as that nothing
+// forwardedConn is a connection to a pod's port. A second stream carries the kubelet's error, such as that nothing
 // listens there.
-type forwarded struct {
+type forwardedConn struct {
 	session httpstream.Connection
 	close   func() error
 	data    httpstream.Stream
 	port    int32
 
-	// failed is closed when the second stream has ended; reason is set then.
+	// failed is closed when the second stream has ended; then reason is set.
 	failed chan struct{}
 	reason string
 }
 
-func (c *forwarded) open() error {
+func (c *forwardedConn) openStreams() error {
 	headers := http.Header{}
 	headers.Set(corev1.PortHeader, strconv.Itoa(int(c.port)))
 	headers.Set(corev1.PortForwardRequestIDHeader, "0")
@@ -125,7 +126,7 @@ func (c *forwarded) open() error {
 	if err != nil {
 		return fmt.Errorf("opening a port-forward: %w", err)
 	}
-	_ = complaints.Close() // Nothing is said on it from here.
+	_ = complaints.Close() // nothing more is sent on it
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	if c.data, err = c.session.CreateStream(headers); err != nil {
 		return fmt.Errorf("opening a port-forward: %w", err)
@@ -139,7 +140,7 @@ func (c *forwarded) open() error {
 }
 
 // Read waits a moment for the reason when the stream ends: the two streams may end in any order.
-func (c *forwarded) Read(p []byte) (int, error) {
+func (c *forwardedConn) Read(p []byte) (int, error) {
 	n, err := c.data.Read(p)
 	if err == nil || n > 0 {
 		return n, nil
@@ -147,27 +148,27 @@ func (c *forwarded) Read(p []byte) (int, error) {
 	select {
 	case <-c.failed:
 		if c.reason != "" {
-			return 0, fmt.Errorf("port %d of the pod: %s", c.port, sanitize.Cut(c.reason, 300))
+			return 0, fmt.Errorf("port %d of the pod: %s", c.port, sanitize.Truncate(c.reason, 300))
 		}
 	case <-time.After(time.Second):
 	}
 	return 0, err
 }
 
-func (c *forwarded) Write(p []byte) (int, error) { return c.data.Write(p) }
+func (c *forwardedConn) Write(p []byte) (int, error) { return c.data.Write(p) }
 
-// Close ends the whole session, which carries nothing else.
-func (c *forwarded) Close() error { return c.close() }
+// Close ends the whole session, which carries only this connection.
+func (c *forwardedConn) Close() error { return c.close() }
 
-func (c *forwarded) LocalAddr() net.Addr  { return podAddress("API server") }
-func (c *forwarded) RemoteAddr() net.Addr { return podAddress("port " + strconv.Itoa(int(c.port))) }
+func (c *forwardedConn) LocalAddr() net.Addr  { return podAddress("API server") }
+func (c *forwardedConn) RemoteAddr() net.Addr { return podAddress("port " + strconv.Itoa(int(c.port))) }
 
-// errNoDeadline: the streams have none; a download is ended by closing.
+// errNoDeadline is returned because the streams have no deadlines; closing ends a download.
 var errNoDeadline = errors.New("a forwarded connection does not support deadlines")
 
-func (c *forwarded) SetDeadline(time.Time) error      { return errNoDeadline }
-func (c *forwarded) SetReadDeadline(time.Time) error  { return errNoDeadline }
-func (c *forwarded) SetWriteDeadline(time.Time) error { return errNoDeadline }
+func (c *forwardedConn) SetDeadline(time.Time) error      { return errNoDeadline }
+func (c *forwardedConn) SetReadDeadline(time.Time) error  { return errNoDeadline }
+func (c *forwardedConn) SetWriteDeadline(time.Time) error { return errNoDeadline }
 
 type podAddress string
 

@@ -109,24 +109,24 @@ func (b *bed) configure(s3URL string, ca []byte) {
 func TestParseClusterHost(t *testing.T) {
 	tests := []struct {
 		host string
-		want clusterHost
+		want serviceHost
 		ok   bool
 	}{
-		{"minio.store.svc", clusterHost{"minio", "store", "", true}, true},
-		{"minio.store.svc.cluster.local", clusterHost{"minio", "store", "", true}, true},
-		{"minio-0.minio.store.svc.corp.example", clusterHost{"minio", "store", "minio-0", true}, true},
-		{"minio.store", clusterHost{"minio", "store", "", false}, true},
-		{"minio", clusterHost{"minio", "velero", "", false}, true},
-		{"s3.eu-west-1.amazonaws.com", clusterHost{}, false},
-		{"10.0.0.1", clusterHost{}, false},
-		{"::1", clusterHost{}, false},
-		{"a.svc", clusterHost{"a", "svc", "", false}, true},
-		{"_a.b.svc", clusterHost{}, false},
-		{"..svc", clusterHost{}, false},
-		{"", clusterHost{}, false},
+		{"minio.store.svc", serviceHost{"minio", "store", "", true}, true},
+		{"minio.store.svc.cluster.local", serviceHost{"minio", "store", "", true}, true},
+		{"minio-0.minio.store.svc.corp.example", serviceHost{"minio", "store", "minio-0", true}, true},
+		{"minio.store", serviceHost{"minio", "store", "", false}, true},
+		{"minio", serviceHost{"minio", "velero", "", false}, true},
+		{"s3.eu-west-1.amazonaws.com", serviceHost{}, false},
+		{"10.0.0.1", serviceHost{}, false},
+		{"::1", serviceHost{}, false},
+		{"a.svc", serviceHost{"a", "svc", "", false}, true},
+		{"_a.b.svc", serviceHost{}, false},
+		{"..svc", serviceHost{}, false},
+		{"", serviceHost{}, false},
 	}
 	for _, test := range tests {
-		if got, ok := parseClusterHost(test.host, "velero"); got != test.want || ok != test.ok {
+		if got, ok := parseServiceHost(test.host, "velero"); got != test.want || ok != test.ok {
 			t.Errorf("%s: %+v, %v", test.host, got, ok)
 		}
 	}
@@ -176,9 +176,9 @@ func TestPodsBehind(t *testing.T) {
 		{"nobody", "", 80, "", "no such Service"},
 	}
 	for _, test := range tests {
-		got, err := f.podsBehind(
+		got, err := f.findServicePods(
 			t.Context(),
-			clusterHost{service: test.service, namespace: b.namespace, pod: test.pod},
+			serviceHost{service: test.service, namespace: b.namespace, pod: test.pod},
 			test.port,
 		)
 		var names []string
@@ -209,7 +209,7 @@ func TestStoreInsideTheCluster(t *testing.T) {
 	}
 	open := func(t *testing.T, b *bed) (*Stream, error) {
 		f := b.fetcher()
-		f.lookup = unknown
+		f.lookupHost = unknown
 		s, err := f.Open(t.Context(), contents())
 		if err != nil {
 			return nil, err
@@ -275,11 +275,11 @@ func TestStoreInsideTheCluster(t *testing.T) {
 		b, tunnel := inside(t)
 		b.sign = signURL("http://minio." + b.namespace + ".svc/x?sig=" + secret)
 		_, err := open(t, b)
-		fails(t, err, ErrUnsafe, "no storage location that you may read names it")
+		fails(t, err, ErrUnsafeURL, "no storage location that you may read names it")
 		b.sign = signURL("http://minio." + b.namespace + ".svc:22/x?sig=" + secret)
 		b.configureOnly("http://minio." + b.namespace + ".svc")
 		_, err = open(t, b)
-		fails(t, err, ErrUnsafe, "no storage location that you may read names it")
+		fails(t, err, ErrUnsafeURL, "no storage location that you may read names it")
 		if tunnel.pods() != "" {
 			t.Errorf("forwarded to %s", tunnel.pods())
 		}
@@ -298,7 +298,7 @@ func TestStoreInsideTheCluster(t *testing.T) {
 		// It is dialled by name, which the real resolver does not know.
 		b.configure("http://minio."+b.namespace+".svc", nil)
 		f := b.fetcher()
-		f.lookup = func(context.Context, string) ([]netip.Addr, error) {
+		f.lookupHost = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("10.96.0.9")}, nil
 		}
 		s, err := f.Open(t.Context(), contents())
@@ -345,7 +345,7 @@ func TestTLSThroughTheTunnel(t *testing.T) {
 		b.options.Tunnel = &fakeTunnel{to: store.Listener.Addr().String()}
 		b.configure("https://"+name, ca)
 		f := b.fetcher()
-		f.lookup = unknown
+		f.lookupHost = unknown
 		s, err := f.Open(t.Context(), contents())
 		if !right {
 			fails(t, err, nil, "is not valid", "another.svc")
@@ -464,7 +464,7 @@ func TestPortForward(t *testing.T) {
 	b.expose("minio", onPort(80, intstr.FromString("s3")), pod)
 	b.configure("http://minio."+b.namespace+".svc", nil)
 	f := b.fetcher()
-	f.lookup = unknown
+	f.lookupHost = unknown
 
 	began := time.Now()
 	s, err := f.Open(t.Context(), contents())
@@ -498,7 +498,7 @@ func TestPortForward(t *testing.T) {
 
 	// Both protocols carry a connection.
 	tunnel := f.options.Tunnel.(apiServerTunnel)
-	modern, old, err := tunnel.dialers(b.namespace, pod.Name)
+	modern, old, err := tunnel.newDialers(b.namespace, pod.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,7 +531,7 @@ func TestPortForwardNeedsRights(t *testing.T) {
 	b.expose("minio", onPort(80, intstr.FromString("s3")), aPod("minio-0", true))
 	b.configure("http://minio."+b.namespace+".svc", nil)
 	user := "forwarder-" + b.namespace
-	config, err := shared.For(t).User(user)
+	config, err := shared.ControlPlane(t).AddUser(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func TestPortForwardNeedsRights(t *testing.T) {
 	b.grant(user, []string{"create", "get", "watch", "delete"}, "downloadrequests")
 	b.grant(user, []string{"get"}, "backups", "backupstoragelocations")
 	f := b.fetcher()
-	f.lookup = unknown
+	f.lookupHost = unknown
 	refused := func(resource string) {
 		t.Helper()
 		eventually(t, "a refusal for "+resource, func() bool {

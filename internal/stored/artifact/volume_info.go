@@ -5,17 +5,16 @@ import (
 	"context"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Volume is what a job did with one volume (internal/volume/volumes_information.go). Velero
-// stores it of backups since 1.13, with Phase and Result since 1.15 and Incremental since 1.18,
-// and of restores since 1.14, with none of these.
-type Volume struct {
-	// Namespace and Claim are the PVC's, PersistentVolume its volume's name.
+// VolumeInfo is what a job did with one volume (internal/volume/volumes_information.go). Velero stores it for backups
+// since 1.13, with Phase and Result since 1.15 and Incremental since 1.18, and for restores since 1.14, without those
+// three.
+type VolumeInfo struct {
+	// Namespace and Claim identify the PVC; PersistentVolume is the name of its volume.
 	Namespace, Claim, PersistentVolume string
 	// Method is NativeSnapshot, CSISnapshot, PodVolumeBackup or PodVolumeRestore; empty for none.
 	Method string
@@ -23,40 +22,41 @@ type Volume struct {
 	DataMoved     bool
 	Skipped       bool
 	SkippedReason string
-	// Result is succeeded or failed, Phase that of what carried the data; empty if not said.
+	// Result is succeeded or failed, Phase is the phase of the resource that carried the data; empty if not stated.
 	Result, Phase string
-	// Size is in bytes, Incremental what of it was new; 0 if not said.
+	// Size is in bytes, Incremental the new part of it; 0 if not stated.
 	Size, Incremental int64
-	// Handle is the snapshot's in its own store; "unknown" is empty.
-	Handle string
-	// CSIDriver, DataMover and Uploader are each there where they are said.
+	// SnapshotHandle is the snapshot's handle in its own store; "unknown" becomes empty.
+	SnapshotHandle string
+	// CSIDriver, DataMover and Uploader are set if they are stated.
 	CSIDriver, DataMover, Uploader string
-	// Content is the VolumeSnapshotContent, and LocalHandle its snapshot's handle.
-	Content, LocalHandle string
-	// LocalSize is the size of a CSI snapshot in bytes, 0 if not said.
-	LocalSize int64
-	// Preserved is true if the snapshot stays in the cluster; Retained is one that stays after its data was moved.
-	Preserved bool
-	Retained  string
-	// VolumeType, Zone and IOPS are those of a native snapshot's volume.
+	// SnapshotContent is the VolumeSnapshotContent, and LocalSnapshotHandle the handle of its snapshot.
+	SnapshotContent, LocalSnapshotHandle string
+	// LocalSnapshotSize is the size of a CSI snapshot in bytes, 0 if not stated.
+	LocalSnapshotSize int64
+	// LocalSnapshotPreserved is true if the snapshot stays in the cluster; Retained names one that stays after its data
+	// was moved.
+	LocalSnapshotPreserved bool
+	RetainedSnapshot       string
+	// VolumeType, Zone and IOPS describe the volume of a native snapshot.
 	VolumeType, Zone, IOPS string
 	// Operation is the item operation that moved the data, or that waits for the snapshot.
 	Operation string
 	// PodNamespace, Pod, PodVolume and Node are set if a pod's volume was copied.
 	PodNamespace, Pod, PodVolume, Node string
-	// Started and Completed are zero if not said.
+	// Started and Completed are zero if not stated.
 	Started, Completed time.Time
 }
 
 // The ways in which Velero saves and restores volumes (internal/volume/volumes_information.go Method).
 const (
-	ByNative     = "NativeSnapshot"
-	ByCSI        = "CSISnapshot"
-	ByPod        = "PodVolumeBackup"
-	ByPodRestore = "PodVolumeRestore"
+	MethodNativeSnapshot   = "NativeSnapshot"
+	MethodCSISnapshot      = "CSISnapshot"
+	MethodPodVolumeBackup  = "PodVolumeBackup"
+	MethodPodVolumeRestore = "PodVolumeRestore"
 )
 
-// VolumeOutcome is what became of a volume's data, empty where nothing is said.
+// VolumeOutcome is what became of a volume's data, empty if unknown.
 type VolumeOutcome string
 
 // The outcomes.
@@ -66,8 +66,8 @@ const (
 	VolumeSkipped VolumeOutcome = "skipped"
 )
 
-// Outcome is what became of the volume's data. Velero 1.13 and 1.14 say it by the phase alone.
-func (v *Volume) Outcome() VolumeOutcome {
+// Outcome returns what became of the volume's data. Velero 1.13 and 1.14 tell it only by the phase.
+func (v *VolumeInfo) Outcome() VolumeOutcome {
 	switch {
 	case v.Skipped:
 		return VolumeSkipped
@@ -80,28 +80,28 @@ func (v *Volume) Outcome() VolumeOutcome {
 }
 
 type storedVolume struct {
-	PVCName             string `json:"pvcName"`
-	PVCNamespace        string `json:"pvcNamespace"`
-	PVName              string `json:"pvName"`
-	BackupMethod        string `json:"backupMethod"`
-	RestoreMethod       string `json:"restoreMethod"`
-	SnapshotDataMoved   bool   `json:"snapshotDataMoved"`
-	Preserved           bool   `json:"preserveLocalSnapshot"`
-	Skipped             bool   `json:"skipped"`
-	SkippedReason       string `json:"skippedReason"`
-	StartTimestamp      moment `json:"startTimestamp"`
-	CompletionTimestamp moment `json:"completionTimestamp"`
-	Result              string `json:"result"`
+	PVCName             string      `json:"pvcName"`
+	PVCNamespace        string      `json:"pvcNamespace"`
+	PVName              string      `json:"pvName"`
+	BackupMethod        string      `json:"backupMethod"`
+	RestoreMethod       string      `json:"restoreMethod"`
+	SnapshotDataMoved   bool        `json:"snapshotDataMoved"`
+	Preserved           bool        `json:"preserveLocalSnapshot"`
+	Skipped             bool        `json:"skipped"`
+	SkippedReason       string      `json:"skippedReason"`
+	StartTimestamp      lenientTime `json:"startTimestamp"`
+	CompletionTimestamp lenientTime `json:"completionTimestamp"`
+	Result              string      `json:"result"`
 
-	CSI      carrier `json:"csiSnapshotInfo"`
-	Movement carrier `json:"snapshotDataMovementInfo"`
-	Native   carrier `json:"nativeSnapshotInfo"`
-	PVB      carrier `json:"pvbInfo"`
-	PVR      carrier `json:"pvrInfo"`
+	CSI      dataCarrier `json:"csiSnapshotInfo"`
+	Movement dataCarrier `json:"snapshotDataMovementInfo"`
+	Native   dataCarrier `json:"nativeSnapshotInfo"`
+	PVB      dataCarrier `json:"pvbInfo"`
+	PVR      dataCarrier `json:"pvrInfo"`
 }
 
-// carrier is any of the things that carry a volume's data; each has some of the fields.
-type carrier struct {
+// dataCarrier is any of the resources that carry a volume's data; each has some of the fields.
+type dataCarrier struct {
 	SnapshotHandle  string `json:"snapshotHandle"`
 	Size            int64  `json:"size"`
 	IncrementalSize int64  `json:"incrementalSize"`
@@ -121,8 +121,8 @@ type carrier struct {
 	Phase           string `json:"Phase"`
 }
 
-func (s *storedVolume) volume() Volume {
-	v := Volume{
+func (s *storedVolume) toVolumeInfo() VolumeInfo {
+	v := VolumeInfo{
 		Namespace:        s.PVCNamespace,
 		Claim:            s.PVCName,
 		PersistentVolume: s.PVName,
@@ -136,24 +136,24 @@ func (s *storedVolume) volume() Volume {
 		CSIDriver:        s.CSI.Driver,
 		DataMover:        s.Movement.DataMover,
 		Uploader:         cmp.Or(s.Movement.UploaderType, s.PVB.UploaderType, s.PVR.UploaderType),
-		Content: known(
+		SnapshotContent: knownText(
 			s.CSI.Content,
 		),
-		LocalHandle: known(s.CSI.SnapshotHandle),
-		LocalSize:   s.CSI.Size,
-		Preserved:   s.Preserved,
-		Retained:    s.Movement.Retained,
-		VolumeType:  s.Native.VolumeType,
-		Zone:        s.Native.VolumeAZ,
-		IOPS:        s.Native.IOPS,
+		LocalSnapshotHandle:    knownText(s.CSI.SnapshotHandle),
+		LocalSnapshotSize:      s.CSI.Size,
+		LocalSnapshotPreserved: s.Preserved,
+		RetainedSnapshot:       s.Movement.Retained,
+		VolumeType:             s.Native.VolumeType,
+		Zone:                   s.Native.VolumeAZ,
+		IOPS:                   s.Native.IOPS,
 	}
-	// What moved the data says more than the snapshot that it was read from.
-	for _, c := range []*carrier{&s.Movement, &s.PVB, &s.PVR, &s.CSI, &s.Native} {
+	// The resource that moved the data tells more than the snapshot that it was read from.
+	for _, c := range []*dataCarrier{&s.Movement, &s.PVB, &s.PVR, &s.CSI, &s.Native} {
 		v.Phase = cmp.Or(v.Phase, c.Phase)
 		v.Size = cmp.Or(v.Size, c.Size)
 		v.Incremental = cmp.Or(v.Incremental, c.IncrementalSize)
-		v.Handle = cmp.Or(v.Handle, known(c.SnapshotHandle))
-		v.Operation = cmp.Or(v.Operation, known(c.OperationID))
+		v.SnapshotHandle = cmp.Or(v.SnapshotHandle, knownText(c.SnapshotHandle))
+		v.Operation = cmp.Or(v.Operation, knownText(c.OperationID))
 		v.PodNamespace = cmp.Or(v.PodNamespace, c.PodNamespace)
 		v.Pod = cmp.Or(v.Pod, c.PodName)
 		v.PodVolume = cmp.Or(v.PodVolume, c.VolumeName)
@@ -162,21 +162,22 @@ func (s *storedVolume) volume() Volume {
 	return v
 }
 
-// known is a text that says something: Velero writes "unknown" of a snapshot whose data is moved (FieldValueIsUnknown).
-func known(text string) string {
+// knownText returns text, or nothing for "unknown", which Velero writes for a snapshot whose data is moved
+// (FieldValueIsUnknown).
+func knownText(text string) string {
 	if text == "unknown" {
 		return ""
 	}
 	return text
 }
 
-func (f *Fetcher) Volumes(ctx context.Context, kind job.Kind, name string) (volumes []Volume, err error) {
-	target := targetOf(
+func (f *Fetcher) FetchVolumes(ctx context.Context, kind job.Kind, name string) (volumes []VolumeInfo, err error) {
+	target := newTarget(
 		kind,
 		name,
-		velerov1.DownloadTargetKindBackupVolumeInfos,
-		velerov1.DownloadTargetKindRestoreVolumeInfo,
+		veleroapi.DownloadTargetKindBackupVolumeInfos,
+		veleroapi.DownloadTargetKindRestoreVolumeInfo,
 	)
-	err = f.load(ctx, target, readList(&volumes, (*storedVolume).volume))
+	err = f.fetchJSON(ctx, target, readList(&volumes, (*storedVolume).toVolumeInfo))
 	return volumes, err
 }

@@ -64,11 +64,11 @@ func TestLargeLog(t *testing.T) {
 	before := heap()
 	began := time.Now()
 	var first time.Duration
-	err := split(t.Context(), &generated{left: largeLog}, time.Time{}, func(e Entry) error {
+	err := splitLines(t.Context(), &generated{left: largeLog}, time.Time{}, func(e Entry) error {
 		if first == 0 {
 			first = time.Since(began)
 		}
-		return s.Add(e)
+		return s.AddEntry(e)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestLargeLog(t *testing.T) {
 	if first > time.Second {
 		t.Errorf("the first line came after %v", first)
 	}
-	if grown > 16<<20 || memory(s) > 8*int64(s.Len())+2*unwritten {
+	if grown > 16<<20 || memory(s) > 8*int64(s.Len())+2*maxUnwrittenBytes {
 		t.Errorf("it takes %d bytes of memory, %d of them its own, for %d lines", grown, memory(s), s.Len())
 	}
 	last := s.Len() - 1
@@ -92,10 +92,10 @@ func TestLargeLog(t *testing.T) {
 		t.Errorf("the last line is found at %v, %v", found, err)
 	}
 	t.Logf("searched in %v", time.Since(began))
-	if row := v.FirstError(0); row < 0 || s.Line(v.Index(row)).Level != Error {
+	if row := v.FirstError(0); row < 0 || s.LineAt(v.LineIndex(row)).Level != Error {
 		t.Errorf("the first error is at %d", row)
 	}
-	if l := s.Line(last); len(l.Fields) < 5 || l.Text == "" {
+	if l := s.LineAt(last); len(l.Fields) < 5 || l.Text == "" {
 		t.Errorf("the last line is %+v", l)
 	}
 }
@@ -105,7 +105,7 @@ func BenchmarkKeep(b *testing.B) {
 	b.SetBytes(largeLog)
 	for b.Loop() {
 		s := newStore(b, 0)
-		if err := split(b.Context(), &generated{left: largeLog}, time.Time{}, s.Add); err != nil {
+		if err := splitLines(b.Context(), &generated{left: largeLog}, time.Time{}, s.AddEntry); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(memory(s))/float64(s.Len()), "B/line")
@@ -116,7 +116,7 @@ func BenchmarkKeep(b *testing.B) {
 // BenchmarkSearch looks through all of a log of 300 MB.
 func BenchmarkSearch(b *testing.B) {
 	s := newStore(b, 0)
-	if err := split(b.Context(), &generated{left: largeLog}, time.Time{}, s.Add); err != nil {
+	if err := splitLines(b.Context(), &generated{left: largeLog}, time.Time{}, s.AddEntry); err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(s.Size())
@@ -130,13 +130,13 @@ func BenchmarkSearch(b *testing.B) {
 // BenchmarkDraw draws a screen of 60 lines from the middle of a large log.
 func BenchmarkDraw(b *testing.B) {
 	s := newStore(b, 0)
-	if err := split(b.Context(), &generated{left: largeLog}, time.Time{}, s.Add); err != nil {
+	if err := splitLines(b.Context(), &generated{left: largeLog}, time.Time{}, s.AddEntry); err != nil {
 		b.Fatal(err)
 	}
 	middle := s.Len() / 2
 	for b.Loop() {
 		for i := range 60 {
-			s.Line(middle + i)
+			s.LineAt(middle + i)
 		}
 	}
 }

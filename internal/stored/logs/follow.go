@@ -16,11 +16,11 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// relist is how often the pods are listed while logs are followed.
-const relist = 10 * time.Second
+// relistInterval is how often the pods are listed while logs are followed.
+const relistInterval = 10 * time.Second
 
-// follow brings what is logged from now on, also by new pods, until ctx ends.
-func (f *following) follow(ctx context.Context) error {
+// followLogs passes on what is logged from now on, also by new pods, until ctx ends.
+func (f *logMerger) followLogs(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -28,18 +28,18 @@ func (f *following) follow(ctx context.Context) error {
 	lines := make(chan []Entry)
 	found := make(chan []container)
 	known := map[string]bool{}
-	start := func(t *tail) {
+	start := func(t *containerTail) {
 		known[t.pod] = true
-		group.Go(func() { f.reader.keep(ctx, t, lines) })
+		group.Go(func() { f.reader.followContainer(ctx, t, lines) })
 	}
 	for _, t := range f.tails {
 		start(t)
 	}
 	group.Go(func() {
-		for retry.Sleep(ctx, relist) {
-			all, _, err := f.reader.containers(ctx, f.query)
+		for retry.SleepContext(ctx, relistInterval) {
+			all, _, err := f.reader.listContainers(ctx, f.query)
 			if err != nil {
-				continue // the logs go on
+				continue // the logs that are followed continue
 			}
 			select {
 			case found <- all:
@@ -53,7 +53,7 @@ func (f *following) follow(ctx context.Context) error {
 			return ctx.Err()
 		case entries := <-lines:
 			for _, e := range entries {
-				if err := f.out.Line(e); err != nil {
+				if err := f.out.OnLine(e); err != nil {
 					return err
 				}
 			}
@@ -61,10 +61,10 @@ func (f *following) follow(ctx context.Context) error {
 			for _, c := range all {
 				if !known[c.pod] && len(known) < 4*maxPods {
 					start(
-						&tail{
+						&containerTail{
 							container: c,
-							belongs:   newBelongs(f.query, c),
-							at:        place{at: f.query.began().Add(-velero.ClockMargin)},
+							filter:    newJobFilter(f.query, c),
+							position:  logPosition{at: f.query.startTime().Add(-velero.ClockMargin)},
 						},
 					)
 				}
@@ -73,50 +73,53 @@ func (f *following) follow(ctx context.Context) error {
 	}
 }
 
-// keep follows a container's log, through restarts of the API server and of the container, until the pod is gone.
-func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
-	say := func(format string, args ...any) { send(ctx, lines, []Entry{mark(fmt.Sprintf(format, args...))}) }
-	pause := r.o.Pause
+// followContainer follows a container's log, through restarts of the API server and of the container, until the pod
+// is deleted.
+func (r *Reader) followContainer(ctx context.Context, t *containerTail, lines chan<- []Entry) {
+	say := func(format string, args ...any) {
+		sendEntries(ctx, lines, []Entry{newNotice(fmt.Sprintf(format, args...))})
+	}
+	pause := r.options.RetryDelay
 	for ctx.Err() == nil {
-		got, err := r.drain(ctx, t, corev1.PodLogOptions{Follow: true}, lines, say)
+		got, err := r.drainLog(ctx, t, corev1.PodLogOptions{Follow: true}, lines, say)
 		if got {
-			pause, t.failed = r.o.Pause, ""
+			pause, t.lastReported = r.options.RetryDelay, ""
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		over, changed := r.lookAgain(ctx, t, lines, say)
+		over, changed := r.checkContainer(ctx, t, lines, say)
 		switch {
 		case over:
 			return
 		case changed:
-			pause = r.o.Pause
-		case err != nil && t.failed != err.Error():
-			t.failed = err.Error()
+			pause = r.options.RetryDelay
+		case err != nil && t.lastReported != err.Error():
+			t.lastReported = err.Error()
 			say("The log of pod %s does not come: %v; veltui asks again", t.pod, err)
 		}
-		if !retry.Sleep(ctx, pause) {
+		if !retry.SleepContext(ctx, pause) {
 			return
 		}
-		pause = min(2*pause, 10*r.o.Pause)
+		pause = min(2*pause, 10*r.options.RetryDelay)
 	}
 }
 
-// drain sends the lines of a log until it ends; got is true if some are new.
-func (r *Reader) drain(
+// drainLog sends the lines of a log until it ends; got is true if any are new.
+func (r *Reader) drainLog(
 	ctx context.Context,
-	t *tail,
+	t *containerTail,
 	o corev1.PodLogOptions,
 	lines chan<- []Entry,
 	say func(string, ...any),
 ) (got bool, err error) {
-	log, err := r.open(ctx, t.container, t.at, o)
+	log, err := r.openPodLog(ctx, t.container, t.position, o)
 	if err != nil {
 		return false, err
 	}
-	defer log.close()
+	defer log.closeLog()
 	for {
-		line, gap, err := log.next()
+		line, gap, err := log.nextLine()
 		if errors.Is(err, io.EOF) {
 			return got, nil
 		}
@@ -125,26 +128,26 @@ func (r *Reader) drain(
 		}
 		got = true
 		if gap && o.Follow {
-			last := t.at.at
-			// The pod's state may tell of a container that started again only now.
-			if _, changed := r.lookAgain(ctx, t, lines, say); !changed {
+			last := t.position.at
+			// The pod's status may show a restart of the container only now.
+			if _, changed := r.checkContainer(ctx, t, lines, say); !changed {
 				say(
 					"Lines between %s and %s may be missing: the log of pod %s was rotated",
-					clock(last),
-					clock(line.at),
+					formatClock(last),
+					formatClock(line.at),
 					t.pod,
 				)
 			}
 		}
-		t.at.next(line.at)
-		if entries := line.entries(t.belongs); len(entries) > 0 && !send(ctx, lines, entries) {
+		t.position.advanceTo(line.at)
+		if entries := line.toEntries(t.filter); len(entries) > 0 && !sendEntries(ctx, lines, entries) {
 			return got, ctx.Err()
 		}
 	}
 }
 
-// send hands over entries with text of their own.
-func send(ctx context.Context, lines chan<- []Entry, entries []Entry) bool {
+// sendEntries sends entries with a copy of their text.
+func sendEntries(ctx context.Context, lines chan<- []Entry, entries []Entry) bool {
 	for i := range entries {
 		entries[i].Raw = bytes.Clone(entries[i].Raw)
 	}
@@ -156,19 +159,19 @@ func send(ctx context.Context, lines chan<- []Entry, entries []Entry) bool {
 	}
 }
 
-// lookAgain finds out why a log ended. over is true if nothing more comes, changed if
-// the container started again: the last lines of the one before are sent then.
-func (r *Reader) lookAgain(
+// checkContainer finds out why a log ended. over is true if nothing more will come, changed if the container was
+// restarted: then the last lines of the previous container are sent.
+func (r *Reader) checkContainer(
 	ctx context.Context,
-	t *tail,
+	t *containerTail,
 	lines chan<- []Entry,
 	say func(string, ...any),
 ) (over, changed bool) {
-	pods, err := r.o.Pods()
+	pods, err := r.options.PodsClient()
 	if err != nil {
 		return false, false
 	}
-	ask, cancel := context.WithTimeout(ctx, r.o.Patience)
+	ask, cancel := context.WithTimeout(ctx, r.options.IdleTimeout)
 	pod, err := pods.Get(ask, t.pod)
 	cancel()
 	switch {
@@ -179,16 +182,16 @@ func (r *Reader) lookAgain(
 		return false, false
 	}
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		_, _ = r.drain(ctx, t, corev1.PodLogOptions{}, lines, say) // what came after the log ended
+		_, _ = r.drainLog(ctx, t, corev1.PodLogOptions{}, lines, say) // what came after the log ended
 		say("Pod %s has ended: %s", t.pod, pod.Status.Phase)
 		return true, false
 	}
 	before := t.restarts
-	t.state(pod)
+	t.updateState(pod)
 	if t.restarts == before {
 		return false, false
 	}
-	if _, err := r.drain(
+	if _, err := r.drainLog(
 		ctx,
 		t,
 		corev1.PodLogOptions{Previous: true},
@@ -198,10 +201,10 @@ func (r *Reader) lookAgain(
 		t.restarts > before+1 {
 		say("Lines may be missing: the container in pod %s started more than once, or its log is gone", t.pod)
 	}
-	t.at = place{at: t.at.at}
+	t.position = logPosition{at: t.position.at}
 	what := "ended"
 	if !t.started.IsZero() {
-		what = "started again at " + clock(t.started)
+		what = "started again at " + formatClock(t.started)
 	}
 	say("The container in pod %s %s", t.pod, what)
 	return false, true

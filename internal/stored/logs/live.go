@@ -16,30 +16,30 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// tail is a container whose log is read, and how far.
-type tail struct {
+// containerTail is a container whose log is read, and how far it was read.
+type containerTail struct {
 	container
-	belongs *belongs
-	at      place
-	log     *podLog // open while its past is read
-	older   bool    // log is that of the container before
-	next    []Entry // to come next
-	err     error
-	failed  string // the error that was last reported
+	filter        *jobFilter
+	position      logPosition
+	openLog       *podLog // open while its past lines are read
+	readsPrevious bool    // whether log is that of the previous container
+	pending       []Entry // the next entries
+	err           error
+	lastReported  string // the error that was last reported
 }
 
-// live brings what the pods logged of a job, in the order of time, and follows them if the query says so.
-func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) error {
-	all, left, err := r.containers(ctx, q)
+// readPods passes on what the pods logged about a job, ordered by time, and follows the logs if the query says so.
+func (r *Reader) readPods(ctx context.Context, q Query, out Output, from Origin) error {
+	all, left, err := r.listContainers(ctx, q)
 	if err != nil {
 		return err
 	}
-	if from.Stored { // all that the server has logged is there
+	if from.Stored { // it has everything that the server logged
 		all = slices.DeleteFunc(all, func(c container) bool { return c.source == "" })
 		if len(all) == 0 {
 			return nil
 		}
-		if err := out.mark("From here on: what the node-agents and mover pods still have"); err != nil {
+		if err := out.writeNotice("From here on: what the node-agents and mover pods still have"); err != nil {
 			return err
 		}
 	}
@@ -49,9 +49,9 @@ func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) err
 	for _, c := range all {
 		from.Pods = append(from.Pods, c.pod)
 	}
-	out.origin(from)
+	out.reportOrigin(from)
 	if left > 0 {
-		if err := out.mark(
+		if err := out.writeNotice(
 			"The logs of %s are not read: %d at most are",
 			human.Count(left, "more pod"),
 			maxPods,
@@ -59,48 +59,48 @@ func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) err
 			return err
 		}
 	}
-	f := &following{reader: r, query: q, out: out}
-	defer f.close()
-	if err := f.past(ctx, all); err != nil || !q.Follow {
+	f := &logMerger{reader: r, query: q, out: out}
+	defer f.closeLogs()
+	if err := f.mergePast(ctx, all); err != nil || !q.Follow {
 		return err
 	}
-	return f.follow(ctx)
+	return f.followLogs(ctx)
 }
 
-func (o Output) mark(format string, args ...any) error {
-	return o.Line(mark(fmt.Sprintf(format, args...)))
+func (o Output) writeNotice(format string, args ...any) error {
+	return o.OnLine(newNotice(fmt.Sprintf(format, args...)))
 }
 
-// mark is a sentence of veltui's own in the log.
-func mark(text string) Entry { return Entry{Raw: []byte(sanitize.String(text)), Level: Mark} }
+// newNotice returns a sentence of veltui's own as an entry of the log.
+func newNotice(text string) Entry { return Entry{Raw: []byte(sanitize.String(text)), Level: Notice} }
 
-// following merges the logs of all containers.
-type following struct {
+// logMerger merges the logs of all containers.
+type logMerger struct {
 	reader *Reader
 	query  Query
 	out    Output
-	tails  []*tail
+	tails  []*containerTail
 }
 
-func (f *following) close() {
+func (f *logMerger) closeLogs() {
 	for _, t := range f.tails {
-		if t.log != nil {
-			t.log.close()
+		if t.openLog != nil {
+			t.openLog.closeLog()
 		}
 	}
 }
 
-// past merges what there is of all logs by time.
-func (f *following) past(ctx context.Context, all []container) error {
+// mergePast merges the existing lines of all logs by time.
+func (f *logMerger) mergePast(ctx context.Context, all []container) error {
 	var failed error
 	readable := false
 	for _, c := range all {
-		t := &tail{container: c, belongs: newBelongs(f.query, c)}
+		t := &containerTail{container: c, filter: newJobFilter(f.query, c)}
 		f.tails = append(f.tails, t)
-		if err := f.begin(ctx, t); err != nil {
+		if err := f.openOldest(ctx, t); err != nil {
 			return err
 		}
-		f.advance(ctx, t)
+		f.advanceTail(ctx, t)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -114,122 +114,131 @@ func (f *following) past(ctx context.Context, all []container) error {
 		return failed
 	}
 	for {
-		var first *tail
+		var first *containerTail
 		for _, t := range f.tails {
-			if len(t.next) > 0 && (first == nil || t.next[0].At.Before(first.next[0].At)) {
+			if len(t.pending) > 0 && (first == nil || t.pending[0].At.Before(first.pending[0].At)) {
 				first = t
 			}
 		}
 		if first == nil {
 			break
 		}
-		for _, e := range first.next {
-			if err := f.out.Line(e); err != nil {
+		for _, e := range first.pending {
+			if err := f.out.OnLine(e); err != nil {
 				return err
 			}
 		}
-		if f.advance(ctx, first); ctx.Err() != nil {
+		if f.advanceTail(ctx, first); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	for _, t := range f.tails {
 		if t.err != nil && (t.source != "" || readable) {
-			if err := f.out.mark("The log of pod %s is not all here: %v", t.pod, t.err); err != nil {
+			if err := f.out.writeNotice("The log of pod %s is not all here: %v", t.pod, t.err); err != nil {
 				return err
 			}
-			t.failed = t.err.Error()
+			t.lastReported = t.err.Error()
 		}
 	}
 	return nil
 }
 
-// begin opens the oldest log of a container that may have lines of the job, and marks what is gone.
-func (f *following) begin(ctx context.Context, t *tail) error {
-	began := f.query.began()
-	t.at = place{at: began.Add(-velero.ClockMargin)}
+// openOldest opens the oldest log of a container that may have lines of the job, and marks missing lines.
+func (f *logMerger) openOldest(ctx context.Context, t *containerTail) error {
+	began := f.query.startTime()
+	t.position = logPosition{at: began.Add(-velero.ClockMargin)}
 	if f.query.Since.Equal(began) {
-		t.at.at = began
+		t.position.at = began
 	}
 	if t.restarts == 0 || !t.started.After(began) {
-		return f.beginning(ctx, t, began)
+		return f.noteMissingStart(ctx, t, began)
 	}
 	var err error
-	t.log, err = f.reader.open(ctx, t.container, t.at, corev1.PodLogOptions{Previous: true})
+	t.openLog, err = f.reader.openPodLog(ctx, t.container, t.position, corev1.PodLogOptions{Previous: true})
 	switch {
 	case err == nil:
-		t.older = true
-		return f.beginning(ctx, t, began)
+		t.readsPrevious = true
+		return f.noteMissingStart(ctx, t, began)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case apierrors.IsForbidden(err): // said of the log that is read next
+	case apierrors.IsForbidden(err): // reported by the log that is read next
 		return nil
 	case apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
-		return f.out.mark(
+		return f.out.writeNotice(
 			"Lines from before %s are missing: the log of the container that ran before in pod %s is gone",
-			clock(t.started),
+			formatClock(t.started),
 			t.pod,
 		)
 	}
-	return f.out.mark("Lines from before %s are missing: %v", clock(t.started), err)
+	return f.out.writeNotice("Lines from before %s are missing: %v", formatClock(t.started), err)
 }
 
-// beginning marks that the first lines of a server's log are gone, or of the log of the container before.
-func (f *following) beginning(ctx context.Context, t *tail, began time.Time) error {
+// noteMissingStart marks that the first lines of a server's log, or the log of the previous container, are missing.
+func (f *logMerger) noteMissingStart(ctx context.Context, t *containerTail, began time.Time) error {
 	if t.source != "" || !f.query.Since.IsZero() {
 		return nil
 	}
 	if t.created.After(began.Add(velero.ClockMargin)) {
-		return f.out.mark(
+		return f.out.writeNotice(
 			"Pod %s was made at %s; what a server's pod before it logged is gone",
 			t.pod,
-			clock(t.created),
+			formatClock(t.created),
 		)
 	}
 	few := int64(64)
-	head, err := f.reader.open(ctx, t.container, place{}, corev1.PodLogOptions{LimitBytes: &few, Previous: t.older})
+	head, err := f.reader.openPodLog(
+		ctx,
+		t.container,
+		logPosition{},
+		corev1.PodLogOptions{LimitBytes: &few, Previous: t.readsPrevious},
+	)
 	if err != nil {
-		return nil // the next question says why
+		return nil // the next request says why
 	}
-	defer head.close()
-	line, err := head.whole()
+	defer head.closeLog()
+	line, err := head.readWhole()
 	if err != nil || line.at.IsZero() || t.started.IsZero() {
 		return nil
 	}
 	switch {
 	case !line.at.After(began.Add(velero.ClockMargin)):
-	case t.older:
-		return f.out.mark(
+	case t.readsPrevious:
+		return f.out.writeNotice(
 			"Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the "+
 				"last start is kept",
-			clock(line.at),
+			formatClock(line.at),
 			t.pod,
 			human.Count(t.restarts, "time"),
 		)
 	case line.at.After(t.started.Add(velero.ClockMargin)):
-		return f.out.mark("Lines from before %s are missing: the log of pod %s was rotated", clock(line.at), t.pod)
+		return f.out.writeNotice(
+			"Lines from before %s are missing: the log of pod %s was rotated",
+			formatClock(line.at),
+			t.pod,
+		)
 	}
 	return nil
 }
 
-// clock is a moment in a mark: with its day, because the log may be of another.
-func clock(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
+// formatClock formats a time for a mark: with its date, because the log may be from another day.
+func formatClock(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 
-// advance reads on to the container's next line about the job.
-func (f *following) advance(ctx context.Context, t *tail) {
-	t.next = nil
+// advanceTail reads up to the container's next line about the job.
+func (f *logMerger) advanceTail(ctx context.Context, t *containerTail) {
+	t.pending = nil
 	for t.err == nil {
-		if t.log == nil {
-			if t.log, t.err = f.reader.open(ctx, t.container, t.at, corev1.PodLogOptions{}); t.err != nil {
+		if t.openLog == nil {
+			if t.openLog, t.err = f.reader.openPodLog(ctx, t.container, t.position, corev1.PodLogOptions{}); t.err != nil {
 				return
 			}
 		}
-		line, _, err := t.log.next() // there is no gap: nothing was read before
+		line, _, err := t.openLog.nextLine() // there is no gap: nothing was read before
 		if err != nil {
-			t.log.close()
-			t.log = nil
+			t.openLog.closeLog()
+			t.openLog = nil
 			switch {
-			case errors.Is(err, io.EOF) && t.older:
-				t.older, t.at = false, place{at: t.at.at}
+			case errors.Is(err, io.EOF) && t.readsPrevious:
+				t.readsPrevious, t.position = false, logPosition{at: t.position.at}
 				continue
 			case errors.Is(err, io.EOF):
 			case ctx.Err() == nil && errors.Is(err, context.Canceled):
@@ -239,8 +248,8 @@ func (f *following) advance(ctx context.Context, t *tail) {
 			}
 			return
 		}
-		t.at.next(line.at)
-		if t.next = line.entries(t.belongs); len(t.next) > 0 {
+		t.position.advanceTo(line.at)
+		if t.pending = line.toEntries(t.filter); len(t.pending) > 0 {
 			return
 		}
 	}

@@ -19,20 +19,21 @@ import (
 // maxPods is how many pods' logs are read at once.
 const maxPods = 40
 
-// container is one whose log is read.
+// container is a container whose log is read.
 type container struct {
 	pod, name string
-	// source is the pod in what is shown, empty for a server's.
+	// source is the pod's name as it is shown, empty for a server's pod.
 	source string
-	// created is the pod's; started is zero if the container does not run.
+	// created is when the pod was created; started is zero if the container does not run.
 	created, started time.Time
 	restarts         int
-	// mover is true for a pod that moves one of the job's volumes: all its lines belong to the job.
-	mover bool
+	// isMover is true for a pod that moves one of the job's volumes: all its lines belong to the job.
+	isMover bool
 }
 
-// containers lists those that log about a job, servers first, oldest first; left counts those beyond maxPods.
-func (r *Reader) containers(ctx context.Context, q Query) (found []container, left int, err error) {
+// listContainers lists the containers that log about a job, servers first, oldest first; left counts those beyond
+// maxPods.
+func (r *Reader) listContainers(ctx context.Context, q Query) (found []container, left int, err error) {
 	pods, err := r.listPods(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -55,14 +56,14 @@ func (r *Reader) containers(ctx context.Context, q Query) (found []container, le
 }
 
 func (r *Reader) listPods(ctx context.Context) ([]*corev1.Pod, error) {
-	pods, err := r.o.Pods()
+	pods, err := r.options.PodsClient()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.o.Patience)
+	ctx, cancel := context.WithTimeout(ctx, r.options.IdleTimeout)
 	defer cancel()
 	var all []*corev1.Pod
-	err = session.Pages(
+	err = session.ReadPages(
 		ctx,
 		metav1.ListOptions{Limit: session.PageSize},
 		func(ctx context.Context, o metav1.ListOptions) (string, error) {
@@ -85,7 +86,8 @@ func (r *Reader) listPods(ctx context.Context) ([]*corev1.Pod, error) {
 	return all, nil
 }
 
-// volumePods are the movers of the job's volumes, and the node-agents of their nodes; of all nodes if one is unknown.
+// volumePods returns the movers of the job's volumes and the node-agents of their nodes; of all nodes if a node is
+// unknown.
 func volumePods(q Query, pods []*corev1.Pod) []container {
 	if len(q.Job.Volumes) == 0 {
 		return nil
@@ -101,21 +103,21 @@ func volumePods(q Query, pods []*corev1.Pod) []container {
 	var movers, agents []container
 	for _, p := range pods {
 		c := container{pod: p.Name, source: p.Name, created: p.CreationTimestamp.Time}
-		switch of, moves := velero.MoverOf(p); {
+		switch of, moves := velero.VolumeMovedBy(p); {
 		case moves && volumes[of] && len(p.Spec.Containers) > 0:
-			c.name, c.mover = p.Spec.Containers[0].Name, true
-			c.state(p)
+			c.name, c.isMover = p.Spec.Containers[0].Name, true
+			c.updateState(p)
 			movers = append(movers, c)
 		case !moves && velero.IsNodeAgent(p) && (anywhere || nodes[p.Spec.NodeName]):
 			c.name = velero.AgentContainer(p)
-			c.state(p)
+			c.updateState(p)
 			agents = append(agents, c)
 		}
 	}
 	return append(agents, movers...)
 }
 
-func (c *container) state(p *corev1.Pod) {
+func (c *container) updateState(p *corev1.Pod) {
 	for i := range p.Status.ContainerStatuses {
 		s := &p.Status.ContainerStatuses[i]
 		if s.Name != c.name {
@@ -128,17 +130,17 @@ func (c *container) state(p *corev1.Pod) {
 	}
 }
 
-// belongs tells which lines of a container's log are about a job.
-type belongs struct {
+// jobFilter decides which lines of a container's log are about a job.
+type jobFilter struct {
 	kind, namespace, name string
 	volumes               map[string]bool
 	container             container
-	// repeats is true while a node-agent repeats the log of a pod that moved one of the volumes.
-	repeats bool
+	// repeatsMover is true while a node-agent repeats the log of a pod that moved one of the volumes.
+	repeatsMover bool
 }
 
-func newBelongs(q Query, c container) *belongs {
-	b := &belongs{
+func newJobFilter(q Query, c container) *jobFilter {
+	b := &jobFilter{
 		kind:      string(q.Job.Kind),
 		namespace: q.Job.Namespace,
 		name:      q.Job.Name,
@@ -151,46 +153,46 @@ func newBelongs(q Query, c container) *belongs {
 	return b
 }
 
-// line decides about a whole line; at is when it was written, zero if unknown.
-func (b *belongs) line(raw []byte) (is bool, at time.Time) {
+// matchesLine reports whether a whole line is about the job; at is when it was written, zero if unknown.
+func (b *jobFilter) matchesLine(raw []byte) (is bool, at time.Time) {
 	if b.container.source == "" && !bytes.Contains(raw, []byte(b.name)) {
 		return false, at
 	}
-	if b.container.mover {
-		return true, timeOf(raw)
+	if b.container.isMover {
+		return true, parseLineTime(raw)
 	}
 	text := string(raw)
 	if b.container.source != "" {
-		begins, ends := velero.MovedLog(text)
+		begins, ends := velero.ParseMoverLogMarker(text)
 		switch {
 		case begins != "":
-			b.repeats = b.volumes[begins]
-			return b.repeats, at
+			b.repeatsMover = b.volumes[begins]
+			return b.repeatsMover, at
 		case ends != "":
-			was := b.repeats
-			b.repeats = false
+			was := b.repeatsMover
+			b.repeatsMover = false
 			return was, at
-		case b.repeats:
-			return true, timeOf(raw)
+		case b.repeatsMover:
+			return true, parseLineTime(raw)
 		}
 	}
 	e, ok := velero.ParseLogLine(text)
 	if !ok {
 		return false, at
 	}
-	is = e.About(b.kind, b.namespace, b.name) || b.container.source != "" && e.AboutVolume(b.namespace, b.volumes)
+	is = e.IsAboutJob(b.kind, b.namespace, b.name) || b.container.source != "" && e.IsAboutVolume(b.namespace, b.volumes)
 	return is, e.At
 }
 
-// long decides about a line of which only the beginning and the end are known.
-func (b *belongs) long(head, tail []byte) bool {
-	if b.container.mover || b.repeats {
+// matchesLongLine reports whether a line of which only the beginning and the end are known is about the job.
+func (b *jobFilter) matchesLongLine(head, tail []byte) bool {
+	if b.container.isMover || b.repeatsMover {
 		return true
 	}
 	ref := b.namespace + "/" + b.name
 	for _, part := range [][]byte{head, tail} {
 		text := string(part)
-		for _, key := range velero.JobKeys[b.kind] {
+		for _, key := range velero.JobLogFields[b.kind] {
 			if strings.Contains(text, key+"="+ref) || strings.Contains(text, `"`+key+`":"`+ref+`"`) {
 				return true
 			}

@@ -14,32 +14,32 @@ import (
 	"github.com/veltui/veltui/internal/stored/artifact"
 )
 
-// Options are what a Reader needs.
+// Options configure a [Reader].
 type Options struct {
-	// Pods is called for each connection, because credentials are renewed while a log is followed.
-	Pods func() (*client.Pods, error)
-	// Open opens an artifact; nil where that must not be, and then NotOpen is why.
-	Open    func(context.Context, artifact.Target) (Stored, error)
-	NotOpen error
-	// Pause is how long to wait before a log is asked for again; it doubles up to ten times. Default 2 s.
-	Pause time.Duration
-	// Patience is how long a log may take to begin, and to go on. Default 30 s.
-	Patience time.Duration
+	// PodsClient is called for each connection, because credentials are renewed while a log is followed.
+	PodsClient func() (*client.Pods, error)
+	// OpenArtifact opens an artifact; nil where stored logs must not be read, and then OpenUnavailable says why.
+	OpenArtifact    func(context.Context, artifact.Target) (ArtifactStream, error)
+	OpenUnavailable error
+	// RetryDelay is how long to wait before a log is requested again; it doubles up to ten times. Default 2 s.
+	RetryDelay time.Duration
+	// IdleTimeout is how long a log may take to start or to continue. Default 30 s.
+	IdleTimeout time.Duration
 }
 
 // Reader reads the logs of jobs. It may be used by several goroutines.
-type Reader struct{ o Options }
+type Reader struct{ options Options }
 
-// New makes a Reader; it asks for nothing yet.
+// New makes a Reader; it requests nothing yet.
 func New(o Options) *Reader {
-	o.Pause, o.Patience = cmp.Or(o.Pause, 2*time.Second), cmp.Or(o.Patience, 30*time.Second)
-	if o.Open == nil && o.NotOpen == nil {
-		o.NotOpen = errors.New("stored logs are not read")
+	o.RetryDelay, o.IdleTimeout = cmp.Or(o.RetryDelay, 2*time.Second), cmp.Or(o.IdleTimeout, 30*time.Second)
+	if o.OpenArtifact == nil && o.OpenUnavailable == nil {
+		o.OpenUnavailable = errors.New("stored logs are not read")
 	}
-	return &Reader{o: o}
+	return &Reader{options: o}
 }
 
-// Query is what is asked of a job's log.
+// Query says which lines of a job's log to read.
 type Query struct {
 	Job   *job.Job
 	Since time.Time // leaves out earlier lines
@@ -49,9 +49,9 @@ type Query struct {
 	Volumes bool
 }
 
-// began is from when on there can be lines of the job.
-func (q Query) began() time.Time {
-	began := q.Job.Began()
+// startTime returns the earliest time of lines of the job.
+func (q Query) startTime() time.Time {
+	began := q.Job.BeganAt()
 	if c := q.Job.Created; !c.IsZero() && c.Before(began) {
 		began = c
 	}
@@ -61,49 +61,49 @@ func (q Query) began() time.Time {
 	return began
 }
 
-// Output takes what a Reader brings. Its functions are called by one goroutine.
+// Output receives what a Reader reads. Its functions are called by one goroutine.
 type Output struct {
-	Line func(Entry) error // an error ends the reading
-	// Origin takes where the lines come from, before the first and when that changes; it may be nil.
-	Origin func(Origin)
+	OnLine func(Entry) error // an error ends the reading
+	// OnOrigin is called with where the lines come from, before the first line and when that changes; it may be nil.
+	OnOrigin func(Origin)
 }
 
-func (o Output) origin(from Origin) {
-	if o.Origin != nil {
-		o.Origin(from)
+func (o Output) reportOrigin(from Origin) {
+	if o.OnOrigin != nil {
+		o.OnOrigin(from)
 	}
 }
 
 // Origin is where lines come from.
 type Origin struct {
-	// Stored is true for the log in the object store, with Size bytes (-1 if unknown); Done have come.
-	Stored bool
-	Size   int64
-	Done   func() int64
+	// Stored is true for the log in the object store. It has Size bytes (-1 if unknown), of which Done have been read.
+	Stored    bool
+	Size      int64
+	BytesRead func() int64
 
-	Pods []string // whose logs are read
-	// NotStored is why the stored log of a job that has ended is not shown, else nil.
+	Pods []string // the pods whose logs are read
+	// NotStored says why the stored log of an ended job is not shown, else nil.
 	NotStored error
 }
 
-// Read brings the log of a job: the stored one if it has ended, else, and where that cannot be read,
-// the server pods' lines about it. With Follow it returns when ctx ends.
+// Read reads the log of a job: the stored log if the job has ended, otherwise, or where that cannot be read, the
+// server pods' lines about the job. With Follow, it returns when ctx ends.
 func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
-	if !q.Job.Terminal() { // its stored log is incomplete
-		return r.live(ctx, q, out, Origin{})
+	if !q.Job.IsTerminal() { // its stored log is incomplete
+		return r.readPods(ctx, q, out, Origin{})
 	}
 	lines := 0
-	line := out.Line
-	out.Line = func(e Entry) error { lines++; return line(e) }
+	line := out.OnLine
+	out.OnLine = func(e Entry) error { lines++; return line(e) }
 	q.Follow = false
-	err := r.stored(ctx, q, out)
+	err := r.readStored(ctx, q, out)
 	switch {
 	case err == nil && q.Volumes:
-		return r.live(ctx, q, out, Origin{Stored: true})
+		return r.readPods(ctx, q, out, Origin{Stored: true})
 	case err == nil, lines > 0, ctx.Err() != nil:
 		return err
 	}
-	pods := r.live(ctx, q, out, Origin{NotStored: err})
+	pods := r.readPods(ctx, q, out, Origin{NotStored: err})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -115,26 +115,26 @@ func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
 	return fmt.Errorf("%w; the pods of the server have no line about it any more", err)
 }
 
-// maxProblems is how many lines Problems returns.
+// maxProblems is how many lines ReadProblems returns.
 const maxProblems = 2000
 
-// Problems are the warnings and errors that the server logged of a job.
+// Problems are the warnings and errors that the server logged about a job.
 type Problems struct {
-	// Lines are the newest, oldest first; Errors and Warnings count all.
+	// Lines are the newest lines, oldest first; Errors and Warnings count all of them.
 	Lines            []Line
 	Errors, Warnings int
-	// Gaps say which lines could not be had.
+	// Gaps say which lines could not be read.
 	Gaps []string
 }
 
-// Problems reads the warnings and errors of a job that has not ended from the server pods' logs.
-func (r *Reader) Problems(ctx context.Context, j *job.Job) (Problems, error) {
+// ReadProblems reads the warnings and errors of a job that has not ended from the server pods' logs.
+func (r *Reader) ReadProblems(ctx context.Context, j *job.Job) (Problems, error) {
 	var p Problems
-	err := r.live(ctx, Query{Job: j}, Output{Line: func(e Entry) error {
+	err := r.readPods(ctx, Query{Job: j}, Output{OnLine: func(e Entry) error {
 		switch {
-		case e.More:
+		case e.IsContinuation:
 			return nil
-		case e.Level == Mark:
+		case e.Level == Notice:
 			p.Gaps = append(p.Gaps, Parse(string(e.Raw)).Text)
 			return nil
 		case e.Level == Warning:
@@ -154,9 +154,9 @@ func (r *Reader) Problems(ctx context.Context, j *job.Job) (Problems, error) {
 	return p, err
 }
 
-// Results are the Lines as Velero stores a backup's (pkg/util/logging/log_counter_hook.go, 1.18.3). A restore's
-// lines name the resource in other fields (restoreItem in pkg/restore/restore.go).
-func (p Problems) Results() artifact.Results {
+// ToResults returns the Lines as Velero stores those of a backup (pkg/util/logging/log_counter_hook.go, 1.18.3). The
+// lines of a restore name the resource in other fields (restoreItem in pkg/restore/restore.go).
+func (p Problems) ToResults() artifact.Results {
 	var r artifact.Results
 	for _, l := range p.Lines {
 		to := &r.Errors
@@ -165,11 +165,11 @@ func (p Problems) Results() artifact.Results {
 		}
 		message := l.Text
 		kind, name := cmp.Or(
-			l.field("resource"),
-			l.field("groupResource"),
+			l.fieldValue("resource"),
+			l.fieldValue("groupResource"),
 		), cmp.Or(
-			l.field("name"),
-			l.field("original name"),
+			l.fieldValue("name"),
+			l.fieldValue("original name"),
 		)
 		named, cause := kind != "" && name != "", ": "
 		if named {
@@ -178,8 +178,8 @@ func (p Problems) Results() artifact.Results {
 		if l.Error != "" {
 			message += cause + l.Error
 		}
-		namespace := l.field("namespace")
-		in, rest, again := repeated(message)
+		namespace := l.fieldValue("namespace")
+		in, rest, again := parseRepeated(message)
 		if again {
 			namespace, message = in, rest
 		}
@@ -200,9 +200,9 @@ func (p Problems) Results() artifact.Results {
 	return r
 }
 
-// repeated reads the lines that log a restore's results once more when its items are done
+// parseRepeated parses the lines that log a restore's results again when its items are done
 // (pkg/controller/restore_controller.go, runValidatedRestore, 1.18.3).
-func repeated(text string) (namespace, message string, ok bool) {
+func parseRepeated(text string) (namespace, message string, ok bool) {
 	for _, severity := range []string{"error", "warning"} {
 		before, message, found := strings.Cut(text, " restore "+severity+": ")
 		if !found {
@@ -223,7 +223,7 @@ func repeated(text string) (namespace, message string, ok bool) {
 	return "", "", false
 }
 
-// Summary says how many there are, and that these may not be all.
+// Summary says how many warnings and errors there are, and that there may be more.
 func (p Problems) Summary() string {
 	n := p.Errors + p.Warnings
 	if n == 0 {

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,15 +18,11 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // kubelet serves pods and their logs over HTTP as an API server in front of
@@ -71,14 +70,14 @@ func newKubelet(t *testing.T) (*kubelet, Options) {
 	server := httptest.NewServer(k)
 	t.Cleanup(func() { k.change(func() { k.cut++ }); server.Close() })
 	return k, Options{
-		Pods: func() (*client.Pods, error) {
+		PodsClient: func() (*client.Pods, error) {
 			c, err := client.New(&rest.Config{Host: server.URL, QPS: 1000, Burst: 1000}, server.Client(), nil)
 			if err != nil {
 				return nil, err
 			}
 			return c.Pods(ns), nil
 		},
-		Pause: 10 * time.Millisecond, Patience: 5 * time.Minute,
+		RetryDelay: 10 * time.Millisecond, IdleTimeout: 5 * time.Minute,
 	}
 }
 
@@ -228,9 +227,9 @@ func (k *kubelet) serveLog(w http.ResponseWriter, r *http.Request, name string) 
 
 func restore(phase string) *job.Job {
 	began := metav1.NewTime(start)
-	return job.Next(nil, job.Input{At: start, Restore: &velerov1.Restore{
+	return job.Fold(nil, job.Observation{ObservedAt: start, Restore: &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "r9", UID: "u", CreationTimestamp: began},
-		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhase(phase), StartTimestamp: &began},
+		Status:     veleroapi.RestoreStatus{Phase: veleroapi.RestorePhase(phase), StartTimestamp: &began},
 	}})
 }
 
@@ -238,7 +237,7 @@ func restore(phase string) *job.Job {
 func read(t *testing.T, o Options, q Query) ([]string, error) {
 	t.Helper()
 	var lines []string
-	err := New(o).Read(t.Context(), q, Output{Line: func(e Entry) error {
+	err := New(o).Read(t.Context(), q, Output{OnLine: func(e Entry) error {
 		lines = append(lines, shown(e))
 		return nil
 	}})
@@ -246,10 +245,10 @@ func read(t *testing.T, o Options, q Query) ([]string, error) {
 }
 
 func shown(e Entry) string {
-	if e.Level == Mark {
+	if e.Level == Notice {
 		return "-- " + string(e.Raw)
 	}
-	l := Parse(e.Text())
+	l := Parse(e.PrefixedText())
 	if l.Source != "" {
 		return l.Source + ": " + l.Text
 	}
@@ -284,12 +283,12 @@ func TestLinesOfARunningJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLines(t, lines, "Starting restore", "detail", "bad")
-	p, err := New(o).Problems(t.Context(), restore("InProgress"))
+	p, err := New(o).ReadProblems(t.Context(), restore("InProgress"))
 	if err != nil || p.Errors != 1 || p.Warnings != 0 || len(p.Lines) != 1 || p.Lines[0].Error != "worse" {
 		t.Errorf("its problems are %+v, %v", p, err)
 	}
-	if r := p.Results(); !slices.Equal(r.Errors.Velero, []string{"bad: worse"}) || len(r.Errors.All()) != 1 ||
-		len(r.Warnings.All()) != 0 {
+	if r := p.ToResults(); !slices.Equal(r.Errors.Velero, []string{"bad: worse"}) || len(r.Errors.AllMessages()) != 1 ||
+		len(r.Warnings.AllMessages()) != 0 {
 		t.Errorf("as results: %+v", r)
 	}
 }
@@ -310,7 +309,7 @@ func TestProblemsAsResults(t *testing.T) {
 		),
 		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Velero restore error: no room" restore=velero/b`),
 	}}
-	r := p.Results()
+	r := p.ToResults()
 	for _, c := range []struct {
 		got  []string
 		want string
@@ -440,7 +439,7 @@ func follow(t *testing.T, o Options, q Query) *follower {
 	f := &follower{t: t, lines: make(chan string, 1000), done: make(chan error, 1), stop: cancel}
 	q.Follow = true
 	go func() {
-		f.done <- New(o).Read(ctx, q, Output{Line: func(e Entry) error { f.lines <- shown(e); return nil }})
+		f.done <- New(o).Read(ctx, q, Output{OnLine: func(e Entry) error { f.lines <- shown(e); return nil }})
 	}()
 	return f
 }
@@ -453,7 +452,7 @@ func (f *follower) await(want ...string) {
 			if !strings.Contains(l, w) {
 				f.t.Errorf("came %q, want %q", l, w)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			f.t.Fatalf("%q never came", w)
 		}
 	}
@@ -540,8 +539,8 @@ func TestVolumes(t *testing.T) {
 	k.change(func() {
 		k.pods["node-agent-1"] = pod("node-agent-1", "node-agent", map[string]string{"name": "node-agent"})
 		k.pods["node-agent-2"] = elsewhere
-		k.pods["r9-x"] = pod("r9-x", "r9-x", map[string]string{velerov1.DataDownloadLabel: "r9-x"})
-		k.pods["other-x"] = pod("other-x", "other-x", map[string]string{velerov1.DataDownloadLabel: "other-x"})
+		k.pods["r9-x"] = pod("r9-x", "r9-x", map[string]string{veleroapi.DataDownloadLabel: "r9-x"})
+		k.pods["other-x"] = pod("other-x", "other-x", map[string]string{veleroapi.DataDownloadLabel: "other-x"})
 		k.logs["node-agent-1"] = []stamped{
 			at(2, `info msg="accepted" controller=datadownload datadownload=velero/r9-x`),
 			at(3, `info msg="of another" controller=datadownload datadownload=velero/other-x`),
@@ -594,12 +593,12 @@ func TestLiveLineThatIsTooLong(t *testing.T) {
 	)
 	var sizes []int
 	var last string
-	err := New(o).Read(t.Context(), Query{Job: restore("InProgress")}, Output{Line: func(e Entry) error {
+	err := New(o).Read(t.Context(), Query{Job: restore("InProgress")}, Output{OnLine: func(e Entry) error {
 		sizes = append(sizes, len(e.Raw))
 		last = string(e.Raw)
 		return nil
 	}})
-	if err != nil || len(sizes) != 3 || sizes[0] > 2*longest || sizes[1] > 2*tailKept ||
+	if err != nil || len(sizes) != 3 || sizes[0] > 2*maxLineBytes || sizes[1] > 2*maxTailBytes ||
 		!strings.Contains(last, "after") {
 		t.Errorf("lines of %v bytes, the last %.80q, %v", sizes, last, err)
 	}
@@ -608,13 +607,13 @@ func TestLiveLineThatIsTooLong(t *testing.T) {
 // stored is an artifact that is text.
 type stored struct{ io.Reader }
 
-func (stored) Close() error { return nil }
-func (stored) Size() int64  { return -1 }
-func (stored) Done() int64  { return 0 }
+func (stored) Close() error     { return nil }
+func (stored) Size() int64      { return -1 }
+func (stored) BytesRead() int64 { return 0 }
 
-func opens(text string, err error) func(context.Context, artifact.Target) (Stored, error) {
-	return func(_ context.Context, target artifact.Target) (Stored, error) {
-		if target.Kind != velerov1.DownloadTargetKindRestoreLog || target.Name != "r9" {
+func opens(text string, err error) func(context.Context, artifact.Target) (ArtifactStream, error) {
+	return func(_ context.Context, target artifact.Target) (ArtifactStream, error) {
+		if target.Kind != veleroapi.DownloadTargetKindRestoreLog || target.Name != "r9" {
 			return nil, fmt.Errorf("it asks for %+v", target)
 		}
 		return stored{strings.NewReader(text)}, err
@@ -625,7 +624,7 @@ func TestEndedJob(t *testing.T) {
 	k, o := newKubelet(t)
 	k.server("velero-1", at(1, `info msg=pod`+mine))
 	q := Query{Job: restore("Completed"), Follow: true}
-	o.Open = opens(at(1, "info msg=stored").text+"\n", nil)
+	o.OpenArtifact = opens(at(1, "info msg=stored").text+"\n", nil)
 	lines, err := read(t, o, q)
 	if err != nil {
 		t.Fatal(err)
@@ -636,12 +635,12 @@ func TestEndedJob(t *testing.T) {
 	}
 
 	// What the pods still have is better than nothing.
-	o.Open = opens("", artifact.ErrForbidden)
+	o.OpenArtifact = opens("", artifact.ErrForbidden)
 	var origin Origin
 	var got []string
 	err = New(
 		o,
-	).Read(t.Context(), q, Output{Line: func(e Entry) error { got = append(got, shown(e)); return nil }, Origin: func(from Origin) { origin = from }})
+	).Read(t.Context(), q, Output{OnLine: func(e Entry) error { got = append(got, shown(e)); return nil }, OnOrigin: func(from Origin) { origin = from }})
 	if err != nil || !errors.Is(origin.NotStored, artifact.ErrForbidden) ||
 		!slices.Equal(origin.Pods, []string{"velero-1"}) {
 		t.Errorf("it comes from %+v, %v", origin, err)

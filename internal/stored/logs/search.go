@@ -11,22 +11,27 @@ import (
 	"sync"
 )
 
-// find returns at most most lines in [from, before) with the text that accept, if not nil, takes.
-func (s *Store) find(ctx context.Context, text string, from, before, most int, accept func(int) bool) ([]int, error) {
+// findLines returns at most most lines in [from, before) that have the text and that accept, if not nil, accepts.
+func (s *Store) findLines(
+	ctx context.Context,
+	text string,
+	from, before, most int,
+	accept func(int) bool,
+) ([]int, error) {
 	needles := needlesOf(text)
 	if len(needles) == 0 {
 		return nil, nil
 	}
 	var found []int
 	var folded []byte
-	err := s.scan(ctx, max(0, from), func(first int, sizes []uint32, block []byte) bool {
+	err := s.scanBlocks(ctx, max(0, from), func(first int, sizes []uint32, block []byte) bool {
 		folded = append(folded[:0], block...)
-		fold(folded)
-		hits := matches(folded, needles)
+		foldASCII(folded)
+		hits := matchOffsets(folded, needles)
 		end := 0
 		for i, packed := range sizes {
 			begin := end
-			end += int(packed&(moreBit-1)) + 1
+			end += int(packed&(continuationBit-1)) + 1
 			if len(hits) > 0 && hits[0] < end && hits[0] >= begin && first+i < before {
 				if accept == nil || ctx.Err() == nil && accept(first+i) {
 					found = append(found, first+i)
@@ -42,25 +47,25 @@ func (s *Store) find(ctx context.Context, text string, from, before, most int, a
 	return found, err
 }
 
-// needlesOf are the texts to look for: quoted text in a line is shown and found without its escapes.
+// needlesOf returns the texts to search for: quoted text in a line is shown and found without its escapes.
 func needlesOf(text string) [][]byte {
 	if text == "" || strings.Contains(text, "\n") {
 		return nil
 	}
 	plain := []byte(text)
-	fold(plain)
+	foldASCII(plain)
 	needles := [][]byte{plain}
 	if strings.ContainsAny(text, `"\`) {
 		quoted := strconv.Quote(text)
 		escaped := []byte(quoted[1 : len(quoted)-1])
-		fold(escaped)
+		foldASCII(escaped)
 		needles = append(needles, escaped)
 	}
 	return needles
 }
 
-// matches are where the needles stand in a text, in order.
-func matches(text []byte, needles [][]byte) []int {
+// matchOffsets returns the offsets of the needles in a text, in order.
+func matchOffsets(text []byte, needles [][]byte) []int {
 	var hits []int
 	for _, needle := range needles {
 		for at := 0; ; {
@@ -81,8 +86,8 @@ func matches(text []byte, needles [][]byte) []int {
 	return hits
 }
 
-// fold makes ASCII letters small.
-func fold(text []byte) {
+// foldASCII converts ASCII letters to lower case, in place.
+func foldASCII(text []byte) {
 	for i, c := range text {
 		if 'A' <= c && c <= 'Z' {
 			text[i] = c + 'a' - 'A'
@@ -90,34 +95,40 @@ func fold(text []byte) {
 	}
 }
 
-// Next is the first shown line from row on, or before it, with a text; -1 if there is none.
-// accept, which may be nil, decides about a line of the Store.
-func (v *View) Next(ctx context.Context, text string, row int, forward bool, accept func(line int) bool) (int, error) {
+// FindNext returns the first shown line with a text from row on, or before row; -1 if there is none. accept, which
+// may be nil, decides about a line of the Store.
+func (v *View) FindNext(
+	ctx context.Context,
+	text string,
+	row int,
+	forward bool,
+	accept func(line int) bool,
+) (int, error) {
 	shown := func(line int) bool {
-		_, exact := v.Row(line)
+		_, exact := v.RowOf(line)
 		return exact && (accept == nil || accept(line))
 	}
 	if forward {
-		line := v.Index(max(0, row))
+		line := v.LineIndex(max(0, row))
 		if line < 0 {
 			return -1, nil
 		}
-		found, err := v.Store.find(ctx, text, line, math.MaxInt, 1, shown)
+		found, err := v.Store.findLines(ctx, text, line, math.MaxInt, 1, shown)
 		if err != nil || len(found) == 0 {
 			return -1, err
 		}
-		row, _ = v.Row(found[0])
+		row, _ = v.RowOf(found[0])
 		return row, nil
 	}
-	end := v.Index(min(row, v.Len()) - 1)
-	for end++; end > 0; end -= findBack {
-		found, err := v.Store.find(ctx, text, max(0, end-findBack), end, findBack, nil)
+	end := v.LineIndex(min(row, v.Len()) - 1)
+	for end++; end > 0; end -= backwardBatch {
+		found, err := v.Store.findLines(ctx, text, max(0, end-backwardBatch), end, backwardBatch, nil)
 		if err != nil {
 			return -1, err
 		}
 		for i := len(found) - 1; i >= 0 && ctx.Err() == nil; i-- {
 			if shown(found[i]) {
-				row, _ = v.Row(found[i])
+				row, _ = v.RowOf(found[i])
 				return row, nil
 			}
 		}
@@ -125,106 +136,106 @@ func (v *View) Next(ctx context.Context, text string, row int, forward bool, acc
 	return -1, ctx.Err()
 }
 
-// findBack is how many lines are searched at once when it goes back.
-const findBack = 16 << 10
+// backwardBatch is how many lines are searched at once in a backward search.
+const backwardBatch = 16 << 10
 
-// View is a Store without the lines below a level; lines without one go with the line before, marks stay.
-// It takes four bytes for each line that it has, none if it has all.
+// View shows a Store without the lines below a level; lines without a level go with the line before, and marks are
+// always shown. It takes four bytes for each line that it shows, none if it shows all.
 type View struct {
-	Store *Store
-	least Level
+	Store    *Store
+	minLevel Level
 
 	mu    sync.RWMutex
 	shown []uint32
-	// seen counts the Store's lines that were looked at; before is whether the last one with a level was taken.
-	seen   int
-	before bool
+	// checkedLines counts the Store's lines that were checked; before says whether the last line with a level is shown.
+	checkedLines     int
+	isLastLevelShown bool
 }
 
-// NewView shows a Store from a level on; NoLevel shows all of it.
-func NewView(s *Store, least Level) *View { return &View{Store: s, least: least} }
+// NewView makes a View of a Store from a level on; NoLevel shows all of it.
+func NewView(s *Store, least Level) *View { return &View{Store: s, minLevel: least} }
 
-// Update takes up lines that came since.
+// Update adds the lines that were stored since the last Update.
 func (v *View) Update() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.Store.mu.RLock()
 	defer v.Store.mu.RUnlock()
-	if v.least == NoLevel {
-		v.seen = len(v.Store.lines)
+	if v.minLevel == NoLevel {
+		v.checkedLines = len(v.Store.lines)
 		return
 	}
-	for ; v.seen < len(v.Store.lines); v.seen++ {
-		switch level := v.Store.level(v.seen); level {
+	for ; v.checkedLines < len(v.Store.lines); v.checkedLines++ {
+		switch level := v.Store.levelAt(v.checkedLines); level {
 		case NoLevel:
-		case Mark:
-			v.before = true
+		case Notice:
+			v.isLastLevelShown = true
 		default:
-			v.before = level >= v.least
+			v.isLastLevelShown = level >= v.minLevel
 		}
-		if v.before {
-			v.shown = append(v.shown, uint32(v.seen))
+		if v.isLastLevelShown {
+			v.shown = append(v.shown, uint32(v.checkedLines))
 		}
 	}
 }
 
-// Seen is how many lines the Store had at the last Update.
-func (v *View) Seen() int {
+// CountCheckedLines returns the number of lines that the Store had at the last Update.
+func (v *View) CountCheckedLines() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.seen
+	return v.checkedLines
 }
 
-// Len is how many lines are shown, as of the last Update.
+// Len returns the number of shown lines, as of the last Update.
 func (v *View) Len() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.least == NoLevel {
-		return v.seen
+	if v.minLevel == NoLevel {
+		return v.checkedLines
 	}
 	return len(v.shown)
 }
 
-// Index is the Store's line that is shown as number i, -1 for none.
-func (v *View) Index(i int) int {
+// LineIndex returns the Store's line that is shown in row i, -1 for none.
+func (v *View) LineIndex(i int) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.index(i)
+	return v.lineIndex(i)
 }
 
-// Row is where a line of the Store is shown, or, not exact, the next one that is.
-func (v *View) Row(line int) (row int, exact bool) {
+// RowOf returns the row of a line of the Store, or, not exact, that of the next shown line.
+func (v *View) RowOf(line int) (row int, exact bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.least == NoLevel {
-		return line, line < v.seen
+	if v.minLevel == NoLevel {
+		return line, line < v.checkedLines
 	}
 	return slices.BinarySearch(v.shown, uint32(max(0, line)))
 }
 
-// FirstError is the row of the first error at or after a row, -1 for none.
+// FirstError returns the row of the first error at or after a row, -1 for none.
 func (v *View) FirstError(from int) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	v.Store.mu.RLock()
 	defer v.Store.mu.RUnlock()
 	for i := max(0, from); ; i++ {
-		line := v.index(i)
+		line := v.lineIndex(i)
 		if line < 0 {
 			return -1
 		}
-		if v.Store.level(line) == Error && v.Store.lines[line]&moreBit == 0 {
+		if v.Store.levelAt(line) == Error && v.Store.lines[line]&continuationBit == 0 {
 			return i
 		}
 	}
 }
 
-// index is Index, with the lock held.
-func (v *View) index(i int) int {
+// lineIndex is LineIndex with the lock held.
+func (v *View) lineIndex(i int) int {
 	switch {
-	case v.least == NoLevel && i < v.seen:
+	case v.minLevel == NoLevel && i < v.checkedLines:
 		return i
-	case v.least != NoLevel && i >= 0 && i < len(v.shown):
+	case v.minLevel != NoLevel && i >= 0 && i < len(v.shown):
 		return int(v.shown[i])
 	}
 	return -1

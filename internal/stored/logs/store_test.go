@@ -27,7 +27,7 @@ func newStore(t testing.TB, most int64) *Store {
 // fill puts a log's text into a Store, as a stored log comes.
 func fill(t testing.TB, s *Store, text string) {
 	t.Helper()
-	if err := split(t.Context(), strings.NewReader(text), time.Time{}, s.Add); err != nil {
+	if err := splitLines(t.Context(), strings.NewReader(text), time.Time{}, s.AddEntry); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -50,7 +50,7 @@ func TestStoreGivesBackWhatItGot(t *testing.T) {
 		t.Fatalf("%d lines of %d bytes", s.Len(), s.Size())
 	}
 	for _, i := range []int{0, 1, 63, 64, 65, 2500, 4998, 4999} {
-		if got, err := rawOf(s, i, longest); err != nil || got != want[i] {
+		if got, err := rawOf(s, i, maxLineBytes); err != nil || got != want[i] {
 			t.Errorf("line %d is %q, %v", i, got, err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestStoreHasNoName(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Add(Entry{Raw: []byte("x")}); !errors.Is(err, os.ErrClosed) {
+	if err := s.AddEntry(Entry{Raw: []byte("x")}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("adding to a closed one: %v", err)
 	}
 	if _, err := rawOf(s, 0, 1); !errors.Is(err, os.ErrClosed) {
@@ -104,21 +104,21 @@ func TestLevels(t *testing.T) {
 		line("01:00:03", "fatal", "four", "")+
 		line("01:00:04", "debug", "five", "")+
 		line("01:00:05", "wild", "six", ""))
-	if err := s.Add(mark("a gap")); err != nil {
+	if err := s.AddEntry(newNotice("a gap")); err != nil {
 		t.Fatal(err)
 	}
-	want := []Level{Info, Warning, NoLevel, Error, Error, Debug, NoLevel, Mark}
+	want := []Level{Info, Warning, NoLevel, Error, Error, Debug, NoLevel, Notice}
 	for i, l := range want {
-		if s.Line(i).Level != l {
-			t.Errorf("line %d has level %q, want %q", i, s.Line(i).Level, l)
+		if s.LineAt(i).Level != l {
+			t.Errorf("line %d has level %q, want %q", i, s.LineAt(i).Level, l)
 		}
 	}
 	v := NewView(s, Warning)
 	v.Update()
-	if !slices.Equal(v.shown, []uint32{1, 2, 3, 4, 7}) || v.Len() != 5 || v.Index(2) != 3 {
+	if !slices.Equal(v.shown, []uint32{1, 2, 3, 4, 7}) || v.Len() != 5 || v.LineIndex(2) != 3 {
 		t.Errorf("from warning on there are %v", v.shown)
 	}
-	if row, exact := v.Row(5); row != 4 || exact {
+	if row, exact := v.RowOf(5); row != 4 || exact {
 		t.Errorf("line 5 is at %d, %v", row, exact)
 	}
 	all := NewView(s, NoLevel)
@@ -126,10 +126,10 @@ func TestLevels(t *testing.T) {
 	if v.FirstError(0) != 2 || v.FirstError(3) != 3 || v.FirstError(4) != -1 || all.FirstError(0) != 3 {
 		t.Error("the first error is somewhere else")
 	}
-	if s.Count(Error) != 2 || s.Count(Warning) != 1 {
-		t.Errorf("%d errors, %d warnings", s.Count(Error), s.Count(Warning))
+	if s.CountLevel(Error) != 2 || s.CountLevel(Warning) != 1 {
+		t.Errorf("%d errors, %d warnings", s.CountLevel(Error), s.CountLevel(Warning))
 	}
-	if at := s.Newest(); at.Format(time.TimeOnly) != "01:00:05" {
+	if at := s.NewestTime(); at.Format(time.TimeOnly) != "01:00:05" {
 		t.Errorf("the newest is of %s", at)
 	}
 }
@@ -139,7 +139,7 @@ func TestParse(t *testing.T) {
 		strings.TrimSpace(line("01:00:01", "error", "cannot \x1b[2J", ` backup=velero/b error="no\u202eway" name=a`)),
 	)
 	if l.At.IsZero() || l.Level != Error || l.Text != `cannot \x1b[2J` || l.Error != `no\u202eway` ||
-		!slices.Equal(l.Fields, []Field{{"backup", "velero/b"}, {"name", "a"}}) {
+		!slices.Equal(l.Fields, []LineField{{"backup", "velero/b"}, {"name", "a"}}) {
 		t.Errorf("it says %+v", l)
 	}
 	if l := Parse(
@@ -160,7 +160,7 @@ func TestParse(t *testing.T) {
 }
 
 func findAll(ctx context.Context, s *Store, text string, from int) ([]int, error) {
-	return s.find(ctx, text, from, math.MaxInt, math.MaxInt, nil)
+	return s.findLines(ctx, text, from, math.MaxInt, math.MaxInt, nil)
 }
 
 func TestFind(t *testing.T) {
@@ -186,7 +186,7 @@ func TestFind(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	looked := 0
-	_, err = s.find(ctx, "Backed up", 0, math.MaxInt, math.MaxInt, func(int) bool { looked++; cancel(); return true })
+	_, err = s.findLines(ctx, "Backed up", 0, math.MaxInt, math.MaxInt, func(int) bool { looked++; cancel(); return true })
 	if !errors.Is(err, context.Canceled) || looked != 1 {
 		t.Errorf("it was cancelled: %v after %d", err, looked)
 	}
@@ -217,7 +217,7 @@ func TestNext(t *testing.T) {
 	} {
 		v := NewView(s, c.least)
 		v.Update()
-		if got, err := v.Next(t.Context(), c.text, c.row, c.forward, nil); got != c.want || err != nil {
+		if got, err := v.FindNext(t.Context(), c.text, c.row, c.forward, nil); got != c.want || err != nil {
 			t.Errorf("%+v: row %d, %v", c, got, err)
 		}
 	}
@@ -243,23 +243,23 @@ func TestLongLine(t *testing.T) {
 		),
 	)
 	last := s.Len() - 1
-	if last < 10 || s.Line(last).Text != "after" || s.Count(Warning) != 1 {
-		t.Fatalf("%d lines, the last %+v", s.Len(), s.Line(last))
+	if last < 10 || s.LineAt(last).Text != "after" || s.CountLevel(Warning) != 1 {
+		t.Fatalf("%d lines, the last %+v", s.Len(), s.LineAt(last))
 	}
 	for i := range s.Len() {
-		l := s.Line(i)
-		if len(l.Text) > 20_000 || strings.Contains(l.Text, "\x1b") || (i > 1 && i < last) != l.More {
-			t.Errorf("line %d: %d bytes, more %v", i, len(l.Text), l.More)
+		l := s.LineAt(i)
+		if len(l.Text) > 20_000 || strings.Contains(l.Text, "\x1b") || (i > 1 && i < last) != l.IsContinuation {
+			t.Errorf("line %d: %d bytes, more %v", i, len(l.Text), l.IsContinuation)
 		}
 	}
-	if l := s.Line(1); l.Level != Warning || l.At.IsZero() {
+	if l := s.LineAt(1); l.Level != Warning || l.At.IsZero() {
 		t.Errorf("its beginning is %v of %v", l.Level, l.At)
 	}
 	if found, err := findAll(t.Context(), s, "the end", 0); err != nil || !slices.Equal(found, []int{last - 1}) {
 		t.Errorf("its end is at %v, %v", found, err)
 	}
 	path := filepath.Join(t.TempDir(), "saved")
-	if err := s.Save(path); err != nil {
+	if err := s.SaveTo(path); err != nil {
 		t.Fatal(err)
 	}
 	saved, err := os.ReadFile(path)
@@ -275,14 +275,14 @@ func TestSaveOverwritesNothing(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Save(path); !errors.Is(err, os.ErrExist) {
+	if err := s.SaveTo(path); !errors.Is(err, os.ErrExist) {
 		t.Errorf("saved over it: %v", err)
 	}
 	if kept, _ := os.ReadFile(path); string(kept) != "precious" {
 		t.Errorf("the file holds %q", kept)
 	}
 	path += "-new"
-	if err := s.Save(path); err != nil {
+	if err := s.SaveTo(path); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -293,8 +293,8 @@ func TestSaveOverwritesNothing(t *testing.T) {
 func TestFullStoreSaysSo(t *testing.T) {
 	s := newStore(t, 100)
 	fill(t, s, strings.Repeat("ten bytes\n", 12))
-	if s.Len() != 10 || s.Dropped() != 2 || !strings.Contains(s.Kept(), "2 lines") {
-		t.Errorf("%d lines, %d dropped: %s", s.Len(), s.Dropped(), s.Kept())
+	if s.Len() != 10 || s.CountDropped() != 2 || !strings.Contains(s.DroppedText(), "2 lines") {
+		t.Errorf("%d lines, %d dropped: %s", s.Len(), s.CountDropped(), s.DroppedText())
 	}
 }
 
@@ -303,40 +303,40 @@ func TestFullStoreSaysSo(t *testing.T) {
 func TestFullStoreHasNoHoles(t *testing.T) {
 	s := newStore(t, 30)
 	fill(t, s, "ten bytes\nten bytes\n"+"too long for the rest\n"+"fits\n"+"fits\n")
-	if s.Len() != 2 || s.Dropped() != 3 || s.Kept() != "3 lines after 20B not kept" {
-		t.Errorf("%d lines, %d dropped: %s", s.Len(), s.Dropped(), s.Kept())
+	if s.Len() != 2 || s.CountDropped() != 3 || s.DroppedText() != "3 lines after 20B not kept" {
+		t.Errorf("%d lines, %d dropped: %s", s.Len(), s.CountDropped(), s.DroppedText())
 	}
-	s = newStore(t, longest+100)
-	fill(t, s, strings.Repeat("x", 3*longest)+"\nfits\n")
-	if s.Lines() != 1 || s.Dropped() != 2 {
-		t.Errorf("of a line that fits only in part, and one more, %d are kept and %d dropped", s.Lines(), s.Dropped())
+	s = newStore(t, maxLineBytes+100)
+	fill(t, s, strings.Repeat("x", 3*maxLineBytes)+"\nfits\n")
+	if s.CountLines() != 1 || s.CountDropped() != 2 {
+		t.Errorf("of a line that fits only in part, and one more, %d are kept and %d dropped", s.CountLines(), s.CountDropped())
 	}
 }
 
 func TestPartsOfALineAreOneLine(t *testing.T) {
 	s := newStore(t, 0)
-	fill(t, s, line("01:00:00", "info", "one", "")+strings.Repeat("x", 3*longest)+"\n"+"a stack\n")
-	if err := s.Add(mark("a gap")); err != nil {
+	fill(t, s, line("01:00:00", "info", "one", "")+strings.Repeat("x", 3*maxLineBytes)+"\n"+"a stack\n")
+	if err := s.AddEntry(newNotice("a gap")); err != nil {
 		t.Fatal(err)
 	}
-	if s.Lines() != 3 || s.Len() < 6 {
-		t.Errorf("%d lines, %d parts", s.Lines(), s.Len())
+	if s.CountLines() != 3 || s.Len() < 6 {
+		t.Errorf("%d lines, %d parts", s.CountLines(), s.Len())
 	}
 }
 
 func TestSplitSince(t *testing.T) {
 	s := newStore(t, 0)
 	text := line("01:00:00", "info", "old", "") + "of the old\n" + line("01:00:05", "info", "new", "") + "of the new\n"
-	if err := split(
+	if err := splitLines(
 		t.Context(),
 		strings.NewReader(text),
 		time.Date(2026, 11, 21, 1, 0, 3, 0, time.UTC),
-		s.Add,
+		s.AddEntry,
 	); err != nil {
 		t.Fatal(err)
 	}
-	if s.Len() != 2 || s.Line(0).Text != "new" {
-		t.Errorf("%d lines, the first %+v", s.Len(), s.Line(0))
+	if s.Len() != 2 || s.LineAt(0).Text != "new" {
+		t.Errorf("%d lines, the first %+v", s.Len(), s.LineAt(0))
 	}
 }
 
@@ -347,7 +347,7 @@ func FuzzStore(f *testing.F) {
 		s := newStore(t, 0)
 		fill(t, s, text)
 		for i := range s.Len() {
-			l := s.Line(i)
+			l := s.LineAt(i)
 			for _, part := range append([]string{l.Text, l.Error, l.Source}, fieldTexts(l)...) {
 				if strings.ContainsFunc(part, func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
 					t.Errorf("line %d is not harmless: %q", i, part)
@@ -377,6 +377,6 @@ func fieldTexts(l Line) (all []string) {
 }
 
 func rawOf(s *Store, i, most int) (string, error) {
-	text, _, err := s.raw(i, most)
+	text, _, err := s.readRaw(i, most)
 	return text, err
 }

@@ -9,48 +9,47 @@ import (
 	"io"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// Stored is an artifact on its way, unpacked; an [artifact.Text] is one.
-type Stored interface {
+// ArtifactStream is an artifact that is being downloaded, unpacked, such as an [artifact.TextStream].
+type ArtifactStream interface {
 	io.ReadCloser
-	// Size is the stored size in bytes, -1 if unknown; Done of them have come.
+	// Size returns the stored size in bytes, -1 if unknown; Done returns how many of them have been read.
 	Size() int64
-	Done() int64
+	BytesRead() int64
 }
 
-// stored brings the log that Velero stored when the job ended.
-func (r *Reader) stored(ctx context.Context, q Query, out Output) (err error) {
-	if r.o.Open == nil {
-		return r.o.NotOpen
+// readStored passes on the log that Velero stored when the job ended.
+func (r *Reader) readStored(ctx context.Context, q Query, out Output) (err error) {
+	if r.options.OpenArtifact == nil {
+		return r.options.OpenUnavailable
 	}
-	kind := velerov1.DownloadTargetKindBackupLog
+	kind := veleroapi.DownloadTargetKindBackupLog
 	if q.Job.Kind == job.Restore {
-		kind = velerov1.DownloadTargetKindRestoreLog
+		kind = veleroapi.DownloadTargetKindRestoreLog
 	}
-	text, err := r.o.Open(ctx, artifact.Target{Kind: kind, Name: q.Job.Name})
+	text, err := r.options.OpenArtifact(ctx, artifact.Target{Kind: kind, Name: q.Job.Name})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, text.Close()) }()
-	out.origin(Origin{Stored: true, Size: text.Size(), Done: text.Done})
-	if err := split(ctx, text, q.Since, out.Line); err != nil {
-		return fmt.Errorf("reading the stored log of %s %s: %w", q.Job.Kind.Word(), q.Job.Name, err)
+	out.reportOrigin(Origin{Stored: true, Size: text.Size(), BytesRead: text.BytesRead})
+	if err := splitLines(ctx, text, q.Since, out.OnLine); err != nil {
+		return fmt.Errorf("reading the stored log of %s %s: %w", q.Job.Kind.Noun(), q.Job.Name, err)
 	}
 	return nil
 }
 
-// split brings the lines of a log from a moment on; those without a time belong to the one before.
-func split(ctx context.Context, log io.Reader, since time.Time, line func(Entry) error) error {
-	s := newSplitter(log)
+// splitLines passes on the lines of a log from a time on; lines without a time belong to the line before.
+func splitLines(ctx context.Context, log io.Reader, since time.Time, line func(Entry) error) error {
+	s := newLineSplitter(log)
 	level, wanted := NoLevel, since.IsZero()
 	for {
-		raw, more, ends, err := s.next()
+		raw, more, ends, err := s.nextPart()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -60,30 +59,30 @@ func split(ctx context.Context, log io.Reader, since time.Time, line func(Entry)
 			return err
 		}
 		if !more {
-			level = levelOf(raw)
-			if at := timeOf(raw); !wanted && !at.IsZero() {
+			level = parseLineLevel(raw)
+			if at := parseLineTime(raw); !wanted && !at.IsZero() {
 				wanted = !at.Before(since)
 			}
 		}
 		if !wanted {
 			continue
 		}
-		if err := line(Entry{Raw: raw, Level: level, More: more, Open: !ends}); err != nil {
+		if err := line(Entry{Raw: raw, Level: level, IsContinuation: more, HasContinuation: !ends}); err != nil {
 			return err
 		}
 	}
 }
 
-// levelOf is the level of a line, which may be long.
-func levelOf(raw []byte) Level {
+// parseLineLevel returns the level of a line, which may be long.
+func parseLineLevel(raw []byte) Level {
 	if len(raw) > 0 && raw[0] != '{' {
 		raw = raw[:min(len(raw), 256)] // a text's level is its second field
 	}
 	return ParseLevel(velero.LogLevel(string(raw)))
 }
 
-// timeOf is when a line was written, zero if it does not say.
-func timeOf(raw []byte) time.Time {
+// parseLineTime returns when a line was written, zero if it does not say.
+func parseLineTime(raw []byte) time.Time {
 	if len(raw) > 0 && raw[0] == '{' {
 		e, _ := velero.ParseLogLine(string(raw))
 		return e.At
@@ -92,20 +91,20 @@ func timeOf(raw []byte) time.Time {
 	return head.At
 }
 
-// splitter takes text apart into lines, and lines that are too long into parts.
-type splitter struct {
+// lineSplitter splits text into lines, and lines that are too long into parts.
+type lineSplitter struct {
 	from *bufio.Reader
 	part []byte
 	more bool
 }
 
-func newSplitter(r io.Reader) *splitter {
-	return &splitter{from: bufio.NewReaderSize(r, unwritten)}
+func newLineSplitter(r io.Reader) *lineSplitter {
+	return &lineSplitter{from: bufio.NewReaderSize(r, maxUnwrittenBytes)}
 }
 
-// next is the next line without its end, or the next part of one: more says that it continues, ends that
-// the line ends with it. The part is valid until the next call. The error is [io.EOF] in the end.
-func (s *splitter) next() (part []byte, more, ends bool, err error) {
+// nextPart returns the next line without its end, or the next part of a long line: more says that the part continues
+// a line, ends that the line ends with it. The part is valid until the next call. The error is [io.EOF] at the end.
+func (s *lineSplitter) nextPart() (part []byte, more, ends bool, err error) {
 	s.part = s.part[:0]
 	for {
 		chunk, err := s.from.ReadSlice('\n')
@@ -116,7 +115,7 @@ func (s *splitter) next() (part []byte, more, ends bool, err error) {
 			s.more = false
 			return bytes.TrimSuffix(s.part[:len(s.part)-1], []byte("\r")), more, true, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-			if len(s.part) >= longest {
+			if len(s.part) >= maxLineBytes {
 				s.more = true
 				return s.part, more, false, nil
 			}

@@ -14,17 +14,17 @@ import (
 	"github.com/veltui/veltui/internal/session"
 )
 
-// tailKept is how much is kept of the end of a line that is too long.
-const tailKept = 8 << 10
+// maxTailBytes is how many bytes are kept of the end of a line that is too long.
+const maxTailBytes = 8 << 10
 
-// place is how far a container's log was read: up to a time of the kubelet, and so many lines of that time.
-type place struct {
+// logPosition is how far a container's log was read: up to a time of the kubelet, and a number of lines of that time.
+type logPosition struct {
 	at    time.Time
 	lines int
 }
 
-// next counts a line, unless its time is not known.
-func (p *place) next(at time.Time) {
+// advanceTo counts a line, unless its time is unknown.
+func (p *logPosition) advanceTo(at time.Time) {
 	switch {
 	case at.IsZero():
 	case at.Equal(p.at):
@@ -34,23 +34,28 @@ func (p *place) next(at time.Time) {
 	}
 }
 
-// podLog is the log of a container as it comes.
+// podLog is the log of a container as it is received.
 type podLog struct {
-	body   io.ReadCloser
-	lines  *splitter
-	idle   *time.Timer
-	within time.Duration
-	cancel context.CancelFunc
-	behind int   // lines that were read before, and are read again
-	from   place // where that was
-	first  bool
+	body        io.ReadCloser
+	lines       *lineSplitter
+	idle        *time.Timer
+	idleTimeout time.Duration
+	cancel      context.CancelFunc
+	rereadLines int         // lines that were read before and are read again
+	rereadFrom  logPosition // the position of those lines
+	isFirstLine bool
 }
 
 var errNoAnswer = errors.New("the log does not come")
 
-// open requests the log of a container from a place on. A followed log may be silent.
-func (r *Reader) open(ctx context.Context, c container, from place, o corev1.PodLogOptions) (*podLog, error) {
-	pods, err := r.o.Pods()
+// openPodLog requests the log of a container from a position on. A followed log may be silent.
+func (r *Reader) openPodLog(
+	ctx context.Context,
+	c container,
+	from logPosition,
+	o corev1.PodLogOptions,
+) (*podLog, error) {
+	pods, err := r.options.PodsClient()
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +64,9 @@ func (r *Reader) open(ctx context.Context, c container, from place, o corev1.Pod
 		o.SinceTime = &metav1.Time{Time: from.at}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l := &podLog{cancel: cancel, from: from, behind: from.lines, first: true}
-	l.idle = time.AfterFunc(r.o.Patience, cancel)
-	body, err := pods.Log(session.Streaming(ctx), c.pod, o)
+	l := &podLog{cancel: cancel, rereadFrom: from, rereadLines: from.lines, isFirstLine: true}
+	l.idle = time.AfterFunc(r.options.IdleTimeout, cancel)
+	body, err := pods.StreamLog(session.WithStreaming(ctx), c.pod, o)
 	if err != nil {
 		late := !l.idle.Stop()
 		cancel()
@@ -70,63 +75,63 @@ func (r *Reader) open(ctx context.Context, c container, from place, o corev1.Pod
 		}
 		return nil, err
 	}
-	l.body, l.lines = body, newSplitter(l)
-	if l.within = r.o.Patience; o.Follow {
-		l.within = 0
+	l.body, l.lines = body, newLineSplitter(l)
+	if l.idleTimeout = r.options.IdleTimeout; o.Follow {
+		l.idleTimeout = 0
 	}
 	l.idle.Stop()
 	return l, nil
 }
 
-// Read reads what the API server sends; only waiting for it counts.
+// Read reads what the API server sends; only the wait for it counts.
 func (l *podLog) Read(p []byte) (int, error) {
-	if l.within > 0 {
-		l.idle.Reset(l.within)
+	if l.idleTimeout > 0 {
+		l.idle.Reset(l.idleTimeout)
 		defer l.idle.Stop()
 	}
 	return l.body.Read(p)
 }
 
-func (l *podLog) close() {
+func (l *podLog) closeLog() {
 	l.idle.Stop()
 	l.cancel()
 	_ = l.body.Close()
 }
 
-// logLine is a line of a container's log: the kubelet's time and the text, of one that
-// is too long its beginning, its end (tail), and how many bytes are left out between.
-type logLine struct {
-	at   time.Time
-	text []byte
-	tail []byte
-	left int64
+// containerLine is a line of a container's log: the kubelet's time and the text. A line that is too long has its
+// beginning in text, its end in tail, and the number of bytes left out in between.
+type containerLine struct {
+	at           time.Time
+	text         []byte
+	tail         []byte
+	omittedBytes int64
 }
 
-// next is the next line that was not read before. gap is true if lines between may be gone.
-func (l *podLog) next() (line logLine, gap bool, err error) {
+// nextLine returns the next line that was not read before. gap is true if lines in between may be missing.
+func (l *podLog) nextLine() (line containerLine, gap bool, err error) {
 	for {
-		line, err = l.whole()
+		line, err = l.readWhole()
 		if err != nil {
 			return line, false, err
 		}
-		first := l.first
-		l.first = false
+		first := l.isFirstLine
+		l.isFirstLine = false
 		switch {
-		case l.from.at.IsZero() || l.from.lines == 0:
+		case l.rereadFrom.at.IsZero() || l.rereadFrom.lines == 0:
 			return line, false, nil
-		case line.at.IsZero() || line.at.Before(l.from.at):
+		case line.at.IsZero() || line.at.Before(l.rereadFrom.at):
 			continue
-		case line.at.Equal(l.from.at) && l.behind > 0:
-			l.behind--
+		case line.at.Equal(l.rereadFrom.at) && l.rereadLines > 0:
+			l.rereadLines--
 			continue
 		}
 		return line, first, nil
 	}
 }
 
-// whole reads a line to its end, whatever its length.
-func (l *podLog) whole() (line logLine, err error) {
-	part, _, ends, err := l.lines.next()
+// readWhole reads a line to its end, whatever its length.
+func (l *podLog) readWhole() (line containerLine, err error) {
+	part, _, ends, err := l.lines.nextPart()
 	if err != nil {
 		return line, err
 	}
@@ -136,18 +141,18 @@ func (l *podLog) whole() (line logLine, err error) {
 	}
 	line.text = bytes.Clone(line.text)
 	for !ends {
-		if part, _, ends, err = l.lines.next(); err != nil {
+		if part, _, ends, err = l.lines.nextPart(); err != nil {
 			return line, err
 		}
-		line.left += int64(len(line.tail) + len(part))
+		line.omittedBytes += int64(len(line.tail) + len(part))
 		line.tail = append(line.tail, part...)
-		line.tail = bytes.Clone(line.tail[max(0, len(line.tail)-tailKept):])
-		line.left -= int64(len(line.tail))
+		line.tail = bytes.Clone(line.tail[max(0, len(line.tail)-maxTailBytes):])
+		line.omittedBytes -= int64(len(line.tail))
 	}
 	return line, nil
 }
 
-// cutStamp cuts off the kubelet's time.
+// cutStamp cuts off the kubelet's time stamp.
 func cutStamp(line []byte) (time.Time, []byte) {
 	const longestStamp = len("2006-01-02T15:04:05.000000000+00:00")
 	space := bytes.IndexByte(line[:min(len(line), longestStamp+1)], ' ')
@@ -164,25 +169,31 @@ func cutStamp(line []byte) (time.Time, []byte) {
 	return at, line[space+1:]
 }
 
-// entries returns what is shown of a line, nothing if it is not of the job.
-func (line logLine) entries(b *belongs) []Entry {
+// toEntries returns the entries that show a line, none if it is not about the job.
+func (line containerLine) toEntries(b *jobFilter) []Entry {
 	if line.tail == nil {
-		is, at := b.line(line.text)
+		is, at := b.matchesLine(line.text)
 		if !is {
 			return nil
 		}
 		if at.IsZero() {
 			at = line.at
 		}
-		return []Entry{{Raw: line.text, Level: levelOf(line.text), At: at, Source: b.container.source}}
+		return []Entry{{Raw: line.text, Level: parseLineLevel(line.text), At: at, Source: b.container.source}}
 	}
-	if !b.long(line.text, line.tail) {
+	if !b.matchesLongLine(line.text, line.tail) {
 		return nil
 	}
-	e := Entry{Raw: line.text, Level: levelOf(line.text), At: line.at, Source: b.container.source, Open: true}
-	rest := Entry{Raw: line.tail, Level: e.Level, At: line.at, More: true}
-	if line.left > 0 {
-		rest.Raw = append([]byte(" ... "+human.Bytes(line.left)+" left out ... "), line.tail...)
+	e := Entry{
+		Raw:             line.text,
+		Level:           parseLineLevel(line.text),
+		At:              line.at,
+		Source:          b.container.source,
+		HasContinuation: true,
+	}
+	rest := Entry{Raw: line.tail, Level: e.Level, At: line.at, IsContinuation: true}
+	if line.omittedBytes > 0 {
+		rest.Raw = append([]byte(" ... "+human.Bytes(line.omittedBytes)+" left out ... "), line.tail...)
 	}
 	return []Entry{e, rest}
 }

@@ -1,6 +1,6 @@
-// Package results says what came of a job: what it complained about, and what became of each item. It is pure.
+// Package results tells the results of a job: its messages, and what became of each item. It is pure.
 //
-// [Group] puts a job's errors and warnings together where they differ only in the resource that they name.
-// [Compare] joins what a restore lists and complained about with what its backup holds, so that what did
-// not come back has a reason; [Listed] is a job's list alone.
+// [GroupMessages] groups a job's errors and warnings where they differ only in the resource that they name.
+// [CompareItems] joins a restore's list and messages with the contents of its backup, so that what did not come back
+// has a reason; [ListItems] uses a job's list alone.
 package results

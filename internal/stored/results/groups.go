@@ -9,7 +9,7 @@ import (
 	"github.com/veltui/veltui/internal/stored/artifact"
 )
 
-// Severity is how bad a message is.
+// Severity is how serious a message is.
 type Severity string
 
 // The two severities that Velero stores.
@@ -23,14 +23,14 @@ type Scope string
 
 // The scopes that Velero tells apart (pkg/util/results/result.go).
 const (
-	Velero    Scope = "velero"    // the run itself
-	Cluster   Scope = "cluster"   // what has no namespace
-	Namespace Scope = "namespace" // what is in one
+	ScopeVelero    Scope = "velero"    // the run itself
+	ScopeCluster   Scope = "cluster"   // objects without a namespace
+	ScopeNamespace Scope = "namespace" // the objects of one namespace
 )
 
-// Title is a scope, or the namespace that it is, in words.
+// Title returns a scope in words; the namespace scope by its name.
 func (s Scope) Title(namespace string) string {
-	if s == Namespace {
+	if s == ScopeNamespace {
 		return "namespace " + namespace
 	}
 	return string(s)
@@ -47,23 +47,20 @@ type Message struct {
 	Example   string     `json:"example,omitempty"`
 	Count     int        `json:"count"`
 	Resources []Resource `json:"resources"`
-	// More is how many resources are left out.
-	More int `json:"more,omitempty"`
+	// OmittedResources is how many resources are left out.
+	OmittedResources int `json:"more,omitempty"`
 }
 
-// Words are what the messages say, fit to show: never nothing.
-func (m Message) Words() string {
+// DisplayText returns the text of the messages, fit to show and never empty.
+func (m Message) DisplayText() string {
 	if strings.TrimSpace(m.Text) == "" {
 		return "(no message)"
 	}
 	return m.Text
 }
 
-// Place is where the messages belong, in words.
-func (m Message) Place() string { return m.Scope.Title(m.Namespace) }
-
-// Section is the messages of one severity and scope.
-type Section struct {
+// MessageSection holds the messages of one severity and scope.
+type MessageSection struct {
 	Severity  Severity
 	Scope     Scope
 	Namespace string
@@ -71,43 +68,46 @@ type Section struct {
 	Messages  []Message
 }
 
-// Title is the section's place in words.
-func (s Section) Title() string { return s.Scope.Title(s.Namespace) }
+// Title returns the section's place in words.
+func (s MessageSection) Title() string { return s.Scope.Title(s.Namespace) }
 
-// Group groups messages: errors before warnings, then the place with the most, then the most repeated message.
-// It keeps nothing of results, so that their memory can be freed.
-func Group(results artifact.Results) []Section {
-	return append(sections(Error, results.Errors), sections(Warning, results.Warnings)...)
+// GroupMessages groups messages: errors before warnings, then the place with the most messages, then the most
+// repeated message. The result holds no reference to results, so that their memory can be freed.
+func GroupMessages(results artifact.Results) []MessageSection {
+	return append(buildSections(Error, results.Errors), buildSections(Warning, results.Warnings)...)
 }
 
-func sections(severity Severity, m artifact.Messages) []Section {
-	all := []Section{section(severity, Velero, "", m.Velero), section(severity, Cluster, "", m.Cluster)}
-	for _, namespace := range slices.Sorted(maps.Keys(m.Namespaces)) {
-		all = append(all, section(severity, Namespace, strings.Clone(namespace), m.Namespaces[namespace]))
+func buildSections(severity Severity, m artifact.Messages) []MessageSection {
+	all := []MessageSection{
+		buildSection(severity, ScopeVelero, "", m.Velero),
+		buildSection(severity, ScopeCluster, "", m.Cluster),
 	}
-	all = slices.DeleteFunc(all, func(s Section) bool { return s.Count == 0 })
-	slices.SortStableFunc(all, func(a, b Section) int { return cmp.Compare(b.Count, a.Count) })
+	for _, namespace := range slices.Sorted(maps.Keys(m.Namespaces)) {
+		all = append(all, buildSection(severity, ScopeNamespace, strings.Clone(namespace), m.Namespaces[namespace]))
+	}
+	all = slices.DeleteFunc(all, func(s MessageSection) bool { return s.Count == 0 })
+	slices.SortStableFunc(all, func(a, b MessageSection) int { return cmp.Compare(b.Count, a.Count) })
 	return all
 }
 
-// gathering is a Message that grows.
-type gathering struct {
+// messageBuilder is a Message under construction.
+type messageBuilder struct {
 	Message
-	text string // of the first message, with its name
+	text string // of the first message, including the resource's name
 	seen map[Resource]bool
 }
 
-func section(severity Severity, scope Scope, namespace string, messages []string) Section {
-	s := Section{Severity: severity, Scope: scope, Namespace: namespace, Count: len(messages)}
-	byText := map[string]*gathering{}
-	var order []*gathering
+func buildSection(severity Severity, scope Scope, namespace string, messages []string) MessageSection {
+	s := MessageSection{Severity: severity, Scope: scope, Namespace: namespace, Count: len(messages)}
+	byText := map[string]*messageBuilder{}
+	var order []*messageBuilder
 	for _, message := range messages {
-		named, text := parse(message)
-		same := template(text, named.Name)
+		named, text := parseMessage(message)
+		same := templateText(text, named.Name)
 		g := byText[same]
 		if g == nil {
 			same = strings.Clone(same)
-			g = &gathering{text: strings.Clone(text), seen: map[Resource]bool{}}
+			g = &messageBuilder{text: strings.Clone(text), seen: map[Resource]bool{}}
 			g.Message = Message{
 				Severity:  severity,
 				Scope:     scope,
@@ -122,7 +122,7 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 		if named.Name == "" || g.seen[named] {
 			continue
 		}
-		named = Resource{shared(named.Kind), strings.Clone(named.Name)}
+		named = Resource{internText(named.Kind), strings.Clone(named.Name)}
 		g.seen[named] = true
 		g.Resources = append(g.Resources, named)
 	}
@@ -137,8 +137,9 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 	return s
 }
 
-// Names lists at most most resources, negative for all: "configmaps/a, b, pods/c". left counts the others.
-func (c Message) Names(most int) (names string, left int) {
+// ListResources lists at most most resources, all if most is negative: "configmaps/a, b, pods/c". left counts the
+// others.
+func (c Message) ListResources(most int) (names string, left int) {
 	var b strings.Builder
 	for i, r := range c.Resources {
 		if i == most {

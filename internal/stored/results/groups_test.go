@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 		{`zero items to be restored: file does not exist`, "", "", "zero items to be restored: file does not exist"},
 		{``, "", "", ""},
 	} {
-		named, text := parse(c.message)
+		named, text := parseMessage(c.message)
 		if named != (Resource{c.kind, c.name}) || text != c.text {
 			t.Errorf(
 				"%q:\n got %q %q %q\nwant %q %q %q",
@@ -67,7 +67,7 @@ func TestTemplate(t *testing.T) {
 		{"nothing", "db-0", "nothing"},
 		{"x", "", "x"},
 	} {
-		if got := template(c.text, c.name); got != c.want {
+		if got := templateText(c.text, c.name); got != c.want {
 			t.Errorf("%q of %q: %q, want %q", c.name, c.text, got, c.want)
 		}
 	}
@@ -111,10 +111,10 @@ func TestGroup(t *testing.T) {
 		},
 	}
 	var lines []string
-	for _, s := range Group(results) {
+	for _, s := range GroupMessages(results) {
 		lines = append(lines, fmt.Sprintf("%s %s %d", s.Severity, s.Title(), s.Count))
 		for _, c := range s.Messages {
-			names, left := c.Names(3)
+			names, left := c.ListResources(3)
 			lines = append(lines, fmt.Sprintf("  %dx %s | %s +%d", c.Count, c.Text, names, left))
 		}
 	}
@@ -138,12 +138,12 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message string) {
-		named, text := parse(message)
-		template(text, named.Name)
+		named, text := parseMessage(message)
+		templateText(text, named.Name)
 		if named.Name == "" && named.Kind != "" {
 			t.Errorf("%q: a kind without a name", message)
 		}
-		sections := Group(artifact.Results{Errors: artifact.Messages{Velero: []string{message, message}}})
+		sections := GroupMessages(artifact.Results{Errors: artifact.Messages{Velero: []string{message, message}}})
 		if len(sections) != 1 || len(sections[0].Messages) != 1 || sections[0].Messages[0].Count != 2 {
 			t.Errorf("%q: not one group of two", message)
 		}
@@ -161,9 +161,9 @@ func BenchmarkGroup50000(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	var kept []Section
+	var kept []MessageSection
 	for b.Loop() {
-		kept = Group(results)
+		kept = GroupMessages(results)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -174,18 +174,18 @@ func BenchmarkGroup50000(b *testing.B) {
 
 // An entry without words would look like a defect of the page.
 func TestEmptyMessageHasWords(t *testing.T) {
-	all := Group(
+	all := GroupMessages(
 		artifact.Results{Errors: artifact.Messages{Velero: []string{"", " \n", "error restoring pods/shop/db-0: "}}},
 	)
 	if len(all) != 1 || all[0].Count != 3 {
 		t.Fatalf("%+v", all)
 	}
 	for _, c := range all[0].Messages {
-		if c.Words() != "(no message)" {
-			t.Errorf("%+v says %q", c, c.Words())
+		if c.DisplayText() != "(no message)" {
+			t.Errorf("%+v says %q", c, c.DisplayText())
 		}
 	}
-	if c := (Message{Text: "exceeded quota"}); c.Words() != "exceeded quota" {
-		t.Errorf("%q", c.Words())
+	if c := (Message{Text: "exceeded quota"}); c.DisplayText() != "exceeded quota" {
+		t.Errorf("%q", c.DisplayText())
 	}
 }

@@ -11,114 +11,114 @@ import (
 	"github.com/veltui/veltui/internal/stored/artifact"
 )
 
-// Did is what became of an item, as Velero lists it or by the restore's filters.
-type Did string
+// ItemStatus is what became of an item, by Velero's list or by the restore's filters.
+type ItemStatus string
 
-// What may have become of an item. Failed is also one that exists and differs: so says Velero up to 1.18
-// (pkg/restore/restore.go, restoreItem); 1.19 will say skipped (Velero pull request 10243).
+// The statuses of an item. Up to Velero 1.18, an item that exists and differs is also Failed (pkg/restore/restore.go,
+// restoreItem); 1.19 will call it skipped (Velero pull request 10243).
 const (
-	InBackup Did = "" // of a backup: it is in it
-	Failed   Did = "failed"
-	Missing  Did = "missing" // it was to be restored, and Velero does not list it
-	LeftOut  Did = "left out"
-	Skipped  Did = "skipped"
-	Updated  Did = "updated"
-	Created  Did = "created"
+	InBackup ItemStatus = "" // in a backup's list: the backup has the item
+	Failed   ItemStatus = "failed"
+	Missing  ItemStatus = "missing" // it was to be restored, but Velero does not list it
+	LeftOut  ItemStatus = "left out"
+	Skipped  ItemStatus = "skipped"
+	Updated  ItemStatus = "updated"
+	Created  ItemStatus = "created"
 )
 
-// rank is the order of a kind's items: failures first, unrequested ones last.
-var rank = map[Did]int{Failed: 0, Missing: 1, Skipped: 2, Updated: 3, Created: 4, InBackup: 5, LeftOut: 6}
+// statusRank is the order of a kind's items: failures first, items left out last.
+var statusRank = map[ItemStatus]int{Failed: 0, Missing: 1, Skipped: 2, Updated: 3, Created: 4, InBackup: 5, LeftOut: 6}
 
-// Item is one that a job worked on, or did not.
+// Item is an item that a job worked on or left out.
 type Item struct {
-	// Namespace is where a restore put it; empty if it has none.
+	// Namespace is where a restore put the item; empty if it has none.
 	Namespace string
 	Name      string
-	// From is its namespace in the backup, if that is another.
-	From string
-	Did  Did
+	// BackupNamespace is its namespace in the backup, if different.
+	BackupNamespace string
+	Status          ItemStatus
 	// Why is the reason, empty where none is needed or known.
 	Why string
 }
 
-// Kind is the items of one kind.
+// Kind holds the items of one kind.
 type Kind struct {
-	// Name is the resource, as deployments.apps, or as Velero lists it (example.com/v1/Widget) if unknown.
-	Name  string
-	Count map[Did]int
-	Items []Item
+	// Name is the resource, such as deployments.apps, or as Velero lists it (example.com/v1/Widget) if unknown.
+	Name          string
+	CountByStatus map[ItemStatus]int
+	Items         []Item
 }
 
-// Total is how many items there are.
-func (k Kind) Total() int {
+// CountItems returns the number of items.
+func (k Kind) CountItems() int {
 	n := 0
-	for _, count := range k.Count {
+	for _, count := range k.CountByStatus {
 		n += count
 	}
 	return n
 }
 
-// Lost is how many items did not come back though they were to.
-func (k Kind) Lost() int { return k.Count[Failed] + k.Count[Missing] }
+// CountLost returns the number of items that were to come back and did not.
+func (k Kind) CountLost() int { return k.CountByStatus[Failed] + k.CountByStatus[Missing] }
 
-// Items are what a job worked on, kind by kind.
+// Items are the items that a job worked on, by kind.
 type Items struct {
 	Kinds []Kind
-	// NotCompared is why a restore's items were not compared with the backup's contents.
-	NotCompared string
-	// NoReasons is why the messages of the job are not known.
-	NoReasons string
-	// Unnamed is how many items are counted, but not among Items.
-	Unnamed int
+	// CompareUnavailable says why a restore's items were not compared with the backup's contents.
+	CompareUnavailable string
+	// ReasonsUnavailable says why the messages of the job are unknown.
+	ReasonsUnavailable string
+	// UnnamedCount is the number of items that are counted, but not among Items.
+	UnnamedCount int
 }
 
-// Total is how many items there are in all.
-func (i Items) Total() int {
+// CountItems returns the number of items of all kinds.
+func (i Items) CountItems() int {
 	n := 0
 	for _, k := range i.Kinds {
-		n += k.Total()
+		n += k.CountItems()
 	}
 	return n
 }
 
-// maxNamed is how many items are kept with their names; others are counted.
-const maxNamed = 200_000
+// maxNamedItems is how many items are kept with their names; further items are only counted.
+const maxNamedItems = 200_000
 
-// builder puts Items together.
-type builder struct {
-	byName map[string]*Kind
-	named  int
+// itemsBuilder builds Items.
+type itemsBuilder struct {
+	byName     map[string]*Kind
+	namedCount int
 	Items
 }
 
-func newBuilder() *builder { return &builder{byName: map[string]*Kind{}} }
+func newItemsBuilder() *itemsBuilder { return &itemsBuilder{byName: map[string]*Kind{}} }
 
-func (b *builder) add(kind string, i Item) {
+func (b *itemsBuilder) addItem(kind string, i Item) {
 	k := b.byName[kind]
 	if k == nil {
-		k = &Kind{Name: kind, Count: map[Did]int{}}
+		k = &Kind{Name: kind, CountByStatus: map[ItemStatus]int{}}
 		b.byName[kind] = k
 	}
-	k.Count[i.Did]++
-	if b.named++; b.named > maxNamed {
-		b.Unnamed++
+	k.CountByStatus[i.Status]++
+	if b.namedCount++; b.namedCount > maxNamedItems {
+		b.UnnamedCount++
 		return
 	}
 	k.Items = append(k.Items, i)
 }
 
-// shared is the one copy of s, which may be a part of something larger.
-func shared(s string) string { return unique.Make(s).Value() }
+// internText returns the single copy of s, which may be part of a larger string.
+func internText(s string) string { return unique.Make(s).Value() }
 
-// done sorts: kinds that lost most first, those wholly left out last.
-func (b *builder) done() Items {
+// buildItems returns the items, sorted: kinds that lost most first, kinds that were left out completely last.
+func (b *itemsBuilder) buildItems() Items {
 	for _, k := range b.byName {
 		slices.SortFunc(k.Items, func(x, y Item) int {
 			return cmp.Or(
-				cmp.Compare(rank[x.Did], rank[y.Did]),
+				cmp.Compare(statusRank[x.Status], statusRank[y.Status]),
 				cmp.Compare(x.Namespace, y.Namespace),
 				cmp.Compare(x.Name, y.Name),
-				cmp.Compare(x.From, y.From),
+				cmp.Compare(x.BackupNamespace, y.BackupNamespace),
 			)
 		})
 		k.Items = slices.Clip(k.Items)
@@ -126,18 +126,22 @@ func (b *builder) done() Items {
 	}
 	slices.SortFunc(b.Kinds, func(x, y Kind) int {
 		leftOut := func(k Kind) int {
-			if k.Count[LeftOut] == k.Total() {
+			if k.CountByStatus[LeftOut] == k.CountItems() {
 				return 1
 			}
 			return 0
 		}
-		return cmp.Or(cmp.Compare(leftOut(x), leftOut(y)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(
+			cmp.Compare(leftOut(x), leftOut(y)),
+			cmp.Compare(y.CountLost(), x.CountLost()),
+			cmp.Compare(x.Name, y.Name),
+		)
 	})
 	return b.Items
 }
 
-// nameOf splits a kind as Velero lists it, group/version/Kind or version/Kind, and names it to show.
-func nameOf(listed string, kinds collector.Kinds) (group, kind, shown string) {
+// splitKind splits a kind as Velero lists it, group/version/Kind or version/Kind, and returns a name to show.
+func splitKind(listed string, kinds collector.Kinds) (group, kind, shown string) {
 	parts := strings.Split(listed, "/")
 	kind = parts[len(parts)-1]
 	if len(parts) == 3 {
@@ -146,163 +150,163 @@ func nameOf(listed string, kinds collector.Kinds) (group, kind, shown string) {
 	return group, kind, cmp.Or(kinds[[2]string{group, kind}], listed)
 }
 
-// Listed is what a job lists, without a comparison.
-func Listed(list []artifact.Resources, sections []Section) Items {
-	b, kinds, reasons := newBuilder(), collector.KnownKinds(), reasonsOf(sections)
+// ListItems returns the items that a job lists, without a comparison.
+func ListItems(list []artifact.KindItems, sections []MessageSection) Items {
+	b, kinds, reasons := newItemsBuilder(), collector.KnownKinds(), indexReasons(sections)
 	for _, listed := range list {
-		_, kind, shown := nameOf(listed.Kind, kinds)
-		shown = shared(shown)
+		_, kind, shown := splitKind(listed.Kind, kinds)
+		shown = internText(shown)
 		for _, r := range listed.Items {
-			i := Item{Namespace: shared(r.Namespace), Name: strings.Clone(r.Name), Did: Did(r.Action)}
-			b.add(shown, reasons.explain(i, shown, kind))
+			i := Item{Namespace: internText(r.Namespace), Name: strings.Clone(r.Name), Status: ItemStatus(r.Action)}
+			b.addItem(shown, reasons.withReason(i, shown, kind))
 		}
 	}
-	return b.done()
+	return b.buildItems()
 }
 
-// itemKey is an item in the target cluster.
+// itemKey identifies an item in the target cluster.
 type itemKey struct{ resource, namespace, name string }
 
-// listedItem is one that Velero lists.
+// listedItem is an item that Velero lists.
 type listedItem struct {
-	did  Did
-	seen bool // the backup has it
+	status     ItemStatus
+	isInBackup bool // the backup has it
 }
 
-// Compare joins what a restore lists, its messages and its backup's contents: also what did not come back, and
-// why. Its only error is the cause of the context of fates.
-func Compare(list []artifact.Resources, sections []Section, fates *collector.Fates) (Items, error) {
-	b, reasons := newBuilder(), reasonsOf(sections)
+// CompareItems joins what a restore lists, its messages and its backup's contents. The result includes what did not
+// come back, and why. Its only error is the cause of the fates' context.
+func CompareItems(list []artifact.KindItems, sections []MessageSection, fates *collector.Fates) (Items, error) {
+	b, reasons := newItemsBuilder(), indexReasons(sections)
 	listed := map[itemKey]*listedItem{}
 	kindOf := map[string]string{}
-	inhabited := map[string]bool{} // namespaces that Velero put items into
-	others := map[[2]string]int{}  // items that Velero made under names that the backup does not have
+	inhabited := map[string]bool{} // namespaces into which Velero put items
+	others := map[[2]string]int{}  // items that Velero created under names that the backup does not have
 	for _, of := range list {
-		group, kind, _ := nameOf(of.Kind, fates.Kinds)
-		resource := shared(fates.Kinds.Guess(group, kind))
-		kindOf[resource] = shared(kind)
+		group, kind, _ := splitKind(of.Kind, fates.Kinds)
+		resource := internText(fates.Kinds.GuessResource(group, kind))
+		kindOf[resource] = internText(kind)
 		for _, r := range of.Items {
-			listed[itemKey{resource, r.Namespace, r.Name}] = &listedItem{did: Did(r.Action)}
+			listed[itemKey{resource, r.Namespace, r.Name}] = &listedItem{status: ItemStatus(r.Action)}
 			inhabited[r.Namespace] = true
 		}
 	}
 	var missing []collector.Item
-	err := fates.Each(func(of collector.Item) {
-		of.Name, of.Namespace, of.Target = sanitize.String(
+	err := fates.EachItem(func(of collector.Item) {
+		of.Name, of.Namespace, of.TargetNamespace = sanitize.String(
 			of.Name,
-		), shared(
+		), internText(
 			sanitize.String(of.Namespace),
-		), shared(
-			sanitize.String(of.Target),
+		), internText(
+			sanitize.String(of.TargetNamespace),
 		)
-		of.Resource = shared(sanitize.String(of.Resource))
-		l := listed[keyOf(of)]
-		if l == nil || l.seen {
+		of.Resource = internText(sanitize.String(of.Resource))
+		l := listed[targetKey(of)]
+		if l == nil || l.isInBackup {
 			missing = append(missing, of)
 			return
 		}
-		l.seen = true
-		b.add(of.Resource, finished(of, l.did, reasons, kindOf))
+		l.isInBackup = true
+		b.addItem(of.Resource, newComparedItem(of, l.status, reasons, kindOf))
 	})
 	if err != nil {
 		return Items{}, err
 	}
 	for key, l := range listed {
-		if l.seen {
+		if l.isInBackup {
 			continue
 		}
-		if l.did == Created {
+		if l.status == Created {
 			others[[2]string{key.resource, key.namespace}]++
 		}
-		i := Item{Namespace: shared(key.namespace), Name: strings.Clone(key.name), Did: l.did}
-		b.add(key.resource, reasons.explain(i, key.resource, kindOf[key.resource]))
+		i := Item{Namespace: internText(key.namespace), Name: strings.Clone(key.name), Status: l.status}
+		b.addItem(key.resource, reasons.withReason(i, key.resource, kindOf[key.resource]))
 	}
 	for _, of := range missing {
-		i := finished(of, Missing, reasons, kindOf)
+		i := newComparedItem(of, Missing, reasons, kindOf)
 		switch {
-		case of.Resource == namespaces && inhabited[of.Target]:
-			i.Did, i.Why = LeftOut, leftOut[collector.NamespaceThere]
+		case of.Resource == namespaces && inhabited[of.TargetNamespace]:
+			i.Status, i.Why = LeftOut, leftOutReasons[collector.NamespaceExists]
 		case of.Fate != collector.ToRestore:
-			i.Did, i.Why = LeftOut, leftOut[of.Fate]
-		case listed[keyOf(of)] != nil: // what Velero complains of is the other one
-			i.Did, i.Why = LeftOut, Twice
+			i.Status, i.Why = LeftOut, leftOutReasons[of.Fate]
+		case listed[targetKey(of)] != nil: // Velero's message is about the other item
+			i.Status, i.Why = LeftOut, DuplicateReason
 		case i.Why != "":
 		case others[[2]string{of.Resource, i.Namespace}] > 0:
 			i.Why = "not in Velero's list; it may have come back under a new name (generateName)"
 		default:
 			i.Why = "not in Velero's list of what it worked on"
 		}
-		b.add(of.Resource, i)
+		b.addItem(of.Resource, i)
 	}
-	return b.done(), nil
+	return b.buildItems(), nil
 }
 
-// Twice is why an item is left out that a mapping brings to the name of another.
-const Twice = "an item of that name came into this namespace from another one"
+// DuplicateReason is why an item is left out that a mapping gives the name of another item.
+const DuplicateReason = "an item of that name came into this namespace from another one"
 
-// keyOf is an item of the backup as Velero lists it after the restore.
-func keyOf(of collector.Item) itemKey {
+// targetKey returns the key under which Velero lists an item of the backup after the restore.
+func targetKey(of collector.Item) itemKey {
 	if of.Resource == namespaces {
-		return itemKey{of.Resource, "", of.Target}
+		return itemKey{of.Resource, "", of.TargetNamespace}
 	}
-	return itemKey{of.Resource, of.Target, of.Name}
+	return itemKey{of.Resource, of.TargetNamespace, of.Name}
 }
 
 const namespaces = "namespaces"
 
-func finished(of collector.Item, did Did, reasons reasons, kindOf map[string]string) Item {
-	key := keyOf(of)
-	i := Item{Namespace: key.namespace, Name: key.name, Did: did}
+func newComparedItem(of collector.Item, did ItemStatus, reasons reasonIndex, kindOf map[string]string) Item {
+	key := targetKey(of)
+	i := Item{Namespace: key.namespace, Name: key.name, Status: did}
 	switch {
-	case of.Resource == namespaces && of.Target != of.Name:
-		i.From = of.Name
-	case of.Resource != namespaces && of.Namespace != of.Target:
-		i.From = of.Namespace
+	case of.Resource == namespaces && of.TargetNamespace != of.Name:
+		i.BackupNamespace = of.Name
+	case of.Resource != namespaces && of.Namespace != of.TargetNamespace:
+		i.BackupNamespace = of.Namespace
 	}
-	return reasons.explain(i, of.Resource, kindOf[of.Resource])
+	return reasons.withReason(i, of.Resource, kindOf[of.Resource])
 }
 
-// leftOut is why a restore leaves an item out.
-var leftOut = map[collector.Fate]string{
+// leftOutReasons maps fates to why a restore leaves an item out.
+var leftOutReasons = map[collector.Fate]string{
 	collector.NeverRestored:     "Velero never restores this kind",
 	collector.KindExcluded:      "the restore's resource filters exclude this kind",
 	collector.NamespaceExcluded: "the restore's filters exclude this namespace",
 	collector.ClusterExcluded:   "the restore's filters exclude what has no namespace",
 	collector.NotSelected:       "the restore's label selector does not select it",
 	collector.FilteredOut:       "the restore's resource policy leaves it out",
-	collector.HasCompleted:      "it had completed when it was backed up",
+	collector.AlreadyCompleted:  "it had completed when it was backed up",
 	collector.Undecodable:       "its JSON in the backup cannot be read",
-	collector.NamespaceThere:    "this namespace was there already",
+	collector.NamespaceExists:   "this namespace was there already",
 }
 
-// reasons are messages by the item that they name.
-type reasons map[[2]string][]reason // namespace and name
+// reasonIndex holds messages by the item that they name.
+type reasonIndex map[[2]string][]reason // namespace and name
 
 type reason struct{ kind, text string }
 
-func reasonsOf(sections []Section) reasons {
-	all := reasons{}
+func indexReasons(sections []MessageSection) reasonIndex {
+	all := reasonIndex{}
 	for _, s := range sections {
 		for _, c := range s.Messages {
 			for _, r := range c.Resources {
 				key := [2]string{c.Namespace, r.Name}
-				all[key] = append(all[key], reason{r.Kind, c.Words()})
+				all[key] = append(all[key], reason{r.Kind, c.DisplayText()})
 			}
 		}
 	}
 	return all
 }
 
-// Differs reports whether Velero kept an existing item that differs from the backup's: only its warning
-// tells where it lists such an item as skipped.
-func (i Item) Differs() bool {
-	return (i.Did == Failed || i.Did == Skipped) && strings.Contains(i.Why, "already exists") &&
+// HasDifferences reports whether Velero kept an existing item that differs from the backup's: where Velero lists such
+// an item as skipped, only its warning tells.
+func (i Item) HasDifferences() bool {
+	return (i.Status == Failed || i.Status == Skipped) && strings.Contains(i.Why, "already exists") &&
 		strings.Contains(i.Why, "differ")
 }
 
-// explain adds the reason why an item was not restored: the message names the resource or the kind.
-func (all reasons) explain(i Item, resource, kind string) Item {
-	if i.Did != Failed && i.Did != Missing && i.Did != Skipped {
+// withReason adds the reason why an item was not restored. The message may name the resource or the kind.
+func (all reasonIndex) withReason(i Item, resource, kind string) Item {
+	if i.Status != Failed && i.Status != Missing && i.Status != Skipped {
 		return i
 	}
 	about := all[[2]string{i.Namespace, i.Name}]
@@ -313,9 +317,9 @@ func (all reasons) explain(i Item, resource, kind string) Item {
 		i.Why = about[at].text
 	}
 	switch {
-	case i.Did != Skipped:
-	case i.Differs():
-		i.Did = Failed
+	case i.Status != Skipped:
+	case i.HasDifferences():
+		i.Status = Failed
 	case resource == "persistentvolumes":
 		i.Why = "the same is there already, or its claim gets a new volume"
 	default:

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // backupOf reads a backup that holds these: RESOURCE/NAMESPACE/NAME, or
@@ -48,12 +47,12 @@ func backupOf(t testing.TB, items func(put func(resource, namespace, name, body 
 	return x
 }
 
-func resources(kind string, items ...string) artifact.Resources {
-	r := artifact.Resources{Kind: kind}
+func resources(kind string, items ...string) artifact.KindItems {
+	r := artifact.KindItems{Kind: kind}
 	for _, i := range items {
 		place, action, _ := strings.Cut(i, " ")
 		namespace, name, _ := strings.Cut(place, "/")
-		r.Items = append(r.Items, artifact.Resource{Namespace: namespace, Name: name, Action: action})
+		r.Items = append(r.Items, artifact.ItemEntry{Namespace: namespace, Name: name, Action: action})
 	}
 	return r
 }
@@ -84,20 +83,20 @@ func TestCompare(t *testing.T) {
 		)
 	})
 	yes := true
-	spec := collector.RestoreSpec{
-		Restore: velerov1.RestoreSpec{
+	spec := collector.RestoreInput{
+		Restore: veleroapi.RestoreSpec{
 			IncludedNamespaces:      []string{"shop"},
 			ExcludedResources:       []string{"secrets"},
 			IncludeClusterResources: &yes,
 			NamespaceMapping:        map[string]string{"shop": "shop-2"},
 		},
-		Existing: collector.Namespaces{Known: true},
+		ExistingNamespaces: collector.TargetNamespaces{IsComplete: true},
 	}
-	fates, err := x.Fates(t.Context(), spec, collector.Discovery{})
+	fates, err := x.DetermineFates(t.Context(), spec, collector.Discovery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Group(artifact.Results{
+	sections := GroupMessages(artifact.Results{
 		Errors: artifact.Messages{Namespaces: map[string][]string{"shop-2": {
 			"error restoring widgets.example.com/shop-2/w: the server could not find the requested resource"}}},
 		Warnings: artifact.Messages{
@@ -107,7 +106,7 @@ func TestCompare(t *testing.T) {
 			},
 		},
 	})
-	list := []artifact.Resources{
+	list := []artifact.KindItems{
 		resources("v1/Namespace", "shop-2 created"),
 		resources("v1/ConfigMap", "shop-2/a created", "shop-2/b failed"),
 		resources(
@@ -129,7 +128,7 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
-	items, err := Compare(list, sections, fates)
+	items, err := CompareItems(list, sections, fates)
 	if err != nil {
 		t.Fatal(items, err)
 	}
@@ -170,19 +169,19 @@ secrets 1
 			}
 		}
 	}
-	if items, err = Compare(list, sections, fates); err != nil || dump(items) != want {
+	if items, err = CompareItems(list, sections, fates); err != nil || dump(items) != want {
 		t.Errorf("of the next Velero: %v, got\n%s\nwant\n%s", err, dump(items), want)
 	}
 
 	// A namespace that is not listed as made was there, if items went into it.
-	items, err = Compare(list[1:], sections, fates)
+	items, err = CompareItems(list[1:], sections, fates)
 	if err != nil || !strings.Contains(dump(items), `left out /shop-2 from "shop": this namespace was there already`) {
 		t.Error(dump(items), err)
 	}
 
 	// Without the backup the reasons are those of the results alone.
-	alone := Listed(list, sections)
-	if alone.Total() != 8 || !strings.Contains(dump(alone), `failed /ops from "": already exists`) ||
+	alone := ListItems(list, sections)
+	if alone.CountItems() != 8 || !strings.Contains(dump(alone), `failed /ops from "": already exists`) ||
 		strings.Contains(dump(alone), "left out") {
 		t.Error(dump(alone))
 	}
@@ -191,17 +190,17 @@ secrets 1
 func dump(items Items) string {
 	var b strings.Builder
 	for _, k := range items.Kinds {
-		fmt.Fprintf(&b, "%s %d\n", k.Name, k.Total())
+		fmt.Fprintf(&b, "%s %d\n", k.Name, k.CountItems())
 		for _, i := range k.Items {
-			fmt.Fprintf(&b, "  %s %s/%s from %q: %s\n", i.Did, i.Namespace, i.Name, i.From, i.Why)
+			fmt.Fprintf(&b, "  %s %s/%s from %q: %s\n", i.Status, i.Namespace, i.Name, i.BackupNamespace, i.Why)
 		}
 	}
 	return b.String()
 }
 
 func TestListedBackup(t *testing.T) {
-	items := Listed(
-		[]artifact.Resources{
+	items := ListItems(
+		[]artifact.KindItems{
 			resources("apps/v1/Deployment", "shop/b", "shop/a"),
 			resources("example.com/v1/Widget", "shop/w"),
 		},
@@ -222,27 +221,27 @@ func BenchmarkCompare60000(b *testing.B) {
 			put("configmaps", fmt.Sprint("ns-", i%40), fmt.Sprint("settings-", i), `{"metadata": {"name": "x"}}`)
 		}
 	})
-	list := []artifact.Resources{{Kind: "v1/ConfigMap"}}
+	list := []artifact.KindItems{{Kind: "v1/ConfigMap"}}
 	var messages []string
 	for i := range 60_000 {
-		r := artifact.Resource{Namespace: fmt.Sprint("ns-", i%40), Name: fmt.Sprint("settings-", i), Action: "created"}
+		r := artifact.ItemEntry{Namespace: fmt.Sprint("ns-", i%40), Name: fmt.Sprint("settings-", i), Action: "created"}
 		if i%6 == 0 {
 			r.Action = "failed"
 			messages = append(messages, fmt.Sprintf("error restoring configmaps/%s/%s: no", r.Namespace, r.Name))
 		}
 		list[0].Items = append(list[0].Items, r)
 	}
-	sections := Group(artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"ns-0": messages}}})
+	sections := GroupMessages(artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"ns-0": messages}}})
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	var kept Items
 	for b.Loop() {
-		fates, err := x.Fates(b.Context(), collector.RestoreSpec{}, collector.Discovery{})
+		fates, err := x.DetermineFates(b.Context(), collector.RestoreInput{}, collector.Discovery{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if kept, err = Compare(list, sections, fates); err != nil {
+		if kept, err = CompareItems(list, sections, fates); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -267,15 +266,15 @@ func TestCompareTwoNamespacesInOne(t *testing.T) {
 			)
 		}
 	})
-	fates, err := x.Fates(
+	fates, err := x.DetermineFates(
 		t.Context(),
-		collector.RestoreSpec{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"a": "c", "b": "c"}}},
+		collector.RestoreInput{Restore: veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"a": "c", "b": "c"}}},
 		collector.Discovery{},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Group(
+	sections := GroupMessages(
 		artifact.Results{
 			Warnings: artifact.Messages{
 				Namespaces: map[string][]string{
@@ -284,7 +283,7 @@ func TestCompareTwoNamespacesInOne(t *testing.T) {
 			},
 		},
 	)
-	items, err := Compare([]artifact.Resources{resources("v1/ConfigMap", "c/kube-root-ca.crt failed")}, sections, fates)
+	items, err := CompareItems([]artifact.KindItems{resources("v1/ConfigMap", "c/kube-root-ca.crt failed")}, sections, fates)
 	if want := "configmaps 2\n  failed c/kube-root-ca.crt from \"a\": already exists. Warning: differs\n  left out c/kube-root-ca.crt from \"b\": an item of that name came into this namespace from another one\n"; err != nil ||
 		!strings.HasPrefix(dump(items), want) {
 		t.Errorf("%v:\n%s", err, dump(items))

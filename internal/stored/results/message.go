@@ -14,7 +14,7 @@ type Resource struct {
 	Name string `json:"name"`
 }
 
-// String is KIND/NAME.
+// String returns KIND/NAME.
 func (r Resource) String() string {
 	if r.Kind == "" {
 		return r.Name
@@ -22,24 +22,29 @@ func (r Resource) String() string {
 	return r.Kind + "/" + r.Name
 }
 
-// id matches what getResourceID writes: KIND/NAME or KIND/NAMESPACE/NAME. Names may have colons, but no spaces.
-const id = `(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:?(?: (.*))?$`
+// idPattern matches what getResourceID writes: KIND/NAME or KIND/NAMESPACE/NAME. Names may have colons, but no spaces.
+const idPattern = `(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:?(?: (.*))?$`
 
-// forms are the messages that begin with prefix and go on with the kind, the name and the rest of the
-// text (pkg/restore/restore.go, 1.18.3; k8s.io/apimachinery/pkg/api/errors). The text is words and the rest.
-var forms = []struct {
+// messageForms are the forms of messages that begin with prefix and continue with the kind, the name and the rest of
+// the text (pkg/restore/restore.go, 1.18.3; k8s.io/apimachinery/pkg/api/errors). The shown text is words followed by
+// the rest.
+var messageForms = []struct {
 	prefix, words, kind string
 	pattern             *regexp.Regexp
 }{
 	{
 		prefix:  "error restoring additional item ",
 		words:   "error restoring additional item: ",
-		pattern: regexp.MustCompile(id),
+		pattern: regexp.MustCompile(idPattern),
 	},
-	{prefix: "error restoring ", pattern: regexp.MustCompile(id)},
-	{prefix: "error preparing ", words: "error preparing: ", pattern: regexp.MustCompile(id)},
-	{prefix: "error checking completion of ", words: "error checking completion of: ", pattern: regexp.MustCompile(id)},
-	{prefix: "additional items for ", words: "additional items ", pattern: regexp.MustCompile(id)},
+	{prefix: "error restoring ", pattern: regexp.MustCompile(idPattern)},
+	{prefix: "error preparing ", words: "error preparing: ", pattern: regexp.MustCompile(idPattern)},
+	{
+		prefix:  "error checking completion of ",
+		words:   "error checking completion of: ",
+		pattern: regexp.MustCompile(idPattern),
+	},
+	{prefix: "additional items for ", words: "additional items ", pattern: regexp.MustCompile(idPattern)},
 	{pattern: regexp.MustCompile(`(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:? (unexpected type .*)$`)},
 	{
 		prefix:  "could not restore, ",
@@ -72,13 +77,14 @@ var forms = []struct {
 	{pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)" ((?:not found|already exists|is forbidden|is invalid).*)$`)},
 }
 
-// parse takes the resource out of a message. text is the rest; a message that names none is all text.
-func parse(message string) (named Resource, text string) {
+// parseMessage splits a message into the resource that it names and the remaining text; a message that names none is
+// all text.
+func parseMessage(message string) (named Resource, text string) {
 	message = strings.TrimSpace(message)
-	if m := logLine.FindStringSubmatch(message); m != nil {
+	if m := logLinePattern.FindStringSubmatch(message); m != nil {
 		return parseLogLine(m)
 	}
-	for _, f := range forms {
+	for _, f := range messageForms {
 		rest, found := strings.CutPrefix(message, f.prefix)
 		if !found {
 			continue
@@ -91,9 +97,11 @@ func parse(message string) (named Resource, text string) {
 	return Resource{}, message
 }
 
-// logLine matches a message of a backup, which is made of the fields of a log line
-// (pkg/util/logging/log_counter_hook.go, 1.18.3). Each may be missing but the message.
-var logLine = regexp.MustCompile(`(?s)^(?:resource: /(.*?) )?(?:name: /(.*?) )?message: /(.*?)(?: error: /(.*))?$`)
+// logLinePattern matches a message of a backup, which consists of the fields of a log line
+// (pkg/util/logging/log_counter_hook.go, 1.18.3). All but the message may be missing.
+var logLinePattern = regexp.MustCompile(
+	`(?s)^(?:resource: /(.*?) )?(?:name: /(.*?) )?message: /(.*?)(?: error: /(.*))?$`,
+)
 
 func parseLogLine(fields []string) (r Resource, text string) {
 	text = fields[3]
@@ -102,17 +110,17 @@ func parseLogLine(fields []string) (r Resource, text string) {
 	}
 	// Some errors name the resource: "(groupResource=pods, namespace=shop, name=db-0)".
 	r = Resource{
-		cmp.Or(fields[1], between(text, "groupResource=", ",")),
-		cmp.Or(fields[2], between(text, ", name=", ")")),
+		cmp.Or(fields[1], textBetween(text, "groupResource=", ",")),
+		cmp.Or(fields[2], textBetween(text, ", name=", ")")),
 	}
 	if r.Name == "" {
-		return Resource{}, text // a kind alone is no resource
+		return Resource{}, text // a kind without a name is not a resource
 	}
 	return r, text
 }
 
-// between returns the text between two words, empty if they do not both occur.
-func between(s, from, to string) string {
+// textBetween returns the text between two words, empty if they do not both occur.
+func textBetween(s, from, to string) string {
 	_, s, found := strings.Cut(s, from)
 	if s, _, ended := strings.Cut(s, to); found && ended {
 		return s
@@ -120,7 +128,7 @@ func between(s, from, to string) string {
 	return ""
 }
 
-// withoutSubject drops the resource that the API server repeats: 'configmaps "cm-4" is forbidden'.
+// withoutSubject removes the resource that the API server repeats: 'configmaps "cm-4" is forbidden'.
 func withoutSubject(text, name string) string {
 	if kind, rest, found := strings.Cut(text, ` "`+name+`" `); found && !strings.Contains(kind, " ") {
 		return rest
@@ -128,9 +136,9 @@ func withoutSubject(text, name string) string {
 	return text
 }
 
-// template is a message's text with "*" in place of the name. Where the name is a
-// plain word, only quoted and KEY=NAME uses are sure.
-func template(text, name string) string {
+// templateText returns a message's text with "*" in place of the name. If the name is a plain word, only quoted and
+// KEY=NAME uses are certain.
+func templateText(text, name string) string {
 	if name == "" || !strings.Contains(text, name) {
 		return text
 	}
@@ -147,12 +155,12 @@ func template(text, name string) string {
 		if at > 0 {
 			before = text[at-1]
 		} else if b.Len() > 0 {
-			before = '-' // what stands there was taken for something else
+			before = '-' // the preceding text was taken for something else
 		}
 		if end < len(text) {
 			after = text[end]
 		}
-		whole := !ofName(before) && (!ofName(after) || after == '.' && (end+1 == len(text) || text[end+1] == ' '))
+		whole := !isNameChar(before) && (!isNameChar(after) || after == '.' && (end+1 == len(text) || text[end+1] == ' '))
 		b.WriteString(text[:at])
 		if whole && (!plain || before == '"' || before == '/' || before == '=' || before == '\'') {
 			b.WriteString("*")
@@ -163,9 +171,10 @@ func template(text, name string) string {
 	}
 }
 
-func ofName(c byte) bool {
+func isNameChar(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.'
 }
 
-// Pattern returns a message with "*" in place of an object's name, so that the same said of others is the same text.
-func Pattern(text, name string) string { return template(text, name) }
+// MessagePattern returns a message with "*" in place of an object's name, so that the same message about other
+// objects gives the same text.
+func MessagePattern(text, name string) string { return templateText(text, name) }

@@ -13,10 +13,10 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Object reads the JSON of one object into a typed one. Fields that the type cannot hold are left
-// empty and named in the answer, in the type's order, up to [MaxProblems]. An error means that
-// raw is no object. The texts of into are as they were sent.
-func Object(raw []byte, into any) ([]Malformed, error) {
+// Object reads the JSON of one object into a typed object. Fields that the type cannot hold are left empty and
+// returned, in the type's order, up to [MaxMalformedFields]. An error means that raw is not an object. The texts in
+// into are as they were sent.
+func Object(raw []byte, into any) ([]MalformedField, error) {
 	err := json.Unmarshal(raw, into)
 	switch {
 	case err == nil && !bytes.Equal(bytes.TrimSpace(raw), []byte("null")):
@@ -24,15 +24,15 @@ func Object(raw []byte, into any) ([]Malformed, error) {
 	case err == nil:
 		err = errors.New("it is null")
 	}
-	tree, treeErr := treeOf(raw)
+	tree, treeErr := parseTree(raw)
 	if treeErr != nil || tree == nil {
 		return nil, fmt.Errorf("reading a resource: %w", err)
 	}
-	return prune(tree, into, err)
+	return pruneTree(tree, into, err)
 }
 
-// treeOf reads JSON with its numbers as they are written.
-func treeOf(raw []byte) (tree map[string]any, err error) {
+// parseTree reads JSON and keeps its numbers as they are written.
+func parseTree(raw []byte) (tree map[string]any, err error) {
 	if !gojson.Valid(raw) {
 		return nil, errors.New("it is no JSON")
 	}
@@ -42,8 +42,8 @@ func treeOf(raw []byte) (tree map[string]any, err error) {
 	return tree, err
 }
 
-// Unstructured is [Object] for an object that was read without a type.
-func Unstructured(o *unstructured.Unstructured, into any) ([]Malformed, error) {
+// Unstructured does what [Object] does, for an object that was read without a type.
+func Unstructured(o *unstructured.Unstructured, into any) ([]MalformedField, error) {
 	raw, err := json.Marshal(o.Object)
 	if err != nil {
 		return nil, fmt.Errorf("reading a resource: %w", err)
@@ -51,29 +51,30 @@ func Unstructured(o *unstructured.Unstructured, into any) ([]Malformed, error) {
 	return Object(raw, into)
 }
 
-// prune takes out of the tree what into cannot hold, and reads the rest. cause is why the whole could not be read.
-func prune(tree map[string]any, into any, cause error) ([]Malformed, error) {
+// pruneTree removes from the tree what into cannot hold, and reads the rest. cause is why the whole could not be
+// read.
+func pruneTree(tree map[string]any, into any, cause error) ([]MalformedField, error) {
 	v := reflect.ValueOf(into).Elem()
 	p := pruner{}
-	p.fields(tree, v.Type(), nil)
-	if read(tree, v) == nil {
+	p.pruneFields(tree, v.Type(), nil)
+	if readTree(tree, v) == nil {
 		return p.found, nil
 	}
-	// Something cannot be read that the pruner takes for sound. What names the object is kept: it still has its row.
+	// Something that the pruner accepts cannot be read. The object keeps its name, so that it still has its row.
 	for name := range tree {
 		if name != "metadata" && name != "apiVersion" && name != "kind" {
 			delete(tree, name)
 		}
 	}
-	p.note(Malformed{Value: "{...}", Error: sanitize.Cut(cause.Error(), maxField)})
-	if err := read(tree, v); err != nil {
+	p.addMalformed(MalformedField{Value: "{...}", Error: sanitize.Truncate(cause.Error(), maxField)})
+	if err := readTree(tree, v); err != nil {
 		return p.found, fmt.Errorf("reading a resource: %w", err)
 	}
 	return p.found, nil
 }
 
-// read fills v, and nothing else, with the tree.
-func read(tree map[string]any, v reflect.Value) error {
+// readTree sets v to the tree and to nothing else.
+func readTree(tree map[string]any, v reflect.Value) error {
 	raw, err := json.Marshal(tree)
 	if err != nil {
 		return err
@@ -82,15 +83,15 @@ func read(tree map[string]any, v reflect.Value) error {
 	return json.Unmarshal(raw, v.Addr().Interface())
 }
 
-// The bounds of what is told about one field, in runes.
+// The limits of the texts about one field, in runes.
 const (
 	maxField = 160
 	maxValue = 60
 )
 
-// Malformed is a field whose value the API server accepted and Velero's Go type cannot hold. All
+// MalformedField is a field whose value the API server accepted and Velero's Go type cannot hold. All
 // its texts are harmless and bounded. It is comparable; the zero value stands for none.
-type Malformed struct {
+type MalformedField struct {
 	// Field is the path, such as spec.hooks.resources[0].pre[0].exec.timeout;
 	// empty where the object as a whole is meant.
 	Field string `json:"field"`
@@ -99,32 +100,32 @@ type Malformed struct {
 	// Error says what was expected instead.
 	Error string `json:"error"`
 
-	// patch is the JSON patch that mends the field, empty if there is none; see [Patch].
+	// patch is the JSON patch that mends the field, empty if there is none; see [BuildPatch].
 	patch string
 }
 
 // String names the field, its value and what was expected.
-func (m Malformed) String() string {
+func (m MalformedField) String() string {
 	if m.Field == "" {
 		return "the object cannot be read: " + m.Error
 	}
 	return fmt.Sprintf("%s is %s: %s", m.Field, m.Value, m.Error)
 }
 
-// ServerWarning is what a malformed object means for Velero itself: the List of its typed informers
-// fails as a whole (sigs.k8s.io/controller-runtime/pkg/cache; pkg/cmd/server/server.go, since 1.8).
+// ServerWarning says what a malformed object means for Velero itself: the List of its typed informers fails as a
+// whole (sigs.k8s.io/controller-runtime/pkg/cache; pkg/cmd/server/server.go, since 1.8).
 const ServerWarning = "Velero's own server may fail on it too"
 
-// problem describes the value that was found at a path.
-func problem(at path, value any, t target) Malformed {
+// newMalformed describes the value that was found at a path.
+func newMalformed(at path, value any, t fieldType) MalformedField {
 	text, err := gojson.Marshal(value)
 	if err != nil {
 		text = []byte("unreadable")
 	}
-	return Malformed{
-		Field: sanitize.Cut(at.String(), maxField),
-		Value: sanitize.Cut(string(text), maxValue),
-		Error: "expected " + t.expected(),
+	return MalformedField{
+		Field: sanitize.Truncate(at.String(), maxField),
+		Value: sanitize.Truncate(string(text), maxValue),
+		Error: "expected " + t.expectedText(),
 		patch: patchFor(at, value, t),
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// maxPatch is how long a patch may be, in bytes, that a person is to copy.
+// maxPatch is the longest patch, in bytes, that a person is asked to copy.
 const maxPatch = 500
 
-// someDuration is put into a duration that must not be left out.
-const someDuration = "1h0m0s"
+// placeholderDuration replaces a duration that must not be left out.
+const placeholderDuration = "1h0m0s"
 
-// Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if it cannot mend them
-// all. It replaces a value whose meaning is plain, such as 30d, and takes others away, while each is as
-// it was read; the last first.
-func Patch(fields []Malformed) string {
+// BuildPatch returns a JSON patch (RFC 6902) that repairs the fields of one object, empty if it cannot repair all of
+// them. The patch replaces a value whose meaning is clear, such as 30d, and removes other values. It tests that each
+// value is still as it was read, and starts with the last.
+func BuildPatch(fields []MalformedField) string {
 	var steps []string
 	for _, m := range slices.Backward(fields) {
 		if m.patch == "" {
@@ -36,16 +36,16 @@ func Patch(fields []Malformed) string {
 	return "[" + strings.Join(steps, ",") + "]"
 }
 
-// patchFor mends one field after a test that its value is the same. There is none for the object
-// as a whole, nor one that is long or holds what a terminal must not print.
-func patchFor(at path, value any, t target) string {
+// patchFor returns a patch that repairs one field after a test that its value is unchanged. It returns none for the
+// object as a whole, for a long patch, or for text that a terminal must not print.
+func patchFor(at path, value any, t fieldType) string {
 	if len(at) == 0 {
 		return ""
 	}
-	where := at.pointer()
+	where := at.jsonPointer()
 	mend := map[string]any{"op": "remove", "path": where}
-	if text, _ := value.(string); t.elem().Type == duration && (t.required || durationFrom(text) != "") {
-		mend = map[string]any{"op": "replace", "path": where, "value": cmp.Or(durationFrom(text), someDuration)}
+	if text, _ := value.(string); t.pointee().Type == durationType && (t.required || parseDayDuration(text) != "") {
+		mend = map[string]any{"op": "replace", "path": where, "value": cmp.Or(parseDayDuration(text), placeholderDuration)}
 	}
 	data, err := json.Marshal([]any{map[string]any{"op": "test", "path": where, "value": value}, mend})
 	if err != nil || len(data) > maxPatch || sanitize.String(string(data)) != string(data) {
@@ -54,11 +54,11 @@ func patchFor(at path, value any, t target) string {
 	return string(data)
 }
 
-var days = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
+var dayOrWeek = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
 
-// durationFrom writes days and weeks as Velero reads them, empty for other texts.
-func durationFrom(text string) string {
-	found := days.FindStringSubmatch(text)
+// parseDayDuration returns days and weeks in the form that Velero reads, empty for other texts.
+func parseDayDuration(text string) string {
+	found := dayOrWeek.FindStringSubmatch(text)
 	if found == nil {
 		return ""
 	}
@@ -75,10 +75,10 @@ func durationFrom(text string) string {
 // path leads to a value in a JSON document: names (string) and indexes (int). Its backing array is shared.
 type path []any
 
-// plain is a name that needs no quotes in a path that people read.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+// plainName matches names that need no quotes in a path for people.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// String is the path as kubectl explain writes it.
+// String returns the path as kubectl explain writes it.
 func (p path) String() string {
 	var b strings.Builder
 	for _, step := range p {
@@ -87,7 +87,7 @@ func (p path) String() string {
 			b.WriteString("[" + strconv.Itoa(step) + "]")
 		case string:
 			switch {
-			case !plain.MatchString(step):
+			case !plainName.MatchString(step):
 				b.WriteString("[" + strconv.Quote(step) + "]")
 			case b.Len() > 0:
 				b.WriteString("." + step)
@@ -101,8 +101,8 @@ func (p path) String() string {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointer is the path as a JSON pointer (RFC 6901).
-func (p path) pointer() string {
+// jsonPointer returns the path as a JSON pointer (RFC 6901).
+func (p path) jsonPointer() string {
 	var b strings.Builder
 	for _, step := range p {
 		switch step := step.(type) {

@@ -14,61 +14,62 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// MaxProblems bounds how many malformed fields of one object are named.
-const MaxProblems = 16
+// MaxMalformedFields bounds how many malformed fields of one object are named.
+const MaxMalformedFields = 16
 
-// pruner walks a JSON document beside a Go type and takes out what the type cannot hold.
-type pruner struct{ found []Malformed }
+// pruner walks a JSON document along a Go type and removes what the type cannot hold.
+type pruner struct{ found []MalformedField }
 
-func (p *pruner) note(m Malformed) {
-	if len(p.found) < MaxProblems {
+func (p *pruner) addMalformed(m MalformedField) {
+	if len(p.found) < MaxMalformedFields {
 		p.found = append(p.found, m)
 	}
 }
 
-// fits reports whether t can hold the value, and notes it otherwise. What is malformed inside is taken out.
-func (p *pruner) fits(value any, t target, at path) (pruned any, ok bool) {
-	inner := t.elem()
+// pruneValue reports whether t can hold the value, and records it otherwise. It removes malformed parts inside the
+// value.
+func (p *pruner) pruneValue(value any, t fieldType, at path) (pruned any, ok bool) {
+	inner := t.pointee()
 	switch {
 	case value == nil && t.Kind() == reflect.Pointer:
 		return value, true
-	case inner.readsItself() || inner.Type == bytesType:
-		ok = readable(value, inner.Type)
+	case inner.hasCustomUnmarshaler() || inner.Type == bytesType:
+		ok = isReadable(value, inner.Type)
 	case value == nil || inner.Kind() == reflect.Interface:
 		return value, true
 	case inner.Kind() == reflect.Struct, inner.Kind() == reflect.Map:
 		var object map[string]any
 		if object, ok = value.(map[string]any); ok {
-			p.fields(object, inner.Type, at)
+			p.pruneFields(object, inner.Type, at)
 		}
 	case inner.Kind() == reflect.Slice:
 		var list []any
 		if list, ok = value.([]any); ok {
 			kept := make([]any, 0, len(list))
 			for i, value := range list { // the paths have the indexes of the list as it was sent
-				if pruned, ok := p.fits(value, target{Type: inner.Elem()}, append(at, i)); ok {
+				if pruned, ok := p.pruneValue(value, fieldType{Type: inner.Elem()}, append(at, i)); ok {
 					kept = append(kept, pruned)
 				}
 			}
 			value = kept
 		}
 	default:
-		ok = readable(value, inner.Type)
+		ok = isReadable(value, inner.Type)
 	}
 	if !ok {
-		p.note(problem(at, value, t))
+		p.addMalformed(newMalformed(at, value, t))
 	}
 	return value, ok
 }
 
-// fields prunes an object that is to become a struct or a map.
-func (p *pruner) fields(object map[string]any, t reflect.Type, at path) {
-	var all []member
+// pruneFields prunes an object that will become a struct or a map.
+func (p *pruner) pruneFields(object map[string]any, t reflect.Type, at path) {
+	var all []structField
 	if t.Kind() == reflect.Struct {
-		all = members(t)
+		all = listStructFields(t)
 	} else {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
-			all = append(all, member{name, target{Type: t.Elem()}})
+			all = append(all, structField{name, fieldType{Type: t.Elem()}})
 		}
 	}
 	for _, m := range all {
@@ -76,7 +77,7 @@ func (p *pruner) fields(object map[string]any, t reflect.Type, at path) {
 		if !there {
 			continue
 		}
-		if pruned, ok := p.fits(value, m.target, append(at, m.name)); ok {
+		if pruned, ok := p.pruneValue(value, m.fieldType, append(at, m.name)); ok {
 			object[m.name] = pruned
 		} else {
 			delete(object, m.name)
@@ -84,45 +85,45 @@ func (p *pruner) fields(object map[string]any, t reflect.Type, at path) {
 	}
 }
 
-// readable tries to read a value as a type.
-func readable(value any, t reflect.Type) bool {
+// isReadable reports whether a value can be read as a type.
+func isReadable(value any, t reflect.Type) bool {
 	raw, err := json.Marshal(value)
 	return err == nil && json.Unmarshal(raw, reflect.New(t).Interface()) == nil
 }
 
-// target is the Go type that a value is to go into.
-type target struct {
+// fieldType is the Go type that will hold a value.
+type fieldType struct {
 	reflect.Type
 	// required is true for a field that is always written.
 	required bool
 }
 
 var (
-	jsonReader = reflect.TypeFor[gojson.Unmarshaler]()
-	textReader = reflect.TypeFor[encoding.TextUnmarshaler]()
-	bytesType  = reflect.TypeFor[[]byte]()
-	duration   = reflect.TypeFor[metav1.Duration]()
+	jsonUnmarshalerType = reflect.TypeFor[gojson.Unmarshaler]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
+	bytesType           = reflect.TypeFor[[]byte]()
+	durationType        = reflect.TypeFor[metav1.Duration]()
 )
 
-// readsItself reports whether the type reads JSON in its own way, so that only trying tells.
-func (t target) readsItself() bool {
+// hasCustomUnmarshaler reports whether the type reads JSON in its own way, so that only trying shows what it accepts.
+func (t fieldType) hasCustomUnmarshaler() bool {
 	p := reflect.PointerTo(t.Type)
-	return p.Implements(jsonReader) || p.Implements(textReader)
+	return p.Implements(jsonUnmarshalerType) || p.Implements(textUnmarshalerType)
 }
 
-// elem is what a pointer leads to; other types stay as they are.
-func (t target) elem() target {
+// pointee returns the type that a pointer points to, and other types unchanged.
+func (t fieldType) pointee() fieldType {
 	for t.Kind() == reflect.Pointer {
 		t.Type = t.Elem()
 	}
 	return t
 }
 
-// expected says in words what the type holds.
-func (t target) expected() string {
-	t = t.elem()
+// expectedText returns in words what the type holds.
+func (t fieldType) expectedText() string {
+	t = t.pointee()
 	switch t.Type {
-	case duration:
+	case durationType:
 		return "a duration in hours, minutes and seconds, such as 720h0m0s"
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
 		return "a time such as 2026-11-21T03:15:00Z"
@@ -148,28 +149,28 @@ func (t target) expected() string {
 	return "a " + t.Name()
 }
 
-// member is a field of a struct as JSON knows it.
-type member struct {
+// structField is a field of a struct as JSON knows it.
+type structField struct {
 	name string
-	target
+	fieldType
 }
 
-// members lists the fields of a struct, those of inlined structs included.
-func members(t reflect.Type) []member {
-	var found []member
+// listStructFields lists the fields of a struct, those of inlined structs included.
+func listStructFields(t reflect.Type) []structField {
+	var found []structField
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		inlined := f.Anonymous && name == ""
 		switch {
 		case name == "-" && options == "":
-		case inlined && (target{Type: f.Type}).elem().Kind() == reflect.Struct:
-			found = append(found, members(target{Type: f.Type}.elem().Type)...)
+		case inlined && (fieldType{Type: f.Type}).pointee().Kind() == reflect.Struct:
+			found = append(found, listStructFields(fieldType{Type: f.Type}.pointee().Type)...)
 		case f.IsExported():
 			if name == "" {
 				name = f.Name
 			}
-			found = append(found, member{name, target{f.Type, !strings.Contains(","+options+",", ",omitempty,")}})
+			found = append(found, structField{name, fieldType{f.Type, !strings.Contains(","+options+",", ",omitempty,")}})
 		}
 	}
 	return found

@@ -3,19 +3,18 @@ package describe
 import (
 	"cmp"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
@@ -54,28 +53,28 @@ type Field struct {
 	// Note says in a few words what the values alone do not: how long ago.
 	Note string    `json:"-"`
 	Tone view.Tone `json:"-"`
-	// More is where more of it is shown, if there is more.
-	More Place `json:"-"`
+	// DetailPage is where more of it is shown, if there is more.
+	DetailPage PageName `json:"-"`
 }
 
-// Place is where veltui shows what a field only sums up: the name of a page.
-type Place string
+// PageName is the name of the page that shows the details of a field.
+type PageName string
 
 const (
-	Results    Place = "Results"
-	Resources  Place = "Resources"
-	Volumes    Place = "Volumes"
-	Operations Place = "Operations"
+	Results    PageName = "Results"
+	Resources  PageName = "Resources"
+	Volumes    PageName = "Volumes"
+	Operations PageName = "Operations"
 )
 
-// The values of what is not there.
+// The values of fields that are not set.
 const (
 	none   = "none"
 	notSet = "not set"
 )
 
-// Labelled returns the field as the screen shows it.
-func (f Field) Labelled() view.Field {
+// PageField returns the field as a page shows it.
+func (f Field) PageField() view.PageField {
 	text := view.Toned(f.Tone, strings.Join(f.Values, "\n"))
 	if f.Unset && f.Tone == view.Plain {
 		text.Tone = view.Dim
@@ -83,52 +82,54 @@ func (f Field) Labelled() view.Field {
 	if f.Note != "" {
 		text.Text += "  (" + f.Note + ")"
 	}
-	return view.Field{Label: f.Title, Text: text}
+	return view.PageField{Label: f.Title, Text: text}
 }
 
-// Default reports whether the value is Velero's default.
-func (f Field) Default() bool {
+// IsDefault reports whether the value is Velero's default.
+func (f Field) IsDefault() bool {
 	return f.Unset && !slices.Contains([]string{none, notSet}, f.Values[0])
 }
 
-// Job describes a job as it is at now, in now's time zone. around, which may be nil, has the
-// requests to delete a backup and the kinds that could not be listed.
-func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
+// Job describes a job at the time now, in the time zone of now. around, which may be nil, has the requests to delete
+// a backup and the kinds that could not be listed.
+func Job(j assess.JudgedJob, around *assess.Assessment, now time.Time) []Section {
 	if around == nil {
 		around = &assess.Assessment{}
 	}
-	d := describer{job: j, now: now, version: versionOf(around.Environment.Server.Version)}
-	d.status(around.Environment.Deletions)
-	d.progress()
-	d.notSeen(around.Snapshot)
+	d := describer{job: j, now: now, version: versionOrCurrent(around.World.Server.Version)}
+	d.describeStatus(around.World.DeletionRequests)
+	d.describeProgress()
+	d.addUnchecked(around.Snapshot)
 	switch object := j.Object.(type) {
-	case *velerov1.Backup:
-		d.backup(object)
-	case *velerov1.Restore:
-		d.restore(object)
+	case *veleroapi.Backup:
+		d.describeBackup(object)
+	case *veleroapi.Restore:
+		d.describeRestore(object)
 	}
-	d.metadata()
-	return filled(d.sections)
+	d.describeMetadata()
+	return nonEmptySections(d.sections)
 }
 
-// versionOf is a server's version, the newest if it is not known.
-func versionOf(server string) velero.Version {
+// versionOrCurrent returns a server's version, or the newest version if it is unknown.
+func versionOrCurrent(server string) velero.Version {
 	if v, known := velero.ParseVersion(server); known {
 		return v
 	}
-	return velero.Current
+	return velero.LatestReviewedVersion
 }
 
 type describer struct {
-	job      assess.Judged
+	job      assess.JudgedJob
 	now      time.Time
 	version  velero.Version // of the server
 	sections []Section
 }
 
-func (d *describer) section(title string) { d.sections = append(d.sections, Section{Title: title}) }
+func (d *describer) startSection(title string) {
+	d.sections = append(d.sections, Section{Title: title})
+}
 
-func (d *describer) add(f Field) {
+func (d *describer) addField(f Field) {
 	if len(f.Values) == 0 || len(f.Values) == 1 && f.Values[0] == "" {
 		return
 	}
@@ -136,57 +137,59 @@ func (d *describer) add(f Field) {
 	last.Fields = append(last.Fields, f)
 }
 
-func (d *describer) text(name, title, value string) {
-	d.add(Field{Name: name, Title: title, Values: []string{value}})
+func (d *describer) addText(name, title, value string) {
+	d.addField(Field{Name: name, Title: title, Values: []string{value}})
 }
 
-// moment adds a time; nothing if there is none.
-func (d *describer) moment(name, title string, at time.Time) {
+// addMoment adds a time, or nothing if the time is zero.
+func (d *describer) addMoment(name, title string, at time.Time) {
 	if at.IsZero() {
 		return
 	}
 	note := human.Ago(at, d.now)
 	if at.After(d.now) {
-		note = human.In(at, d.now)
+		note = human.Until(at, d.now)
 	}
-	d.add(
-		Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: document.Moment{Time: at}},
-	)
+	d.addField(Field{
+		Name:   name,
+		Title:  title,
+		Values: []string{view.FormatMoment(at, d.now)},
+		Note:   note,
+		At:     document.Moment{Time: at},
+	})
 }
 
-func Moment(at, now time.Time) string { return at.In(now.Location()).Format("2006-01-02 15:04:05 MST") }
-
-// list adds names on one line, or Velero's default for no names.
-func (d *describer) list(name, title string, values []string, otherwise string) {
+// addList adds names on one line, or Velero's default if there are none.
+func (d *describer) addList(name, title string, values []string, otherwise string) {
 	f := Field{Name: name, Title: title, Values: []string{strings.Join(values, ", ")}}
 	if len(values) == 0 {
 		f.Values, f.Unset = []string{otherwise}, true
 	}
-	d.add(f)
+	d.addField(f)
 }
 
-// option adds a setting, or Velero's default.
-func (d *describer) option(name, title, value, otherwise string) {
-	d.list(name, title, nonEmpty(value), otherwise)
+// addOption adds a setting, or Velero's default if the setting is empty.
+func (d *describer) addOption(name, title, value, otherwise string) {
+	d.addList(name, title, singleValue(value), otherwise)
 }
 
-func (d *describer) boolean(name, title string, value *bool, yes, no, otherwise string) {
+func (d *describer) addBoolean(name, title string, value *bool, yes, no, otherwise string) {
 	switch {
 	case value == nil:
-		d.option(name, title, "", otherwise)
+		d.addOption(name, title, "", otherwise)
 	case *value:
-		d.text(name, title, yes)
+		d.addText(name, title, yes)
 	default:
-		d.text(name, title, no)
+		d.addText(name, title, no)
 	}
 }
 
-func (d *describer) duration(name, title string, value metav1.Duration) {
-	d.option(name, title, exact(value.Duration), notSet)
+func (d *describer) addDuration(name, title string, value metav1.Duration) {
+	d.addOption(name, title, view.ExactDuration(value.Duration), notSet)
 }
 
-// pairs adds a map, a pair a line.
-func (d *describer) pairs(name, title string, pairs map[string]string, between string) {
+// addPairs adds a map, with one pair per line.
+func (d *describer) addPairs(name, title string, pairs map[string]string, between string) {
 	f := Field{Name: name, Title: title}
 	if len(pairs) == 0 {
 		f.Values, f.Unset = []string{none}, true
@@ -194,34 +197,20 @@ func (d *describer) pairs(name, title string, pairs map[string]string, between s
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
 		f.Values = append(f.Values, key+between+pairs[key])
 	}
-	d.add(f)
+	d.addField(f)
 }
 
-// exact writes a duration in full, without parts that are zero: 720h, 1h30m; "" for none.
-func exact(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
-}
-
-func nonEmpty(s string) []string {
+func singleValue(s string) []string {
 	if s == "" {
 		return nil
 	}
 	return []string{s}
 }
 
-func (d *describer) status(deletions []diagnosis.Deletion) {
+func (d *describer) describeStatus(deletions []diagnosis.DeletionRequest) {
 	j := d.job
-	d.section("")
-	phase := cmp.Or(j.Phase, velero.PhaseNew)
+	d.startSection("")
+	phase := view.JobPhase(j.Job)
 	if j.Deleting {
 		phase += " (being deleted)"
 	}
@@ -229,37 +218,37 @@ func (d *describer) status(deletions []diagnosis.Deletion) {
 	if j.Phase == "" {
 		note = "Velero has not picked it up yet"
 	}
-	d.add(Field{Name: "phase", Title: "Phase", Values: []string{phase}, Note: note})
+	d.addField(Field{Name: "phase", Title: "Phase", Values: []string{phase}, Note: note})
 	if j.QueuePosition > 0 {
-		d.text("queuePosition", "Queue position", fmt.Sprint(j.QueuePosition))
+		d.addText("queuePosition", "Queue position", fmt.Sprint(j.QueuePosition))
 	}
-	d.moment("started", "Started", j.Started)
+	d.addMoment("started", "Started", j.Started)
 	if j.Started.IsZero() {
-		d.moment("created", "Created", j.Created)
+		d.addMoment("created", "Created", j.Created)
 	}
-	d.moment("completed", "Completed", j.Completed)
-	if !j.Started.IsZero() && j.Terminal() {
-		d.text("elapsed", "Elapsed", human.Duration(j.Elapsed(d.now)))
+	d.addMoment("completed", "Completed", j.Completed)
+	if !j.Started.IsZero() && j.IsTerminal() {
+		d.addText("elapsed", "Elapsed", human.Duration(j.Elapsed(d.now)))
 	}
-	if !j.Terminal() {
-		d.text("lastMoved", "Last moved", human.Ago(j.QuietSince(), d.now))
+	if !j.IsTerminal() {
+		d.addText("lastMoved", "Last moved", human.Ago(j.QuietSince(), d.now))
 	}
-	d.text("timeout", "Timeout", d.timeout())
-	d.items()
-	d.count("errors", "Errors", j.Errors, view.Bad)
-	d.count("warnings", "Warnings", j.Warnings, view.Waiting)
-	d.add(Field{Name: "failureReason", Title: "Failed because", Values: nonEmpty(j.FailureReason), Tone: view.Bad})
-	d.add(Field{Name: "validationErrors", Title: "Not valid", Values: j.ValidationErrors, Tone: view.Bad})
+	d.addText("timeout", "Timeout", d.timeoutText())
+	d.addItems()
+	d.addCount("errors", "Errors", j.Errors, view.Bad)
+	d.addCount("warnings", "Warnings", j.Warnings, view.Waiting)
+	d.addField(Field{Name: "failureReason", Title: "Failed because", Values: singleValue(j.FailureReason), Tone: view.Bad})
+	d.addField(Field{Name: "validationErrors", Title: "Not valid", Values: j.ValidationErrors, Tone: view.Bad})
 	malformed := Field{Name: "malformed", Title: "Malformed", Tone: view.Bad}
-	for _, m := range j.Malformed {
+	for _, m := range j.MalformedFields {
 		malformed.Values = append(malformed.Values, m.String())
 	}
-	d.add(malformed)
-	d.deletions(deletions)
+	d.addField(malformed)
+	d.addDeletions(deletions)
 }
 
-// timeout says when Velero itself gives up on the present stage.
-func (d *describer) timeout() string {
+// timeoutText returns when Velero itself gives up on the present stage.
+func (d *describer) timeoutText() string {
 	deadline := d.job.Deadline
 	switch {
 	case deadline.At.IsZero():
@@ -270,16 +259,16 @@ func (d *describer) timeout() string {
 	return fmt.Sprintf("Velero gives up in %s (%s)", human.Duration(deadline.At.Sub(d.now)), deadline.Setting)
 }
 
-func (d *describer) items() {
+func (d *describer) addItems() {
 	items := d.job.Items
 	if !items.Known {
 		return
 	}
 	f := Field{
-		Name:   "items",
-		Title:  "Items",
-		Values: []string{fmt.Sprintf("%d of %d", items.Done, items.Total)},
-		More:   Resources,
+		Name:       "items",
+		Title:      "Items",
+		Values:     []string{fmt.Sprintf("%d of %d", items.Done, items.Total)},
+		DetailPage: Resources,
 	}
 	switch from := items.RevisedFrom; {
 	case items.Estimated:
@@ -287,60 +276,47 @@ func (d *describer) items() {
 	case from > 0 && from != items.Total:
 		f.Note = fmt.Sprintf("Velero revised the total from %d", from)
 	}
-	d.add(f)
+	d.addField(f)
 }
 
-func (d *describer) count(name, title string, n int, tone view.Tone) {
+func (d *describer) addCount(name, title string, n int, tone view.Tone) {
 	if n > 0 {
-		d.add(Field{Name: name, Title: title, Values: []string{fmt.Sprint(n)}, Tone: tone, More: Results})
+		d.addField(Field{Name: name, Title: title, Values: []string{fmt.Sprint(n)}, Tone: tone, DetailPage: Results})
 	}
 }
 
-// deletions are the requests to delete the backup, with what went wrong.
-func (d *describer) deletions(all []diagnosis.Deletion) {
+// addDeletions adds the requests to delete the backup, with their errors.
+func (d *describer) addDeletions(all []diagnosis.DeletionRequest) {
 	f := Field{Name: "deletionAttempts", Title: "Deletion"}
 	for _, request := range all {
 		if d.job.Kind != job.Backup || request.Backup != d.job.Name || request.Created.Before(d.job.Created) {
 			continue
 		}
-		f.Values = append(f.Values, Moment(request.Created, d.now)+": "+cmp.Or(request.Phase, velero.PhaseNew))
+		f.Values = append(f.Values, view.FormatMoment(request.Created, d.now)+": "+cmp.Or(request.Phase, velero.PhaseNew))
 		for _, err := range request.Errors {
 			f.Values, f.Tone = append(f.Values, "  "+err), view.Bad
 		}
 	}
-	d.add(f)
+	d.addField(f)
 }
 
-func (d *describer) progress() {
-	d.section("progress")
+func (d *describer) describeProgress() {
+	d.startSection("progress")
 	j := d.job
-	counts, phases := map[string]int{}, map[string]map[string]int{}
-	for _, v := range j.Volumes {
-		kind := string(v.Kind)
-		if counts[kind]++; phases[kind] == nil {
-			phases[kind] = map[string]int{}
-		}
-		phases[kind][cmp.Or(v.Phase, velero.VolumeNew)]++
-	}
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		d.add(
-			Field{
-				Name:   "volumes",
-				Title:  kind + "s",
-				Values: []string{fmt.Sprintf("%d: %s", counts[kind], human.Largest(phases[kind], -1))},
-				More:   Volumes,
-			},
+	for _, count := range view.VolumeCounts(j.Volumes) {
+		d.addField(
+			Field{Name: "volumes", Title: count.Label, Values: []string{count.Text.Text}, DetailPage: Volumes},
 		)
 	}
 	if o := j.Operations; o.Attempted > 0 {
-		d.add(Field{Name: "itemOperations", Title: "Item operations", More: Operations,
-			Values: []string{fmt.Sprintf("%d of %d completed, %d failed", o.Completed, o.Attempted, o.Failed)}})
+		d.addField(Field{Name: "itemOperations", Title: view.OperationsTitle, DetailPage: Operations,
+			Values: []string{view.NewOperationCounts(o).String()}})
 	}
 }
 
-// notSeen names the kinds whose counts are missing because they may not be listed.
-func (d *describer) notSeen(snap *watch.Snapshot) {
-	kinds := []string{watch.PodVolumeBackups, watch.DataUploads, watch.Deletions}
+// addUnchecked adds the kinds whose counts are missing because the user may not list them.
+func (d *describer) addUnchecked(snap *watch.Snapshot) {
+	kinds := []string{watch.PodVolumeBackups, watch.DataUploads, watch.DeleteRequests}
 	if d.job.Kind == job.Restore {
 		kinds = []string{watch.PodVolumeRestores, watch.DataDownloads}
 	}
@@ -353,49 +329,44 @@ func (d *describer) notSeen(snap *watch.Snapshot) {
 			f.Values = append(f.Values, "you may not list "+s.Resource+" in namespace "+snap.Namespace)
 		}
 	}
-	d.add(f)
+	d.addField(f)
 }
 
-// hookCounts are the hooks that Velero ran in pods and as init containers.
-func (d *describer) hookCounts(status *velerov1.HookStatus) {
+// addHookCounts adds the counts of the hooks that Velero ran in pods and as init containers.
+func (d *describer) addHookCounts(status *veleroapi.HookStatus) {
 	if status == nil {
 		return
 	}
-	d.text("hooksAttempted", "Hooks attempted", fmt.Sprint(status.HooksAttempted))
-	f := Field{Name: "hooksFailed", Title: "Hooks failed", Values: []string{fmt.Sprint(status.HooksFailed)}}
-	if status.HooksFailed > 0 {
-		f.Tone = view.Bad
-	}
-	d.add(f)
+	counts := view.NewHookCounts(status)
+	d.addText("hooksAttempted", counts.Attempted.Label, counts.Attempted.Text.Text)
+	d.addField(Field{
+		Name:   "hooksFailed",
+		Title:  counts.Failed.Label,
+		Values: []string{counts.Failed.Text.Text},
+		Tone:   counts.Failed.Tone,
+	})
 }
 
-func (d *describer) metadata() {
-	d.section("metadata")
-	d.text("name", "Name", d.job.Name)
-	d.text("namespace", "Namespace", d.job.Namespace)
-	d.text("uid", "UID", string(d.job.UID))
+func (d *describer) describeMetadata() {
+	d.startSection("metadata")
+	d.addText("name", "Name", d.job.Name)
+	d.addText("namespace", "Namespace", d.job.Namespace)
+	d.addText("uid", "UID", string(d.job.UID))
 	if !d.job.Started.IsZero() {
-		d.moment("created", "Created", d.job.Created)
+		d.addMoment("created", "Created", d.job.Created)
 	}
 	if d.job.Object == nil {
 		return
 	}
-	d.pairs("labels", "Labels", d.job.Object.GetLabels(), "=")
-	d.pairs("annotations", "Annotations", d.job.Object.GetAnnotations(), "=")
+	d.addPairs("labels", "Labels", d.job.Object.GetLabels(), "=")
+	d.addPairs("annotations", "Annotations", d.job.Object.GetAnnotations(), "=")
 }
 
-func selector(s *metav1.LabelSelector) string {
-	if s == nil {
-		return ""
-	}
-	return metav1.FormatLabelSelector(s)
-}
-
-func (d *describer) selectors(one *metav1.LabelSelector, or []*metav1.LabelSelector) {
-	d.option("labelSelector", "Label selector", selector(one), none)
+func (d *describer) addSelectors(one *metav1.LabelSelector, or []*metav1.LabelSelector) {
+	d.addOption("labelSelector", "Label selector", view.SelectorText(one), none)
 	var any []string
 	for _, s := range or {
-		any = append(any, selector(s))
+		any = append(any, view.SelectorText(s))
 	}
-	d.option("orLabelSelectors", "Or label selector", strings.Join(any, " or "), none)
+	d.addOption("orLabelSelectors", "Or label selector", strings.Join(any, " or "), none)
 }

@@ -4,6 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,15 +17,11 @@ import (
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -32,14 +31,14 @@ func at(d time.Duration) *metav1.Time { t := metav1.NewTime(noon.Add(d)); return
 
 func ptr[T any](v T) *T { return &v }
 
-func described(in job.Input, deletions ...diagnosis.Deletion) map[string]string {
-	return describedIn(diagnosis.Environment{Deletions: deletions}, in)
+func described(in job.Observation, deletions ...diagnosis.DeletionRequest) map[string]string {
+	return describedIn(diagnosis.World{DeletionRequests: deletions}, in)
 }
 
-func describedIn(env diagnosis.Environment, in job.Input) map[string]string {
-	in.At = noon
+func describedIn(env diagnosis.World, in job.Observation) map[string]string {
+	in.ObservedAt = noon
 	lines := map[string]string{}
-	for _, s := range Job(assess.Judged{Job: job.Next(nil, in)}, &assess.Assessment{Environment: env}, noon) {
+	for _, s := range Job(assess.JudgedJob{Job: job.Fold(nil, in)}, &assess.Assessment{World: env}, noon) {
 		for _, f := range s.Fields {
 			lines[strings.TrimSpace(s.Title+" / "+f.Title)] = strings.Join(f.Values, "\n")
 		}
@@ -67,8 +66,8 @@ func TestUnsetFilters(t *testing.T) {
 		check(
 			t,
 			describedIn(
-				diagnosis.Environment{Server: velero.Server{ServerPod: velero.ServerPod{Version: version}}},
-				job.Input{Backup: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}},
+				diagnosis.World{Server: velero.Server{ServerPod: velero.ServerPod{Version: version}}},
+				job.Observation{Backup: &veleroapi.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}},
 			),
 			want,
 		)
@@ -76,19 +75,19 @@ func TestUnsetFilters(t *testing.T) {
 }
 
 func TestBackup(t *testing.T) {
-	b := &velerov1.Backup{
+	b := &veleroapi.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         "velero",
 			Name:              "full",
 			UID:               "u",
 			CreationTimestamp: *at(-time.Hour),
 			Labels: map[string]string{
-				velerov1.ScheduleNameLabel: "nightly",
+				veleroapi.ScheduleNameLabel: "nightly",
 			},
-			Annotations: map[string]string{velerov1.GlobalBackupVolumePolicyConfigMapAnnotation: "global"},
+			Annotations: map[string]string{veleroapi.GlobalBackupVolumePolicyConfigMapAnnotation: "global"},
 		},
 	}
-	b.Spec = velerov1.BackupSpec{
+	b.Spec = veleroapi.BackupSpec{
 		IncludedNamespaces: []string{
 			"a",
 			"b",
@@ -112,16 +111,16 @@ func TestBackup(t *testing.T) {
 			Kind: "configmap",
 			Name: "policy",
 		},
-		UploaderConfig:   &velerov1.UploaderConfigForBackup{ParallelFilesUpload: 3},
+		UploaderConfig:   &veleroapi.UploaderConfigForBackup{ParallelFilesUpload: 3},
 		OrderedResources: map[string]string{"pods": "a/x,a/y"},
-		Hooks: velerov1.BackupHooks{
-			Resources: []velerov1.BackupResourceHookSpec{
+		Hooks: veleroapi.BackupHooks{
+			Resources: []veleroapi.BackupResourceHookSpec{
 				{
 					Name:               "freeze",
 					ExcludedNamespaces: []string{"c"},
-					PreHooks: []velerov1.BackupResourceHook{
+					PreHooks: []veleroapi.BackupResourceHook{
 						{
-							Exec: &velerov1.ExecHook{
+							Exec: &veleroapi.ExecHook{
 								Container: "db",
 								Command:   []string{"fsfreeze", "-f", "/var"},
 								OnError:   "Fail",
@@ -129,13 +128,13 @@ func TestBackup(t *testing.T) {
 							},
 						},
 					},
-					PostHooks: []velerov1.BackupResourceHook{{Exec: &velerov1.ExecHook{Command: []string{"thaw"}}}},
+					PostHooks: []veleroapi.BackupResourceHook{{Exec: &veleroapi.ExecHook{Command: []string{"thaw"}}}},
 				},
 			},
 		},
 	}
-	b.Status = velerov1.BackupStatus{
-		Phase:               velerov1.BackupPhasePartiallyFailed,
+	b.Status = veleroapi.BackupStatus{
+		Phase:               veleroapi.BackupPhasePartiallyFailed,
 		StartTimestamp:      at(-time.Hour),
 		CompletionTimestamp: at(-30 * time.Minute),
 		Expiration: at(
@@ -146,11 +145,11 @@ func TestBackup(t *testing.T) {
 		Warnings:         1,
 		FailureReason:    "why",
 		ValidationErrors: []string{"one", "two"},
-		Progress: &velerov1.BackupProgress{
+		Progress: &veleroapi.BackupProgress{
 			ItemsBackedUp: 7,
 			TotalItems:    9,
 		},
-		HookStatus:                    &velerov1.HookStatus{HooksAttempted: 4, HooksFailed: 1},
+		HookStatus:                    &veleroapi.HookStatus{HooksAttempted: 4, HooksFailed: 1},
 		CSIVolumeSnapshotsAttempted:   2,
 		CSIVolumeSnapshotsCompleted:   1,
 		BackupItemOperationsAttempted: 3,
@@ -158,16 +157,16 @@ func TestBackup(t *testing.T) {
 		BackupItemOperationsFailed:    1,
 	}
 	got := described(
-		job.Input{
+		job.Observation{
 			Backup:  b,
 			Volumes: []job.Volume{{Kind: velero.PodVolumeBackup, Phase: "Completed"}, {Kind: velero.PodVolumeBackup}},
 		},
-		diagnosis.Deletion{Backup: "full", Phase: "Processed", Errors: []string{"denied"}, Created: noon},
-		diagnosis.Deletion{
+		diagnosis.DeletionRequest{Backup: "full", Phase: "Processed", Errors: []string{"denied"}, Created: noon},
+		diagnosis.DeletionRequest{
 			Backup:  "other",
 			Created: noon,
 		},
-		diagnosis.Deletion{Backup: "full", Phase: "Processed", Created: noon.Add(-2 * time.Hour)},
+		diagnosis.DeletionRequest{Backup: "full", Phase: "Processed", Created: noon.Add(-2 * time.Hour)},
 	)
 	check(t, got, map[string]string{
 		"/ Phase":                           "PartiallyFailed",
@@ -206,30 +205,30 @@ func TestBackup(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "r", DeletionTimestamp: at(0)},
-		Spec: velerov1.RestoreSpec{
+		Spec: veleroapi.RestoreSpec{
 			BackupName:              "full",
 			NamespaceMapping:        map[string]string{"b": "d", "a": "c"},
 			IncludeClusterResources: ptr(false),
 			PreserveNodePorts:       ptr(true),
 			ExistingResourcePolicy:  "update",
 			ResourceModifier:        &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"},
-			RestoreStatus:           &velerov1.RestoreStatusSpec{IncludedResources: []string{"workflows"}},
-			UploaderConfig: &velerov1.UploaderConfigForRestore{
+			RestoreStatus:           &veleroapi.RestoreStatusSpec{IncludedResources: []string{"workflows"}},
+			UploaderConfig: &veleroapi.UploaderConfigForRestore{
 				WriteSparseFiles:      ptr(true),
 				ParallelFilesDownload: 8,
 			},
-			Hooks: velerov1.RestoreHooks{
-				Resources: []velerov1.RestoreResourceHookSpec{{Name: "warm", PostHooks: []velerov1.RestoreResourceHook{
+			Hooks: veleroapi.RestoreHooks{
+				Resources: []veleroapi.RestoreResourceHookSpec{{Name: "warm", PostHooks: []veleroapi.RestoreResourceHook{
 					{
-						Exec: &velerov1.ExecRestoreHook{
+						Exec: &veleroapi.ExecRestoreHook{
 							Command:     []string{"warm"},
 							WaitTimeout: metav1.Duration{Duration: time.Minute},
 						},
 					},
 					{
-						Init: &velerov1.InitRestoreHook{
+						Init: &veleroapi.InitRestoreHook{
 							InitContainers: []runtime.RawExtension{
 								{Raw: []byte(`{"name":"i","image":"img"}`)},
 								{Raw: []byte(`[`)},
@@ -240,7 +239,7 @@ func TestRestore(t *testing.T) {
 			},
 		},
 	}
-	check(t, described(job.Input{Restore: r}), map[string]string{
+	check(t, described(job.Observation{Restore: r}), map[string]string{
 		"/ Phase":                          "New (being deleted)",
 		"source / Backup":                  "full",
 		"filters / Namespace mapping":      "a -> c\nb -> d",
@@ -260,12 +259,12 @@ func TestRestore(t *testing.T) {
 // What may not be listed is named, and only what would have been shown.
 func TestNotSeen(t *testing.T) {
 	snap := &watch.Snapshot{Namespace: "velero"}
-	for _, kind := range []string{watch.PodVolumeRestores, watch.PodVolumeBackups, watch.Deletions} {
+	for _, kind := range []string{watch.PodVolumeRestores, watch.PodVolumeBackups, watch.DeleteRequests} {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceForbidden})
 	}
-	j := job.Next(nil, job.Input{Restore: &velerov1.Restore{}, At: noon})
+	j := job.Fold(nil, job.Observation{Restore: &veleroapi.Restore{}, ObservedAt: noon})
 	var values []string
-	for _, s := range Job(assess.Judged{Job: j}, &assess.Assessment{Snapshot: snap}, noon) {
+	for _, s := range Job(assess.JudgedJob{Job: j}, &assess.Assessment{Snapshot: snap}, noon) {
 		for _, f := range s.Fields {
 			if f.Name == "notSeen" {
 				values = append(values, f.Values...)
@@ -373,10 +372,10 @@ func tableLabels(t *testing.T) []string {
 }
 
 func TestBackupSpec(t *testing.T) {
-	spec := velerov1.BackupSpec{
+	spec := veleroapi.BackupSpec{
 		IncludedNamespaces: []string{"media"},
 		SnapshotMoveData:   ptr(true),
-		Metadata:           velerov1.Metadata{Labels: map[string]string{"team": "crm"}},
+		Metadata:           veleroapi.Metadata{Labels: map[string]string{"team": "crm"}},
 	}
 	var set []string
 	for _, s := range BackupSpec(spec, "v1.18.3") {

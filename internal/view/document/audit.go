@@ -45,10 +45,10 @@ type Audited struct {
 	// Requests are the patches and objects as they were sent.
 	Requests []json.RawMessage `json:"requests,omitempty"`
 	// Sent and State are empty for an attempt that was not completed.
-	Sent    action.Sent  `json:"sent,omitempty"`
-	State   action.State `json:"state,omitempty"`
-	Message string       `json:"message,omitempty"`
-	Copy    string       `json:"copy,omitempty"`
+	Sent    action.SentState    `json:"sent,omitempty"`
+	State   action.OutcomeState `json:"state,omitempty"`
+	Message string              `json:"message,omitempty"`
+	Copy    string              `json:"copy,omitempty"`
 	// Undo are commands that take back what should not have been done.
 	Undo []string `json:"undo,omitempty"`
 
@@ -61,18 +61,18 @@ type Audited struct {
 // ReadAudit reads the audit log of a directory, oldest first; about is a KIND/NAME or a name, empty for all.
 func ReadAudit(dir, about string) (*Audit, error) {
 	a := &Audit{Header: NewHeader("Audit"), Items: []Audited{}, attempts: map[string]int{}}
-	damage, err := action.ReadLog(dir, a.add)
+	damage, err := action.ReadAuditLog(dir, a.addEntry)
 	kind, name, both := strings.Cut(about, "/")
 	a.Items = slices.DeleteFunc(a.Items, func(i Audited) bool {
 		return i.changedNothing() ||
 			both && (!strings.EqualFold(i.Kind, strings.TrimSuffix(kind, "s")) || i.Name != name) ||
 			!both && about != "" && i.Name != about
 	})
-	if damage.Begins {
+	if damage.IsTruncated {
 		a.Notes = append(a.Notes, "Older entries were left out: the log is very long.")
 	}
-	if damage.Lines > 0 {
-		a.Notes = append(a.Notes, human.Count(damage.Lines, "line")+" of the log cannot be read.")
+	if damage.BadLines > 0 {
+		a.Notes = append(a.Notes, human.Count(damage.BadLines, "line")+" of the log cannot be read.")
 	}
 	if len(a.Items) == 0 {
 		a.Notes = append(a.Notes, "veltui has changed nothing from this machine.")
@@ -87,7 +87,7 @@ func (a *Audited) changedNothing() bool {
 
 // Cells are an attempt's time, context, user, action, object, what was sent, state and reason.
 func (a *Audited) Cells(now time.Time) []string {
-	cells := []string{human.Clock(a.Time.Time, now), a.Context, a.By, a.Action, strings.ToLower(a.Kind) + "/" + a.Name,
+	cells := []string{human.ClockTime(a.Time.Time, now), a.Context, a.By, a.Action, strings.ToLower(a.Kind) + "/" + a.Name,
 		cmp.Or(string(a.Sent), "unknown"), cmp.Or(string(a.State), "not completed"), a.Reason}
 	for i := range cells {
 		cells[i] = sanitize.String(cells[i])
@@ -101,10 +101,10 @@ func (a *Audited) YAML() string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(sanitize.YAML(data))
+	return string(sanitize.YAMLFromJSON(data))
 }
 
-func (a *Audit) add(e action.Entry) {
+func (a *Audit) addEntry(e action.AuditEntry) {
 	i, known := a.attempts[e.Attempt]
 	if !known {
 		i = len(a.Items)
@@ -125,7 +125,7 @@ func (a *Audit) add(e action.Entry) {
 				To:        e.To,
 				Reason:    e.Reason,
 				Commands:  e.Commands,
-				Copy:      e.Copy,
+				Copy:      e.CopyPath,
 				landed:    map[string]bool{},
 			},
 		)
@@ -147,11 +147,11 @@ func (a *Audit) add(e action.Entry) {
 	case "landed":
 		one.landed[e.Target] = true
 	case "end":
-		one.Sent, one.State, one.Message, one.Undo, one.ended = e.Sent, e.State, e.Message, e.Undo, true
-		if e.State == action.CarriedOut {
+		one.Sent, one.State, one.Message, one.Undo, one.ended = e.Sent, e.State, e.Message, e.UndoCommands, true
+		if e.State == action.StateCarriedOut {
 			one.DryRun = "carried out"
 		}
-		if e.State == action.CarriedOut && len(one.Requests) == 0 {
+		if e.State == action.StateCarriedOut && len(one.Requests) == 0 {
 			one.Requests = one.checks
 		}
 		return
@@ -165,6 +165,6 @@ func (a *Audit) add(e action.Entry) {
 	case any && all:
 		one.Sent = action.Landed
 	case any:
-		one.Sent = action.Partly
+		one.Sent = action.PartlyLanded
 	}
 }

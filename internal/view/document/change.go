@@ -25,7 +25,7 @@ func NewChange(p *action.Plan, preflight *Preflight, o *action.Outcome, err erro
 	c := Change{
 		Header:  NewHeader("Change"),
 		Cluster: p.Evidence().Cluster,
-		Object:  Object{p.Kind.Word(), p.Namespace, p.Name, string(p.UID)},
+		Object:  Object{p.Kind.Noun(), p.Namespace, p.Name, string(p.UID)},
 		Facts: NewFacts(
 			p.Facts(),
 		),
@@ -42,10 +42,10 @@ func newOutcome(o *action.Outcome, err error) Outcome {
 		Sent:     o.Sent,
 		Phase:    o.Phase,
 		Message:  o.Message,
-		Copy:     o.Copy,
-		Log:      o.Log,
+		Copy:     o.CopyPath,
+		Log:      o.AuditLogPath,
 		Warnings: o.Warnings,
-		Undo:     o.Undo,
+		Undo:     o.UndoCommands,
 	}
 	if err != nil {
 		d.Error = err.Error()

@@ -73,8 +73,8 @@ func Encode(v any, indent string) ([]byte, error) {
 	return sanitize.JSON(b.Bytes()), nil
 }
 
-// convert returns what a function makes of each element, never nil.
-func convert[T, U any](in []T, to func(T) U) []U {
+// convertAll returns what a function makes of each element, never nil.
+func convertAll[T, U any](in []T, to func(T) U) []U {
 	out := make([]U, 0, len(in))
 	for _, element := range in {
 		out = append(out, to(element))

@@ -12,7 +12,7 @@ type EtcdBackupList struct {
 	Items     []EtcdBackup   `json:"items"`
 	Schedules []EtcdSchedule `json:"schedules"`
 	// Unseen are the resources that could not be read.
-	Unseen []etcd.Unseen `json:"unseen,omitempty"`
+	Unseen []etcd.UncheckedResource `json:"unseen,omitempty"`
 }
 
 // EtcdBackup is an EtcdBackup of OpenShift's.
@@ -69,16 +69,16 @@ type EtcdSchedule struct {
 func NewEtcdBackupList(
 	backups []etcd.JudgedBackup,
 	schedules []etcd.JudgedSchedule,
-	unseen []etcd.Unseen,
+	unseen []etcd.UncheckedResource,
 	now time.Time,
 ) EtcdBackupList {
 	return EtcdBackupList{
 		Header: NewHeader("EtcdBackupList"), Unseen: unseen,
-		Items: convert(backups, func(b etcd.JudgedBackup) EtcdBackup {
+		Items: convertAll(backups, func(b etcd.JudgedBackup) EtcdBackup {
 			d := EtcdBackup{
 				Name:      b.Name,
 				UID:       string(b.UID),
-				Stage:     b.Stage(),
+				Stage:     b.StageName(),
 				Condition: b.Condition.Type,
 				Message:   b.Condition.Message,
 				Claim:     b.Claim,
@@ -90,33 +90,33 @@ func NewEtcdBackupList(
 				ChangedAt:  Moment{b.Condition.LastTransitionTime.Time},
 				DeadlineAt: Moment{b.Deadline()},
 				EtcdVerdict: EtcdVerdict{
-					b.Trouble,
+					b.IsTroubled,
 					NewVerdict(b.Verdict),
 					b.Verdict.Summary(),
 					NewMalformed(b.Malformed),
 				},
 			}
-			if took := b.Took(now); took > 0 {
+			if took := b.TotalDuration(now); took > 0 {
 				d.TookSeconds = new(int64(took / time.Second))
 			}
 			return d
 		}),
-		Schedules: convert(schedules, func(s etcd.JudgedSchedule) EtcdSchedule {
+		Schedules: convertAll(schedules, func(s etcd.JudgedSchedule) EtcdSchedule {
 			return EtcdSchedule{
 				Name:           s.Name,
 				UID:            string(s.UID),
-				Cron:           s.Cron,
+				Cron:           s.CronSchedule,
 				TimeZone:       s.TimeZone,
 				Claim:          s.Claim,
 				Retention:      s.Retention,
 				CreatedAt:      Moment{s.Created},
 				LastRunAt:      Moment{s.LastRun},
-				NextRunAt:      Moment{s.Next},
-				LastBackup:     nameOf(s.Last),
-				LastGoodBackup: nameOf(s.Good),
-				RunningBackup:  nameOf(s.Running),
+				NextRunAt:      Moment{s.NextRun},
+				LastBackup:     etcdBackupName(s.LastEnded),
+				LastGoodBackup: etcdBackupName(s.LastCompleted),
+				RunningBackup:  etcdBackupName(s.Running),
 				EtcdVerdict: EtcdVerdict{
-					s.Trouble,
+					s.IsTroubled,
 					NewVerdict(s.Verdict),
 					s.Verdict.Summary(),
 					NewMalformed(s.Malformed),
@@ -126,7 +126,7 @@ func NewEtcdBackupList(
 	}
 }
 
-func nameOf(b *etcd.JudgedBackup) string {
+func etcdBackupName(b *etcd.JudgedBackup) string {
 	if b == nil {
 		return ""
 	}

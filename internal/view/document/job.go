@@ -70,7 +70,7 @@ func NewHead(j *job.Job) Head {
 		},
 		StartedAt:   Moment{j.Started},
 		CompletedAt: Moment{j.Completed},
-		ChangedAt:   Moment{j.Changed},
+		ChangedAt:   Moment{j.LastChanged},
 	}
 }
 
@@ -82,14 +82,14 @@ type Job struct {
 	Context string `json:"context,omitempty"`
 	Head
 	// Fraction is the present stage's, from 0 to 1; 1 only once all is done.
-	Fraction      *Number        `json:"fraction,omitempty"`
-	Items         *job.Items     `json:"items,omitempty"`
-	Volumes       []Volume       `json:"volumes"`
-	Operations    job.Operations `json:"operations"`
-	Queue         *assess.Queue  `json:"queue,omitempty"`
-	RatePerSecond *Number        `json:"ratePerSecond,omitempty"`
-	RateUnit      string         `json:"rateUnit,omitempty"`
-	ETASeconds    *int64         `json:"etaSeconds,omitempty"`
+	Fraction      *Number             `json:"fraction,omitempty"`
+	Items         *job.Items          `json:"items,omitempty"`
+	Volumes       []Volume            `json:"volumes"`
+	Operations    job.Operations      `json:"operations"`
+	Queue         *assess.QueueStatus `json:"queue,omitempty"`
+	RatePerSecond *Number             `json:"ratePerSecond,omitempty"`
+	RateUnit      string              `json:"rateUnit,omitempty"`
+	ETASeconds    *int64              `json:"etaSeconds,omitempty"`
 	// ETALowSeconds and ETAHighSeconds are there while the ETA is rough.
 	ETALowSeconds  *int64 `json:"etaLowSeconds,omitempty"`
 	ETAHighSeconds *int64 `json:"etaHighSeconds,omitempty"`
@@ -106,18 +106,18 @@ type Job struct {
 }
 
 // NewJob returns a job as scripts see it.
-func NewJob(j assess.Judged, volumes []assess.Volume) Job {
+func NewJob(j assess.JudgedJob, volumes []assess.JudgedVolume) Job {
 	d := Job{
 		Head: NewHead(
 			j.Job,
 		),
-		Volumes:             convert(volumes, NewVolume),
+		Volumes:             convertAll(volumes, NewVolume),
 		Operations:          j.Operations,
-		ETASeconds:          seconds(j.ETA),
-		Stuck:               j.Troubled(),
+		ETASeconds:          secondsLeft(j.ETA),
+		Stuck:               j.IsTroubled(),
 		Summary:             j.Verdict.Summary(),
-		DeletionRequestedAt: Moment{j.DeletionAt},
-		Malformed:           NewMalformed(j.Malformed),
+		DeletionRequestedAt: Moment{j.DeletionRequestedAt},
+		Malformed:           NewMalformed(j.MalformedFields),
 	}
 	if j.FractionKnown {
 		d.Fraction = new(Number(j.Fraction))
@@ -125,7 +125,7 @@ func NewJob(j assess.Judged, volumes []assess.Volume) Job {
 	if j.Items.Known {
 		d.Items = new(j.Items)
 	}
-	if j.Queue.Waits {
+	if j.Queue.IsWaiting {
 		d.Queue = new(j.Queue)
 	}
 	if j.Rate.Known {
@@ -182,7 +182,7 @@ type Volume struct {
 }
 
 // NewVolume returns a volume of a job.
-func NewVolume(v assess.Volume) Volume {
+func NewVolume(v assess.JudgedVolume) Volume {
 	d := Volume{
 		Kind: string(
 			v.Kind,
@@ -195,9 +195,9 @@ func NewVolume(v assess.Volume) Volume {
 		BytesTotal:     v.Total,
 		Uploader:       v.Uploader,
 		DataMover:      v.DataMover,
-		SnapshotHandle: v.Handle,
-		OperationID:    v.Operation,
-		ETASeconds:     seconds(v.ETA),
+		SnapshotHandle: v.SnapshotHandle,
+		OperationID:    v.OperationID,
+		ETASeconds:     secondsLeft(v.ETA),
 		Reason:         string(v.Verdict.Reason),
 		Cause:          v.Verdict.Cause,
 		Stuck:          v.Verdict.Stuck,
@@ -206,8 +206,8 @@ func NewVolume(v assess.Volume) Volume {
 	if v.Claim != "" {
 		d.Claim = v.Namespace + "/" + v.Claim
 	}
-	if v.Malformed != (decode.Malformed{}) {
-		d.Malformed = NewMalformed([]decode.Malformed{v.Malformed})
+	if v.MalformedField != (decode.MalformedField{}) {
+		d.Malformed = NewMalformed([]decode.MalformedField{v.MalformedField})
 	}
 	if v.Rate.Known {
 		d.RatePerSecond = new(Number(v.Rate.PerSecond))
@@ -215,7 +215,7 @@ func NewVolume(v assess.Volume) Volume {
 	return d
 }
 
-func seconds(left assess.TimeLeft) *int64 {
+func secondsLeft(left assess.TimeLeft) *int64 {
 	if !left.Known {
 		return nil
 	}
@@ -228,15 +228,15 @@ type Malformed struct {
 	Context string `json:"context,omitempty"`
 	// Resource is KIND/NAME; it is left out where the field's owner is at hand.
 	Resource string `json:"resource,omitempty"`
-	decode.Malformed
+	decode.MalformedField
 }
 
 // NewMalformed returns the malformed fields of one resource.
-func NewMalformed(fields []decode.Malformed) []Malformed {
-	return convert(fields, func(m decode.Malformed) Malformed { return Malformed{Malformed: m} })
+func NewMalformed(fields []decode.MalformedField) []Malformed {
+	return convertAll(fields, func(m decode.MalformedField) Malformed { return Malformed{MalformedField: m} })
 }
 
 // NewMalformedResources returns malformed fields of resources of any kind.
-func NewMalformedResources(found []diagnosis.Malformed, context string) []Malformed {
-	return convert(found, func(m diagnosis.Malformed) Malformed { return Malformed{context, m.Ref, m.Field} })
+func NewMalformedResources(found []diagnosis.MalformedResource, context string) []Malformed {
+	return convertAll(found, func(m diagnosis.MalformedResource) Malformed { return Malformed{context, m.Ref, m.Field} })
 }

@@ -3,7 +3,7 @@ package document
 import "github.com/veltui/veltui/internal/stored/results"
 
 // NewMessages returns the messages of all sections.
-func NewMessages(sections []results.Section) []results.Message {
+func NewMessages(sections []results.MessageSection) []results.Message {
 	messages := []results.Message{}
 	for _, s := range sections {
 		for _, m := range s.Messages {

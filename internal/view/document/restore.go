@@ -3,13 +3,12 @@ package document
 import (
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // Estimate is what `estimate -o json` prints.
@@ -39,22 +38,22 @@ type Preflight struct {
 	Header
 	Backup string `json:"backup"`
 	// NamespaceMapping and ExistingResourcePolicy are the restore's.
-	NamespaceMapping       map[string]string   `json:"namespaceMapping,omitempty"`
-	ExistingResourcePolicy velerov1.PolicyType `json:"existingResourcePolicy,omitempty"`
+	NamespaceMapping       map[string]string    `json:"namespaceMapping,omitempty"`
+	ExistingResourcePolicy veleroapi.PolicyType `json:"existingResourcePolicy,omitempty"`
 	// Items is how many items the restore would try to restore, absent if that could not be found out.
 	Items     *int                  `json:"items,omitempty"`
 	Obstacles int                   `json:"obstacles"`
 	Doubts    int                   `json:"doubts"`
 	Findings  []preflight.Finding   `json:"findings"`
-	NotSeen   []preflight.NotLooked `json:"notSeen"`
+	NotSeen   []preflight.Unchecked `json:"notSeen"`
 	// Existing is what Velero does with each object that exists, with --compare.
-	Existing []preflight.Existing `json:"existing,omitempty"`
+	Existing []preflight.ExistingObject `json:"existing,omitempty"`
 	// DryRun is what the API server answered, with --dry-run.
 	DryRun *preflight.DryRun `json:"dryRun,omitempty"`
 }
 
 // NewPreflight returns what stands in the way of a restore.
-func NewPreflight(restore velerov1.RestoreSpec, r *preflight.Result) Preflight {
+func NewPreflight(restore veleroapi.RestoreSpec, r *preflight.Result) Preflight {
 	return Preflight{
 		Header: NewHeader(
 			"Preflight",
@@ -63,12 +62,12 @@ func NewPreflight(restore velerov1.RestoreSpec, r *preflight.Result) Preflight {
 		NamespaceMapping:       restore.NamespaceMapping,
 		ExistingResourcePolicy: restore.ExistingResourcePolicy,
 		Items:                  r.Items,
-		Obstacles:              r.Count(preflight.Obstacle),
-		Doubts:                 r.Count(preflight.Doubt),
+		Obstacles:              r.CountSeverity(preflight.Obstacle),
+		Doubts:                 r.CountSeverity(preflight.Doubt),
 		Findings: append(
 			[]preflight.Finding{},
 			r.Findings...),
-		NotSeen:  append([]preflight.NotLooked{}, r.NotLooked...),
+		NotSeen:  append([]preflight.Unchecked{}, r.Unchecked...),
 		Existing: r.Existing,
 		DryRun:   r.DryRun,
 	}
@@ -91,9 +90,9 @@ type Verification struct {
 	// With --compare, LostContents are items that are there without what the backup holds of
 	// them, and Changed those with other content. Contents are the items by their content;
 	// NotCompared are also those that existed and that only --compare can tell about.
-	LostContents int                    `json:"lostContents,omitempty"`
-	Changed      int                    `json:"changed,omitempty"`
-	Contents     map[verify.Content]int `json:"contents,omitempty"`
+	LostContents int                         `json:"lostContents,omitempty"`
+	Changed      int                         `json:"changed,omitempty"`
+	Contents     map[verify.ContentState]int `json:"contents,omitempty"`
 	// Counts are the items by state.
 	Counts    map[verify.State]int `json:"counts"`
 	Resources []VerifiedKind       `json:"resources"`
@@ -101,7 +100,7 @@ type Verification struct {
 	Data      VerifiedData         `json:"data"`
 	// Volumes are those of what came back, and how each got its data.
 	Volumes  []VerifiedVolume `json:"volumes"`
-	NotSeen  []live.NotSeen   `json:"notSeen"`
+	NotSeen  []live.Unchecked `json:"notSeen"`
 	Notes    []string         `json:"notes"`
 	LookedAt Moment           `json:"lookedAt"`
 	// Requests and Bytes are what looking cost.
@@ -131,48 +130,52 @@ type VerifiedClaims struct {
 
 // VerifiedData is the data that Velero moves. NotCompleted are also those that failed.
 type VerifiedData struct {
-	Completed    int           `json:"completed"`
-	Bytes        int64         `json:"bytes"`
-	NotCompleted []verify.Data `json:"notCompleted"`
+	Completed    int                         `json:"completed"`
+	Bytes        int64                       `json:"bytes"`
+	NotCompleted []verify.IncompleteTransfer `json:"notCompleted"`
 }
 
 // VerifiedVolume is a volume. Lost is true if its data did not come back.
 type VerifiedVolume struct {
-	verify.Volume
+	verify.VolumeData
 	Lost bool `json:"lost,omitempty"`
 }
 
 // NewVerification returns what came back of a restore.
-func NewVerification(j assess.Judged, volumes []assess.Volume, r *verify.Result) Verification {
+func NewVerification(j assess.JudgedJob, volumes []assess.JudgedVolume, r *verify.Result) Verification {
 	d := Verification{
 		Header:       NewHeader("Verification"),
 		Job:          NewJob(j, volumes),
-		SoFar:        r.SoFar,
-		Wanted:       r.Wanted(),
-		LostItems:    r.LostItems(),
-		LostClaims:   r.LostClaims(),
-		LostVolumes:  r.LostVolumes(),
-		Counts:       r.Count,
-		LostContents: r.LostContents(),
-		Changed:      r.Changed(),
-		Contents:     r.Content,
-		Claims:       VerifiedClaims{r.Bound, append([]verify.Claim{}, r.Claims...)},
-		Data:         VerifiedData{r.Moved, r.Bytes, append([]verify.Data{}, r.Data...)},
-		Volumes: convert(
+		SoFar:        r.InProgress,
+		Wanted:       r.CountWanted(),
+		LostItems:    r.CountLostItems(),
+		LostClaims:   r.CountLostClaims(),
+		LostVolumes:  r.CountLostVolumes(),
+		Counts:       r.CountByState,
+		LostContents: r.CountLostContents(),
+		Changed:      r.CountChanged(),
+		Contents:     r.CountByContent,
+		Claims:       VerifiedClaims{r.BoundCount, append([]verify.Claim{}, r.Claims...)},
+		Data: VerifiedData{
+			r.MovedCount,
+			r.MovedBytes,
+			append([]verify.IncompleteTransfer{}, r.IncompleteTransfers...),
+		},
+		Volumes: convertAll(
 			r.Volumes,
-			func(v verify.Volume) VerifiedVolume { return VerifiedVolume{v, v.State.Lost()} },
+			func(v verify.VolumeData) VerifiedVolume { return VerifiedVolume{v, v.State.IsLost()} },
 		),
-		NotSeen:  append([]live.NotSeen{}, r.NotSeen...),
+		NotSeen:  append([]live.Unchecked{}, r.Unchecked...),
 		Notes:    append([]string{}, r.Notes...),
-		LookedAt: Moment{r.At.Round(time.Second)},
+		LookedAt: Moment{r.CheckedAt.Round(time.Second)},
 		Requests: r.Cost.Requests,
 		Bytes:    r.Cost.Bytes,
 	}
-	d.Resources = convert(r.Kinds, func(k verify.Kind) VerifiedKind {
-		kind := VerifiedKind{Resource: k.Name, Counts: k.Count, Items: []VerifiedItem{}}
+	d.Resources = convertAll(r.Kinds, func(k verify.Kind) VerifiedKind {
+		kind := VerifiedKind{Resource: k.Name, Counts: k.CountByState, Items: []VerifiedItem{}}
 		for _, i := range k.Items {
 			if i.State != verify.LeftOut {
-				kind.Items = append(kind.Items, VerifiedItem{i, i.Lost()})
+				kind.Items = append(kind.Items, VerifiedItem{i, i.IsLost()})
 			}
 		}
 		return kind

@@ -66,15 +66,15 @@ func NewVerdict(v diagnosis.Verdict) Verdict {
 		f := v.Proof.Fact()
 		d.Proof = &Proof{string(v.Proof.Kind()), f.Text, f.Source, Moment{f.At}}
 	}
-	d.Waits = convert(v.Waits, func(w diagnosis.Wait) Wait {
-		return Wait{string(w.Name), w.For, w.Limit, Moment{w.Until}, w.Shown}
+	d.Waits = convertAll(v.Waits, func(w diagnosis.Wait) Wait {
+		return Wait{string(w.Name), w.Target, w.LimitSetting, Moment{w.Deadline}, w.Confirmed}
 	})
 	return d
 }
 
 // NewFacts returns pieces of evidence.
 func NewFacts(facts []diagnosis.Fact) []Fact {
-	return convert(facts, func(f diagnosis.Fact) Fact { return Fact{f.Text, f.Holds, f.Source, Moment{f.At}} })
+	return convertAll(facts, func(f diagnosis.Fact) Fact { return Fact{f.Text, f.Supports, f.Source, Moment{f.At}} })
 }
 
 // Explanation is what `explain -o json` prints.
@@ -94,8 +94,8 @@ type Explanation struct {
 
 // NewExplanation returns the explanation of a job; plan is nil where there is none.
 func NewExplanation(
-	j assess.Judged,
-	volumes []assess.Volume,
+	j assess.JudgedJob,
+	volumes []assess.JudgedVolume,
 	plan *action.Plan,
 	remedies []action.Plan,
 	limits []velero.Limit,
@@ -142,20 +142,20 @@ func newPlan(p *action.Plan) Plan {
 		Name:            p.Name,
 		UID:             string(p.UID),
 		ResourceVersion: p.ResourceVersion,
-		From:            p.From,
-		To:              p.To,
-		Why:             p.Why,
+		From:            p.FromPhase,
+		To:              p.ToPhase,
+		Why:             p.EvidenceText,
 		Reason:          p.Reason,
 		Refusal:         p.Refusal,
 		Advice:          p.Advice,
 		Will:            p.Will,
 		WillNot:         p.WillNot,
-		Then:            p.Then,
+		Then:            p.Afterwards,
 	}
 	if len(p.Commands) > 0 {
 		d.Command = p.Commands[0]
 	}
-	for _, field := range p.Set {
+	for _, field := range p.StatusFields {
 		if d.Set == nil {
 			d.Set = map[string]int{}
 		}
@@ -166,7 +166,7 @@ func newPlan(p *action.Plan) Plan {
 
 // Remedy is a plan other than that of finalizing.
 type Remedy struct {
-	Action  action.Name `json:"action"`
+	Action  action.Kind `json:"action"`
 	Title   string      `json:"title"`
 	Why     string      `json:"why"`
 	Will    []string    `json:"will,omitempty"`
@@ -184,9 +184,20 @@ type Remedy struct {
 }
 
 func newRemedies(plans []action.Plan) []Remedy {
-	return convert(plans, func(p action.Plan) Remedy {
-		d := Remedy{Action: p.Action, Title: p.Title, Why: p.Why, Will: p.Will, WillNot: p.WillNot, Then: p.Then,
-			Commands: p.Commands, Fails: p.Fails, Possible: p.Possible(), Refusal: p.Refusal, Advice: p.Advice}
+	return convertAll(plans, func(p action.Plan) Remedy {
+		d := Remedy{
+			Action:   p.Action,
+			Title:    p.Title,
+			Why:      p.EvidenceText,
+			Will:     p.Will,
+			WillNot:  p.WillNot,
+			Then:     p.Afterwards,
+			Commands: p.Commands,
+			Fails:    p.FailingJobs,
+			Possible: p.IsPossible(),
+			Refusal:  p.Refusal,
+			Advice:   p.Advice,
+		}
 		for _, v := range p.Volumes {
 			d.Volumes = append(d.Volumes, v.Ref().String())
 		}
@@ -204,19 +215,19 @@ type Finalization struct {
 	// Remedies are what else the evidence calls for, and Asked is the one that was
 	// asked for in place of the plan. Both keys are older than the names.
 	Remedies []Remedy    `json:"ways,omitempty"`
-	Asked    action.Name `json:"taken,omitempty"`
+	Asked    action.Kind `json:"taken,omitempty"`
 	Outcome  *Outcome    `json:"outcome,omitempty"`
 }
 
 // Outcome is what came of an action.
 type Outcome struct {
-	State    action.State `json:"state"`
-	Sent     action.Sent  `json:"sent"`
-	Phase    string       `json:"phase"`
-	Message  string       `json:"message"`
-	Copy     string       `json:"copy,omitempty"`
-	Log      string       `json:"log,omitempty"`
-	Warnings []string     `json:"warnings,omitempty"`
+	State    action.OutcomeState `json:"state"`
+	Sent     action.SentState    `json:"sent"`
+	Phase    string              `json:"phase"`
+	Message  string              `json:"message"`
+	Copy     string              `json:"copy,omitempty"`
+	Log      string              `json:"log,omitempty"`
+	Warnings []string            `json:"warnings,omitempty"`
 	// Undo are commands that take back what should not have been done: a dry run that was carried out, or a request that
 	// is now about another object.
 	Undo []string `json:"undo,omitempty"`
@@ -244,7 +255,7 @@ func NewFinalization(
 	}
 	if shown.Action != action.Finalize {
 		d.Asked = shown.Action
-	} else if o.State == action.Changed {
+	} else if o.State == action.StateChanged {
 		d.Outcome.NewPlan = new(newPlan(&o.Plan))
 	}
 	return d

@@ -14,7 +14,7 @@ func TestFindings(t *testing.T) {
 		Kind:     "schedule",
 		Name:     "web",
 		Summary:  "Velero rejected it",
-		In:       assess.InSchedules,
+		Tab:      assess.TabSchedules,
 	}
 	other := assess.Finding{
 		Severity: assess.Warning,
@@ -22,23 +22,23 @@ func TestFindings(t *testing.T) {
 		Kind:     "repository",
 		Name:     "shop",
 		Summary:  "The last 2 failed",
-		In:       assess.InStorage,
+		Tab:      assess.TabStorage,
 		Affects:  []string{"a/b"},
 	}
-	restore := assess.Finding{Severity: assess.Critical, Kind: "restore", Name: "crm", In: assess.InRestores}
-	var n Findings
+	restore := assess.Finding{Severity: assess.Critical, Kind: "restore", Name: "crm", Tab: assess.TabRestores}
+	var n FindingTracker
 	for i, step := range []struct {
 		found []assess.Finding
 		want  string
 	}{
 		{[]assess.Finding{schedule}, ""},
-		{[]assess.Finding{schedule, other, restore}, "Warning: repository shop: The last 2 failed. It affects a/b."},
+		{[]assess.Finding{schedule, other, restore}, "Warning: repository shop: The last 2 failed. Affects a/b."},
 		{[]assess.Finding{schedule, other}, ""},
 		{[]assess.Finding{other}, "No longer critical: schedule web, ScheduleInvalid."},
 		{nil, "No longer warning: repository shop, MaintenanceFailing."},
 		{[]assess.Finding{schedule}, "Critical: schedule web: Velero rejected it."},
 	} {
-		if got := texts(n.Since(step.found)); got != step.want {
+		if got := texts(n.CollectLines(step.found)); got != step.want {
 			t.Errorf("step %d: %q, want %q", i, got, step.want)
 		}
 	}

@@ -13,82 +13,82 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Weight is how much a line matters.
-type Weight int
+// Priority is the importance of a line.
+type Priority int
 
 const (
-	// Minor is progress.
-	Minor Weight = iota
-	// Normal is a step in a job's life.
+	// Minor is for progress.
+	Minor Priority = iota
+	// Normal is for a step in a job's life.
 	Normal
-	// Urgent wants a person's attention.
+	// Urgent is for a line that needs a person's attention.
 	Urgent
 )
 
 // Line is one sentence about a change.
 type Line struct {
-	// About is what it is about; a newer line replaces a waiting one about the same.
-	About  string
-	Text   string
-	Weight Weight
+	// Subject identifies what the line is about; a newer line replaces a waiting line with the same subject.
+	Subject  string
+	Text     string
+	Priority Priority
 }
 
-// byWeight orders lines by their weight, the heaviest first.
-func byWeight(a, b Line) int { return int(b.Weight - a.Weight) }
+// comparePriorities orders lines by their weight, the most important first.
+func comparePriorities(a, b Line) int { return int(b.Priority - a.Priority) }
 
-// queue holds lines until they are due, the heaviest first.
-type queue struct{ waiting []Line }
+// lineQueue holds lines until they are due, the most important first.
+type lineQueue struct{ waiting []Line }
 
-// Add takes lines. A line that waits gives way to a newer one about the same.
-func (q *queue) Add(lines ...Line) {
+// AddLines queues lines. A newer line replaces a waiting line with the same subject.
+func (q *lineQueue) AddLines(lines ...Line) {
 	for _, l := range lines {
-		q.waiting = slices.DeleteFunc(q.waiting, func(w Line) bool { return w.About == l.About })
+		q.waiting = slices.DeleteFunc(q.waiting, func(w Line) bool { return w.Subject == l.Subject })
 		q.waiting = append(q.waiting, l)
 	}
-	slices.SortStableFunc(q.waiting, byWeight)
+	slices.SortStableFunc(q.waiting, comparePriorities)
 }
 
-// Changes finds what to say of each assessment after another. The zero value is ready.
-type Changes struct {
-	// Flags are those of [Job].
-	Flags string
+// ChangeTracker finds the lines for each new assessment. The zero value is ready.
+type ChangeTracker struct {
+	// CommandFlags are the flags that [Job] takes.
+	CommandFlags string
 
-	jobs     map[types.UID]told
+	jobs     map[types.UID]jobStatus
 	health   watch.HealthState
-	findings Findings
+	findings FindingTracker
 }
 
-type told struct {
-	name     string
-	kind     job.Kind
-	ended    bool
-	stage    job.Stage
-	state    diagnosis.State
-	reason   diagnosis.Reason
-	waits    bool
-	deleting bool
-	// tenth is how many tenths of the stage are done.
-	tenth int
+type jobStatus struct {
+	name      string
+	kind      job.Kind
+	ended     bool
+	stage     job.Stage
+	state     diagnosis.State
+	reason    diagnosis.Reason
+	isWaiting bool
+	deleting  bool
+	// tenthsDone is the number of tenths of the stage that are done.
+	tenthsDone int
 }
 
-// Since are the changes since the assessment before. The first one has none.
-func (c *Changes) Since(a *assess.Assessment) []Line {
+// CollectLines returns the changes since the previous assessment. The first assessment has none.
+func (c *ChangeTracker) CollectLines(a *assess.Assessment) []Line {
 	first := c.jobs == nil
-	lines := c.connection(a, first)
-	if a.Stale() {
-		return lines // the rest is not confirmed
+	lines := c.connectionLines(a, first)
+	if a.IsStale() {
+		return lines // stale data is not confirmed
 	}
-	lines = append(lines, c.findings.Since(a.SpokenAttention())...)
-	jobs := make(map[types.UID]told, len(a.Snapshot.Jobs))
+	lines = append(lines, c.findings.CollectLines(a.ListFindingsInWords())...)
+	jobs := make(map[types.UID]jobStatus, len(a.Snapshot.Jobs))
 	for _, j := range a.Snapshot.Jobs {
-		judged := a.Of(j)
+		judged := a.AssessJob(j)
 		before, known := c.jobs[j.UID]
-		after := toldOf(judged, before)
+		after := newJobStatus(judged, before)
 		jobs[j.UID] = after
 		if first {
 			continue
 		}
-		if text, weight, ok := change(judged, before, after, known, a, c.Flags); ok {
+		if text, weight, ok := changeText(judged, before, after, known, a, c.CommandFlags); ok {
 			lines = append(lines, Line{string(j.UID), text, weight})
 		}
 	}
@@ -98,72 +98,72 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 				lines,
 				Line{
 					string(uid),
-					sentence("Deleted: %s %s is gone before it ended", before.kind.Word(), before.name),
+					formatSentence("Deleted: %s %s is gone before it ended", before.kind.Noun(), before.name),
 					Normal,
 				},
 			)
 		}
 	}
 	c.jobs = jobs
-	slices.SortStableFunc(lines, byWeight)
+	slices.SortStableFunc(lines, comparePriorities)
 	return lines
 }
 
-func toldOf(j assess.Judged, before told) told {
-	now := told{
-		name:     j.Name,
-		kind:     j.Kind,
-		ended:    j.Terminal(),
-		stage:    j.Stage,
-		state:    j.State,
-		reason:   j.Verdict.Reason,
-		waits:    j.Queue.Waits,
-		deleting: !j.DeletionAt.IsZero(),
+func newJobStatus(j assess.JudgedJob, before jobStatus) jobStatus {
+	now := jobStatus{
+		name:      j.Name,
+		kind:      j.Kind,
+		ended:     j.IsTerminal(),
+		stage:     j.Stage,
+		state:     j.State,
+		reason:    j.Verdict.Reason,
+		isWaiting: j.Queue.IsWaiting,
+		deleting:  !j.DeletionRequestedAt.IsZero(),
 	}
 	if j.FractionKnown {
-		now.tenth = int(j.Fraction*10 + 1e-9)
+		now.tenthsDone = int(j.Fraction*10 + 1e-9)
 	}
 	if before.stage == now.stage {
-		now.tenth = max(now.tenth, before.tenth)
+		now.tenthsDone = max(now.tenthsDone, before.tenthsDone)
 	}
 	return now
 }
 
-func change(
-	j assess.Judged,
-	before, after told,
+func changeText(
+	j assess.JudgedJob,
+	before, after jobStatus,
 	known bool,
 	a *assess.Assessment,
 	flags string,
-) (text string, weight Weight, ok bool) {
+) (text string, weight Priority, ok bool) {
 	troubled := func(s diagnosis.State) bool { return s == diagnosis.Stuck || s == diagnosis.Orphaned }
 	silent := func(s diagnosis.State) bool { return s == diagnosis.Quiet || s == diagnosis.Unknown }
 	prefix, weight := "", Normal
 	switch {
-	case after.ended && (before.ended || !known && j.Completed.IsZero()): // of old; it was synced from elsewhere
+	case after.ended && (before.ended || !known && j.Completed.IsZero()): // an old job, or one synced from elsewhere
 		return "", 0, false
 	case after.ended && j.Phase != velero.PhaseCompleted:
 		weight = Urgent
 	case after.ended:
 	case !known:
-		prefix = sentence("New: %s %s%s", j.Kind.Word(), j.Name, human.Clause(", from backup ", j.BackupName)) + " "
+		prefix = formatSentence("New: %s %s%s", j.Kind.Noun(), j.Name, human.Prefixed(", from backup ", j.BackupName)) + " "
 	case troubled(after.state) && troubled(before.state) && before.reason == after.reason:
 		return "", 0, false
 	case troubled(after.state):
 		weight = Urgent
 	case troubled(before.state):
 		prefix = "No longer " + string(before.state) + ": "
-	case before.stage != after.stage, before.waits && !after.waits, after.deleting && !before.deleting,
+	case before.stage != after.stage, before.isWaiting && !after.isWaiting, after.deleting && !before.deleting,
 		silent(after.state) && !silent(before.state), after.state == diagnosis.Waiting && before.reason != after.reason:
-	case after.tenth > before.tenth:
+	case after.tenthsDone > before.tenthsDone:
 		weight = Minor
 	default:
 		return "", 0, false
 	}
-	return prefix + Job(j, a.Environment.Now, flags), weight, true
+	return prefix + Job(j, a.World.Now, flags), weight, true
 }
 
-func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
+func (c *ChangeTracker) connectionLines(a *assess.Assessment, first bool) []Line {
 	h := a.Snapshot.Health
 	before := c.health
 	c.health = h.State
@@ -173,13 +173,13 @@ func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
 	text := ""
 	switch {
 	case h.State == watch.Stale:
-		text = sentence("Connection lost: %s. What veltui said may be out of date; it keeps trying", h.Err)
-	case h.State == watch.Unauthorized && h.AsksLogin:
-		text = sentence("Your login has expired: %s", h.Err)
+		text = formatSentence("Connection lost: %s. What veltui said may be out of date; it keeps trying", h.Err)
+	case h.State == watch.Unauthorized && h.NeedsLogin:
+		text = formatSentence("Your login has expired: %s", h.Err)
 	case h.State == watch.Unauthorized:
-		text = sentence("The API server rejects your credentials: %s. Renew them, then type: reconnect", h.Err)
+		text = formatSentence("The API server rejects your credentials: %s. Renew them, then type: reconnect", h.Err)
 	case h.State == watch.Live:
-		text = "Connected again. " + counts(a)
+		text = "Connected again. " + countsText(a)
 	default:
 		return nil
 	}

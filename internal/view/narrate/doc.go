@@ -1,7 +1,7 @@
-// Package narrate says in sentences what a dashboard draws: how each job is, what changed since it was last
-// said, and no more than a person listens to. It is for `veltui --plain`, for screen readers and for log
-// files. It is pure, and knows neither terminals nor clusters.
+// Package narrate puts into sentences what a dashboard draws: the state of each job and the changes since the last
+// sentence about it, but no more than a person can listen to. It is for `veltui --plain`, for screen readers and for
+// log files. It is pure, and knows neither terminals nor clusters.
 //
-// A sentence is one line. It begins with veltui's own words, so that no name or message of others can pass
-// for one, and spells out units and durations, which screen readers otherwise read as letters.
+// A sentence is one line. It begins with veltui's own words, so that no foreign name or message can pass for one, and
+// it spells out units and durations, which screen readers would otherwise read as letters.
 package narrate

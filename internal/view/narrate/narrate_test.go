@@ -3,18 +3,17 @@ package narrate
 import (
 	"flag"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -30,7 +29,7 @@ type world struct {
 	order  []string
 	health watch.Health
 	server velero.Server
-	phase  velerov1.BackupStorageLocationPhase
+	phase  veleroapi.BackupStorageLocationPhase
 	known  assess.Estimates
 }
 
@@ -39,7 +38,7 @@ func newWorld() *world {
 		at:     noon,
 		jobs:   map[string]*job.Job{},
 		health: watch.Health{State: watch.Live, Since: noon},
-		phase:  velerov1.BackupStorageLocationPhaseAvailable,
+		phase:  veleroapi.BackupStorageLocationPhaseAvailable,
 		server: velero.Server{
 			Visible: true,
 			ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
@@ -49,8 +48,8 @@ func newWorld() *world {
 }
 
 // restore writes a restore's status, begun at noon.
-func (w *world) restore(name string, status velerov1.RestoreStatus) {
-	r := &velerov1.Restore{
+func (w *world) restore(name string, status veleroapi.RestoreStatus) {
+	r := &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         "velero",
 			Name:              name,
@@ -64,21 +63,21 @@ func (w *world) restore(name string, status velerov1.RestoreStatus) {
 	if w.jobs[name] == nil {
 		w.order = append(w.order, name)
 	}
-	w.jobs[name] = job.Next(w.jobs[name], job.Input{Restore: r, At: w.at})
+	w.jobs[name] = job.Fold(w.jobs[name], job.Observation{Restore: r, ObservedAt: w.at})
 }
 
 func (w *world) items(name string, done, total int) {
 	started := metav1.NewTime(noon)
-	w.restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started,
-		Progress: &velerov1.RestoreProgress{ItemsRestored: done, TotalItems: total}})
+	w.restore(name, veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseInProgress, StartTimestamp: &started,
+		Progress: &veleroapi.RestoreProgress{ItemsRestored: done, TotalItems: total}})
 }
 
-func (w *world) ends(name string, phase velerov1.RestorePhase, errors int) {
+func (w *world) ends(name string, phase veleroapi.RestorePhase, errors int) {
 	started, ended := metav1.NewTime(noon), metav1.NewTime(w.at)
 	w.restore(
 		name,
-		velerov1.RestoreStatus{Phase: phase, StartTimestamp: &started, CompletionTimestamp: &ended, Errors: errors,
-			Progress: &velerov1.RestoreProgress{ItemsRestored: 1000, TotalItems: 1000}},
+		veleroapi.RestoreStatus{Phase: phase, StartTimestamp: &started, CompletionTimestamp: &ended, Errors: errors,
+			Progress: &veleroapi.RestoreProgress{ItemsRestored: 1000, TotalItems: 1000}},
 	)
 }
 
@@ -93,29 +92,29 @@ func (w *world) assess() *assess.Assessment {
 		Sources: []watch.Source{
 			{Resource: "backups.velero.io", State: watch.SourceLive},
 			{Resource: "restores.velero.io", State: watch.SourceLive},
-			{Resource: watch.Locations, State: watch.SourceLive},
+			{Resource: watch.StorageLocations, State: watch.SourceLive},
 		},
-		Locations: []*velerov1.BackupStorageLocation{
+		StorageLocations: []*veleroapi.BackupStorageLocation{
 			{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "default"},
-				Status: velerov1.BackupStorageLocationStatus{Phase: w.phase, Message: "no route to host"}},
+				Status: veleroapi.BackupStorageLocationStatus{Phase: w.phase, Message: "no route to host"}},
 		},
 	}
 	for _, name := range w.order {
 		if j := w.jobs[name]; j != nil {
 			snap.Jobs = append(snap.Jobs, j)
-			if !j.Terminal() {
+			if !j.IsTerminal() {
 				snap.Active = append(snap.Active, j)
 			}
 		}
 	}
-	return w.known.Assess(snap, w.at)
+	return w.known.AssessSnapshot(snap, w.at)
 }
 
 // TestTranscript is a night on call, as it is heard.
 func TestTranscript(t *testing.T) {
 	w := newWorld()
-	var changes Changes
-	var pace Pace
+	var changes ChangeTracker
+	var pace Pacer
 	var heard strings.Builder
 	listen := func(lines ...string) {
 		for _, line := range lines {
@@ -125,13 +124,13 @@ func TestTranscript(t *testing.T) {
 	pass := func(d time.Duration) {
 		for end := w.at.Add(d); w.at.Before(end); {
 			w.at = w.at.Add(time.Second)
-			pace.Add(changes.Since(w.assess())...)
-			listen(pace.Due(w.at)...)
+			pace.AddLines(changes.CollectLines(w.assess())...)
+			listen(pace.TakeDueLines(w.at)...)
 		}
 	}
 	w.items("shop", 100, 1000)
-	w.ends("old", velerov1.RestorePhasePartiallyFailed, 3)
-	changes.Since(w.assess())
+	w.ends("old", veleroapi.RestorePhasePartiallyFailed, 3)
+	changes.CollectLines(w.assess())
 	listen(Overview(w.assess(), 10, "")...)
 
 	w.at = w.at.Add(time.Minute)
@@ -140,22 +139,22 @@ func TestTranscript(t *testing.T) {
 		pass(time.Second)
 	}
 	w.items("crm", 0, 0)
-	w.restore("waits", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew})
+	w.restore("waits", veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseNew})
 	pass(20 * time.Second)
 	w.health = watch.Health{State: watch.Stale, Since: w.at, Err: "dial tcp 10.0.0.1:6443: connection refused"}
 	pass(90 * time.Second)
 	w.health = watch.Health{State: watch.Live, Since: w.at}
 	pass(2 * time.Minute)
-	w.phase = velerov1.BackupStorageLocationPhaseUnavailable
+	w.phase = veleroapi.BackupStorageLocationPhaseUnavailable
 	pass(10 * time.Second)
-	w.phase = velerov1.BackupStorageLocationPhaseAvailable
-	w.server.Running, w.server.Waiting = false, "CrashLoopBackOff"
+	w.phase = veleroapi.BackupStorageLocationPhaseAvailable
+	w.server.Running, w.server.WaitingReason = false, "CrashLoopBackOff"
 	pass(2 * time.Minute)
 	w.server.Running, w.server.StartedAt = true, w.at
 	pass(6 * time.Minute)
-	w.ends("crm", velerov1.RestorePhaseFailed, 0)
-	w.ends("shop", velerov1.RestorePhaseCompleted, 0)
-	w.ends("waits", velerov1.RestorePhasePartiallyFailed, 2)
+	w.ends("crm", veleroapi.RestorePhaseFailed, 0)
+	w.ends("shop", veleroapi.RestorePhaseCompleted, 0)
+	w.ends("waits", veleroapi.RestorePhasePartiallyFailed, 2)
 	pass(30 * time.Second)
 
 	const path = "testdata/transcript.golden"
@@ -177,7 +176,7 @@ func TestTranscript(t *testing.T) {
 // However much happens, no minute has more lines than a person listens to, and
 // nothing urgent is lost.
 func TestPace(t *testing.T) {
-	var pace Pace
+	var pace Pacer
 	at := noon
 	var said []time.Time
 	urgent, summed := 0, 0
@@ -185,15 +184,15 @@ func TestPace(t *testing.T) {
 		at = at.Add(time.Second)
 		for i := range 30 {
 			if second < 120 {
-				pace.Add(Line{fmt.Sprint("job ", i), fmt.Sprint("moved ", second), Minor})
+				pace.AddLines(Line{fmt.Sprint("job ", i), fmt.Sprint("moved ", second), Minor})
 			}
 		}
 		if second%60 == 0 && second < 300 {
 			for i := range 4 {
-				pace.Add(Line{fmt.Sprint("stuck ", second, i), "Stuck", Urgent})
+				pace.AddLines(Line{fmt.Sprint("stuck ", second, i), "Stuck", Urgent})
 			}
 		}
-		for _, line := range pace.Due(at) {
+		for _, line := range pace.TakeDueLines(at) {
 			said = append(said, at)
 			switch {
 			case line == "Stuck":
@@ -204,8 +203,8 @@ func TestPace(t *testing.T) {
 		}
 	}
 	for i, when := range said {
-		if i >= perMinute && when.Sub(said[i-perMinute]) < time.Minute {
-			t.Fatalf("more than %d lines in the minute before %s", perMinute, when)
+		if i >= maxLinesPerMinute && when.Sub(said[i-maxLinesPerMinute]) < time.Minute {
+			t.Fatalf("more than %d lines in the minute before %s", maxLinesPerMinute, when)
 		}
 	}
 	if urgent != 20 {
@@ -220,24 +219,24 @@ func TestPace(t *testing.T) {
 func TestAloud(t *testing.T) {
 	w := newWorld()
 	w.at = noon.Add(192 * time.Second)
-	w.ends("3d", velerov1.RestorePhaseFailed, 0)
+	w.ends("3d", veleroapi.RestorePhaseFailed, 0)
 	w.restore(
 		"16s",
-		velerov1.RestoreStatus{
-			Phase:            velerov1.RestorePhaseFailedValidation,
+		veleroapi.RestoreStatus{
+			Phase:            veleroapi.RestorePhaseFailedValidation,
 			ValidationErrors: []string{"it took 5m, more than 1h."},
 		},
 	)
 	w.items("5m", 0, 0)
 	w.at = w.at.Add(72 * time.Hour)
-	failed, invalid, quiet := Find(w.assess(), "3d")[0], Find(w.assess(), "16s")[0], Find(w.assess(), "5m")[0]
+	failed, invalid, quiet := FindJobs(w.assess(), "3d")[0], FindJobs(w.assess(), "16s")[0], FindJobs(w.assess(), "5m")[0]
 	for _, c := range []struct{ got, want string }{
 		{Job(failed, w.at, ""), "Ended 3 days ago: restore 3d: Failed after 3 minutes 12 seconds at 1,000 of "},
 		{Job(invalid, w.at, ""), "Ended: restore 16s: FailedValidation: it took 5m, more than 1h. "},
 		{Job(quiet, w.at, ""), "Quiet: restore 5m: all 0 items restored, quiet for 3 days; "},
 		{strings.Join(Facts(quiet, 9), " "), "Fact: nothing changed for 3 days."},
-		{headline(failed), "restore 3d: Failed after 3 minutes 12 seconds"},
-		{headline(invalid), "restore 16s: FailedValidation: it took 5m, more than 1h"},
+		{headlineText(failed), "restore 3d: Failed after 3 minutes 12 seconds"},
+		{headlineText(invalid), "restore 16s: FailedValidation: it took 5m, more than 1h"},
 		{failed.Verdict.Summary(), "3d: Failed after 3m12s"},
 	} {
 		if !strings.Contains(c.got, c.want) {
@@ -250,13 +249,13 @@ func TestAloud(t *testing.T) {
 // not one.
 func TestCutReason(t *testing.T) {
 	w := newWorld()
-	w.restore("shop", velerov1.RestoreStatus{
-		Phase: velerov1.RestorePhaseFailedValidation,
+	w.restore("shop", veleroapi.RestoreStatus{
+		Phase: veleroapi.RestorePhaseFailedValidation,
 		ValidationErrors: []string{
 			"the storage location that the backup names was not found, so that nothing can be restored",
 		},
 	})
-	said := Job(Find(w.assess(), "shop")[0], w.at, "")
+	said := Job(FindJobs(w.assess(), "shop")[0], w.at, "")
 	if !strings.Contains(said, "... ") || strings.Contains(said, "....") {
 		t.Errorf("%q", said)
 	}
@@ -269,7 +268,7 @@ func TestFind(t *testing.T) {
 	w.items("crm-old", 1, 2)
 	a := w.assess()
 	for name, want := range map[string]int{"crm": 1, "cr": 2, "restore/crm": 1, "restores/crm-old": 1, "backup/crm": 0, "backups/cr": 0, "x": 0, "": 0} {
-		if got := Find(a, name); len(got) != want {
+		if got := FindJobs(a, name); len(got) != want {
 			t.Errorf("%q finds %d jobs, want %d", name, len(got), want)
 		}
 	}

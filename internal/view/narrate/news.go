@@ -13,49 +13,50 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/watch"
 )
 
-// News are jobs that ended, and those in trouble, after the first complete assessment. The zero value is ready.
-type News struct {
-	began time.Time
-	jobs  map[types.UID]known
+// NewsTracker finds the jobs that end or get into trouble after the first complete assessment. The zero value is ready.
+type NewsTracker struct {
+	startedAt time.Time
+	jobs      map[types.UID]jobOutcome
 }
 
-type known struct{ ended, troubled bool }
+type jobOutcome struct{ ended, troubled bool }
 
-// Since are the news since the assessment before; Normal is what ended well.
-func (n *News) Since(a *assess.Assessment) []Line {
-	if !Complete(a.Snapshot) {
+// CollectLines returns the news since the previous assessment; a job that ended well has weight Normal.
+func (n *NewsTracker) CollectLines(a *assess.Assessment) []Line {
+	if !IsSnapshotComplete(a.Snapshot) {
 		return nil
 	}
 	first := n.jobs == nil
 	if first {
-		n.began = a.Environment.Now
+		n.startedAt = a.World.Now
 	}
-	jobs := make(map[types.UID]known, len(a.Snapshot.Jobs))
+	jobs := make(map[types.UID]jobOutcome, len(a.Snapshot.Jobs))
 	var lines []Line
 	for _, j := range a.Snapshot.Jobs {
 		before, seen := n.jobs[j.UID]
-		after := known{ended: j.Terminal()}
+		after := jobOutcome{ended: j.IsTerminal()}
 		if !after.ended {
-			judged := a.Of(j)
-			// Where the state is not known now, it is what it was.
-			after.troubled = judged.Troubled() || before.troubled && judged.State == diagnosis.Unknown
+			judged := a.AssessJob(j)
+			// If the state is unknown now, the former one still counts.
+			after.troubled = judged.IsTroubled() || before.troubled && judged.State == diagnosis.Unknown
 		}
 		jobs[j.UID] = after
 		ended := j.Completed
-		if ended.IsZero() { // Velero dates no end of a job that fails its validation
-			ended = job.Latest(j.Changed, j.Created)
+		if ended.IsZero() { // Velero records no end of a job that fails validation
+			ended = job.LatestTime(j.LastChanged, j.Created)
 		}
-		old := !seen && ended.Before(n.began) // read late, or stored by another cluster
+		old := !seen && ended.Before(n.startedAt) // read late, or stored by another cluster
 		switch {
 		case first, after.ended && (before.ended || old), !after.ended && (!after.troubled || before.troubled):
 			continue
 		}
-		line := Line{About: string(j.UID), Text: headline(a.Of(j)), Weight: Urgent}
+		line := Line{Subject: string(j.UID), Text: headlineText(a.AssessJob(j)), Priority: Urgent}
 		if j.Phase == velero.PhaseCompleted {
-			line.Weight = Normal
+			line.Priority = Normal
 		}
 		lines = append(lines, line)
 	}
@@ -63,84 +64,85 @@ func (n *News) Since(a *assess.Assessment) []Line {
 	return lines
 }
 
-func headline(j assess.Judged) string {
+func headlineText(j assess.JudgedJob) string {
 	state := ""
-	if !j.Terminal() {
+	if !j.IsTerminal() {
 		state = " is " + string(j.State)
 	}
-	text := j.Spoken().Text
-	if !strings.HasSuffix(text, "...") { // else it was cut
+	text := j.VerdictInWords().Text
+	if !strings.HasSuffix(text, "...") { // otherwise the text was cut
 		text = strings.TrimRight(text, ".")
 	}
-	return fmt.Sprintf("%s %s%s: %s", j.Kind.Word(), j.Name, state, text)
+	return fmt.Sprintf("%s %s%s: %s", j.Kind.Noun(), j.Name, state, text)
 }
 
-// Complete reports whether everything has been read once, and is up to date.
-func Complete(snap *watch.Snapshot) bool {
+// IsSnapshotComplete reports whether everything has been read once and is up to date.
+func IsSnapshotComplete(snap *watch.Snapshot) bool {
 	syncing := func(s watch.Source) bool { return s.State == watch.SourceSyncing }
 	return len(snap.Sources) > 0 && snap.Health.State == watch.Live && !slices.ContainsFunc(snap.Sources, syncing)
 }
 
-// Calls lets few calls through: what comes within [callGap] of the last one comes together. The zero value is ready.
-type Calls struct {
-	queue
+// Notifications limits the number of notifications: lines that come within [notificationGap] of the last notification
+// are combined. The zero value is ready.
+type Notifications struct {
+	lineQueue
 	last time.Time
 }
 
-const callGap = 10 * time.Second
+const notificationGap = 10 * time.Second
 
-// Due is what to call a person with, if anything: the heaviest line and how many jobs more; else in how long,
-// 0 for never.
-func (c *Calls) Due(now time.Time) (text string, wait time.Duration) {
+// NextNotification returns the text of the notification to send now: the most important line, with the number of
+// other jobs. If none is due, it returns how long to wait, 0 for no waiting line.
+func (c *Notifications) NextNotification(now time.Time) (text string, wait time.Duration) {
 	if len(c.waiting) == 0 {
 		return "", 0
 	}
-	if wait := callGap - now.Sub(c.last); !c.last.IsZero() && wait > 0 {
-		return "", min(wait, callGap) // also where the clock was put back
+	if wait := notificationGap - now.Sub(c.last); !c.last.IsZero() && wait > 0 {
+		return "", min(wait, notificationGap) // also if the clock was set back
 	}
 	text = c.waiting[0].Text
 	if more := len(c.waiting) - 1; more > 0 {
-		text = fmt.Sprintf("%s (and %s)", text, human.Plural(more, "more job", "more jobs"))
+		text = fmt.Sprintf("%s (and %s)", text, human.CountForms(more, "more job", "more jobs"))
 	}
 	c.waiting, c.last = nil, now
 	return text, 0
 }
 
-// Pace lets as many lines through as a person can listen to, and sums up the rest; what is urgent waits.
-type Pace struct {
-	queue
-	said []time.Time
+// Pacer passes as many lines as a person can listen to, and sums up the rest; urgent lines wait.
+type Pacer struct {
+	lineQueue
+	spokenAt []time.Time
 }
 
 const (
-	// perMinute is how many lines are said in any minute.
-	perMinute = 8
-	// forUrgent of them are only for what is urgent.
-	forUrgent = 3
-	// gap is the least time between two deliveries: what belongs together comes together.
-	gap = 5 * time.Second
+	// maxLinesPerMinute is the largest number of lines in any minute.
+	maxLinesPerMinute = 8
+	// reservedUrgentLines is how many of these lines are only for urgent ones.
+	reservedUrgentLines = 3
+	// deliveryGap is the shortest time between two deliveries, so that related lines come together.
+	deliveryGap = 5 * time.Second
 )
 
-// Due are the lines to say now, what is urgent first.
-func (p *Pace) Due(now time.Time) []string {
-	p.said = slices.DeleteFunc(p.said, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
-	if len(p.waiting) == 0 || len(p.said) > 0 && now.Sub(p.said[len(p.said)-1]) < gap {
+// TakeDueLines returns the lines to say now, the urgent ones first.
+func (p *Pacer) TakeDueLines(now time.Time) []string {
+	p.spokenAt = slices.DeleteFunc(p.spokenAt, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	if len(p.waiting) == 0 || len(p.spokenAt) > 0 && now.Sub(p.spokenAt[len(p.spokenAt)-1]) < deliveryGap {
 		return nil
 	}
-	urgent := slices.IndexFunc(p.waiting, func(l Line) bool { return l.Weight != Urgent })
+	urgent := slices.IndexFunc(p.waiting, func(l Line) bool { return l.Priority != Urgent })
 	if urgent < 0 {
 		urgent = len(p.waiting)
 	}
 	var due []string
 	say := func(text string) {
 		due = append(due, text)
-		p.said = append(p.said, now)
+		p.spokenAt = append(p.spokenAt, now)
 	}
-	for ; urgent > 0 && len(p.said) < perMinute; urgent-- {
+	for ; urgent > 0 && len(p.spokenAt) < maxLinesPerMinute; urgent-- {
 		say(p.waiting[0].Text)
 		p.waiting = p.waiting[1:]
 	}
-	room := perMinute - forUrgent - len(p.said)
+	room := maxLinesPerMinute - reservedUrgentLines - len(p.spokenAt)
 	if urgent > 0 || room <= 0 {
 		return due
 	}
@@ -152,23 +154,23 @@ func (p *Pace) Due(now time.Time) []string {
 		p.waiting = p.waiting[1:]
 	}
 	if n := len(p.waiting); n > 0 {
-		say(sentence("And %s; type: list", human.Plural(n, "more job changed", "more jobs changed")))
+		say(formatSentence("And %s; type: list", human.CountForms(n, "more job changed", "more jobs changed")))
 		p.waiting = nil
 	}
 	return due
 }
 
-// attention are sentences about all that needs someone, the worst first, and the jobs among it.
-func attention(a *assess.Assessment, flags string) (lines []string, jobs map[types.UID]bool) {
+// attentionLines returns sentences about all findings, the worst first, and the jobs among them.
+func attentionLines(a *assess.Assessment, flags string) (lines []string, jobs map[types.UID]bool) {
 	jobs = map[types.UID]bool{}
-	found := a.SpokenAttention()
+	found := a.ListFindingsInWords()
 	if n := len(found); n > 1 {
-		lines = append(lines, sentence("%d things need attention, the worst first", n))
+		lines = append(lines, formatSentence("%d things need attention, the worst first", n))
 	}
 	for _, f := range found {
-		if j := a.Find(f.UID); j != nil {
+		if j := a.FindJob(f.UID); j != nil {
 			jobs[j.UID] = true
-			lines = append(lines, Job(a.Of(j), a.Environment.Now, flags))
+			lines = append(lines, Job(a.AssessJob(j), a.World.Now, flags))
 			continue
 		}
 		lines = append(lines, findingText(f))
@@ -177,45 +179,39 @@ func attention(a *assess.Assessment, flags string) (lines []string, jobs map[typ
 }
 
 func findingText(f assess.Finding) string {
-	return sentence(
-		"%s: %s %s: %s%s",
-		human.Capital(f.Severity.String()),
-		f.Kind,
-		f.Name,
-		f.Summary,
-		human.Clause(". It affects ", human.List(f.Affects, 3)),
-	)
+	return formatSentence("%s: %s %s: %s", human.Capitalize(f.Severity.String()), f.Kind, f.Name, view.FindingText(&f))
 }
 
-// Findings tells what has come to need someone, and what no longer does. The zero value is ready.
-type Findings struct{ before map[string]assess.Finding }
+// FindingTracker finds new findings and findings that are over. The zero value is ready.
+type FindingTracker struct{ previous map[string]assess.Finding }
 
-// Since are the lines since the last call, which the first has none of. Others tell of jobs.
-func (n *Findings) Since(found []assess.Finding) []Line {
+// CollectLines returns the lines since the previous call; the first call returns none. Findings about jobs are left
+// out, because [ChangeTracker] and [NewsTracker] cover them.
+func (n *FindingTracker) CollectLines(found []assess.Finding) []Line {
 	now := make(map[string]assess.Finding, len(found))
 	var lines []Line
 	for _, f := range found {
-		if f.In == assess.InBackups || f.In == assess.InRestores {
+		if f.Tab == assess.TabBackups || f.Tab == assess.TabRestores {
 			continue
 		}
 		about := fmt.Sprint("finding ", f.Ref(), " ", f.Reason)
 		now[about] = f
-		if _, known := n.before[about]; !known && n.before != nil {
-			lines = append(lines, Line{About: about, Text: findingText(f), Weight: Urgent})
+		if _, known := n.previous[about]; !known && n.previous != nil {
+			lines = append(lines, Line{Subject: about, Text: findingText(f), Priority: Urgent})
 		}
 	}
-	for about, f := range n.before {
+	for about, f := range n.previous {
 		if _, still := now[about]; !still {
 			lines = append(
 				lines,
 				Line{
-					About:  about,
-					Text:   sentence("No longer %s: %s %s, %s", f.Severity, f.Kind, f.Name, f.Reason),
-					Weight: Normal,
+					Subject:  about,
+					Text:     formatSentence("No longer %s: %s %s, %s", f.Severity, f.Kind, f.Name, f.Reason),
+					Priority: Normal,
 				},
 			)
 		}
 	}
-	n.before = now
+	n.previous = now
 	return lines
 }

@@ -7,18 +7,19 @@ import (
 	"unicode"
 )
 
-// certainty is how surely a name is that of a credential.
+// certainty is how certain it is that a name denotes a credential.
 type certainty int
 
 const (
 	harmlessName certainty = iota
-	// likelyName is that of a credential where something is assigned to it.
+	// likelyName denotes a credential if something is assigned to it.
 	likelyName
-	// certainName is that of a credential wherever a value follows it.
+	// certainName denotes a credential wherever a value follows it.
 	certainName
 )
 
-// passwordWords are the words for a password, folded by foldName. A name with a word that ends in one is certain.
+// passwordWords are the words for a password, folded by splitName. A name with a word that ends in one of them is
+// certain.
 var passwordWords = []string{
 	"password",
 	"passwd",
@@ -57,7 +58,7 @@ var passwordWords = []string{
 	"암호", // Russian, Chinese, Japanese, Korean
 }
 
-// credentialWords are likely in the same way: other things may have such a name.
+// credentialWords make a name likely in the same way, because other things may have such a name too.
 var credentialWords = []string{
 	"creds",
 	"zugangsdaten",
@@ -79,11 +80,11 @@ var credentialWords = []string{
 	"토큰",
 }
 
-// wholeWords are likely as a word of their own: others end in them.
-var wholeWords = []string{"tok", "cred", "clave", "jeton", "geheim"}
+// wholeCredentialWords make a name likely only as a word of their own, because other words end in them.
+var wholeCredentialWords = []string{"tok", "cred", "clave", "jeton", "geheim"}
 
-// keyOwners are words before "key" that make it a credential.
-var keyOwners = map[string]bool{
+// keyQualifiers are words that make a following "key" a credential.
+var keyQualifiers = map[string]bool{
 	"s3":       true,
 	"aws":      true,
 	"azure":    true,
@@ -109,11 +110,12 @@ var keyOwners = map[string]bool{
 	"priv":     true,
 }
 
-// folds are letters without the marks that unicode.Mn does not split off.
-var folds = strings.NewReplacer("ñ", "n", "ö", "o", "ł", "l", "ş", "s", "ó", "o", "é", "e", "ü", "u", "ß", "ss")
+// accentFolds replaces letters whose marks unicode.Mn does not split off.
+var accentFolds = strings.NewReplacer("ñ", "n", "ö", "o", "ł", "l", "ş", "s", "ó", "o", "é", "e", "ü", "u", "ß", "ss")
 
-// foldName splits a name into words in lower case, without marks: DBPassword, db-password and db_password are the same.
-func foldName(name string) []string {
+// splitName splits a name into words in lower case, without marks: DBPassword, db-password and db_password give the
+// same words.
+func splitName(name string) []string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {
@@ -127,20 +129,20 @@ func foldName(name string) []string {
 		}
 		b.WriteRune(unicode.ToLower(r))
 	}
-	return strings.Fields(folds.Replace(b.String()))
+	return strings.Fields(accentFolds.Replace(b.String()))
 }
 
-// classify judges a name by its words.
-func classify(name string) certainty {
-	words := foldName(name)
+// classifyName returns how certain it is that a name denotes a credential, by its words.
+func classifyName(name string) certainty {
+	words := splitName(name)
 	if len(words) == 0 {
 		return harmlessName
 	}
 	last := words[len(words)-1]
-	if descriptions[last] {
+	if descriptiveWords[last] {
 		return harmlessName
 	}
-	for _, word := range append(words, strings.Join(words, "")) { // pass phrase
+	for _, word := range append(words, strings.Join(words, "")) { // "pass phrase" too
 		if slices.ContainsFunc(
 			passwordWords,
 			func(w string) bool { return strings.HasSuffix(strings.TrimSuffix(word, "s"), w) },
@@ -149,19 +151,19 @@ func classify(name string) certainty {
 		}
 	}
 	switch {
-	case last == "pw", last == "psw", last == "mdp", strings.HasSuffix(last, "pass") && !passes[last]:
+	case last == "pw", last == "psw", last == "mdp", strings.HasSuffix(last, "pass") && !harmlessPassWords[last]:
 		return certainName
-	case last == "key" && len(words) > 1 && (keyOwners[words[len(words)-2]] || name == strings.ToUpper(name)):
-		return likelyName // an environment variable is in capitals
-	case slices.Contains(wholeWords, last),
+	case last == "key" && len(words) > 1 && (keyQualifiers[words[len(words)-2]] || name == strings.ToUpper(name)):
+		return likelyName // environment variables are in capitals
+	case slices.Contains(wholeCredentialWords, last),
 		slices.ContainsFunc(credentialWords, func(w string) bool { return strings.HasSuffix(last, w) }):
 		return likelyName
 	}
 	return harmlessName
 }
 
-// descriptions are last words of names that say something of a credential.
-var descriptions = map[string]bool{
+// descriptiveWords are last words of names that describe a credential instead of containing it.
+var descriptiveWords = map[string]bool{
 	"policy":    true,
 	"file":      true,
 	"path":      true,
@@ -181,8 +183,8 @@ var descriptions = map[string]bool{
 	"namespace": true,
 }
 
-// passes are words that end in "pass" and are no passwords.
-var passes = map[string]bool{
+// harmlessPassWords are words that end in "pass" but are not passwords.
+var harmlessPassWords = map[string]bool{
 	"bypass":    true,
 	"compass":   true,
 	"encompass": true,
@@ -193,104 +195,115 @@ var passes = map[string]bool{
 	"multipass": true,
 }
 
-// assignment is a name and what leads to its value; phrases are the words of those that have several.
+// assignment matches a name and the sign before its value; namePattern includes names of several words.
 const (
-	copula = `(?i:is|was|es|est|ist|war|lautet|era|é|это)`
-	wordOf = `[\p{L}\p{M}\p{N}_.-]+`
-	phrase = `(?:(?i:pass|mot|palabra)(?:\s+de)?\s+(?i:phrase|passe|clave|word)|` + wordOf + `)`
-	leads  = `\\*["'”»」]?\s*(?:[=-]>|[:=：＝])+\s*`
+	copulaPattern  = `(?i:is|was|es|est|ist|war|lautet|era|é|это)`
+	wordPattern    = `[\p{L}\p{M}\p{N}_.-]+`
+	namePattern    = `(?:(?i:pass|mot|palabra)(?:\s+de)?\s+(?i:phrase|passe|clave|word)|` + wordPattern + `)`
+	assignmentSign = `\\*["'”»」]?\s*(?:[=-]>|[:=：＝])+\s*`
 )
 
 var (
-	assignment = regexp.MustCompile(`(` + phrase + `)(` + leads + `)`)
-	// ownedPassword is a password, whose it is, and what leads to its value.
+	assignment = regexp.MustCompile(`(` + namePattern + `)(` + assignmentSign + `)`)
+	// ownedPassword matches a password's name, its owner, and the sign before its value.
 	ownedPassword = regexp.MustCompile(
-		`(` + phrase + `)(?:\s+(?i:for|of|to|on|at|de|del|para|pour|du|für|von|для|от)\s+[^:=\n]{1,60}?|` +
-			`(?:\s+[^\s:=]+){1,2}?)(` + leads + `)`,
+		`(` + namePattern + `)(?:\s+(?i:for|of|to|on|at|de|del|para|pour|du|für|von|для|от)\s+[^:=\n]{1,60}?|` +
+			`(?:\s+[^\s:=]+){1,2}?)(` + assignmentSign + `)`,
 	)
-	// inSentence is a word that may be a password's, and what may lead to the value.
-	inSentence = regexp.MustCompile(`(` + phrase + `)((?:\s+` + copula + `)?[\s「"'«“]+)`)
-	// ownedInSentence is the same in a sentence.
-	ownedInSentence = regexp.MustCompile(
-		`(` + phrase + `)(\s+(?i:for|of|to|on|at|de|del|para|pour|du|für|von|для|от)\s+[^:=\n]{1,60}?\s` + copula + `\s+)`,
+	// passwordInSentence matches a word that may name a password, and the words before the value.
+	passwordInSentence = regexp.MustCompile(`(` + namePattern + `)((?:\s+` + copulaPattern + `)?[\s「"'«“]+)`)
+	// ownedPasswordInSentence matches a password's name, its owner, and the words before the value.
+	ownedPasswordInSentence = regexp.MustCompile(
+		`(` + namePattern + `)(\s+(?i:for|of|to|on|at|de|del|para|pour|du|für|von|для|от)\s+[^:=\n]{1,60}?\s` +
+			copulaPattern + `\s+)`,
 	)
-	// unspaced is a word of a script without spaces, and what may lead to the value.
-	unspaced = regexp.MustCompile(`(密码|密碼|口令|令牌|密钥|密鑰|パスワード|トークン|暗証番号|비밀번호|암호)((?:是|为|為|は|が|은|는)?[\s「"']*)`)
-	// entry is a variable or a header in a list, and what leads to its value.
-	entry = regexp.MustCompile(
-		`(?i:` + quote + field + quote + `\s*[:=]\s*` + quote + `)` +
-			`(` + wordOf + `)` +
-			`(` + quote + `[,\s]+` + quote + `(?i:value)` + quote + `\s*[:=]\s*)`,
+	// unspacedPassword matches a word in a script without spaces, and the text before the value.
+	unspacedPassword = regexp.MustCompile(`(密码|密碼|口令|令牌|密钥|密鑰|パスワード|トークン|暗証番号|비밀번호|암호)((?:是|为|為|は|が|은|는)?[\s「"']*)`)
+	// listEntry matches a variable or a header in a list, and the text before its value.
+	listEntry = regexp.MustCompile(
+		`(?i:` + quotePattern + fieldWord + quotePattern + `\s*[:=]\s*` + quotePattern + `)` +
+			`(` + wordPattern + `)` +
+			`(` + quotePattern + `[,\s]+` + quotePattern + `(?i:value)` + quotePattern + `\s*[:=]\s*)`,
 	)
-	// longFlag is a flag with its value behind it, in a command line or in a list.
-	longFlag = regexp.MustCompile(`(--` + wordOf + `)(\\*["']?(?:[\s,]|\\+\s|\\+n)+(?:-\s+)?\\*["']?)`)
-	// behindValue is a value that the API server refuses, and the field behind it.
-	behindValue = regexp.MustCompile(
-		`(?i)(\b(?:Invalid|Duplicate|Unsupported) value:\s*)(` + value + `)(:?\s+(?:for\s+)?)([\p{L}\p{M}\p{N}_.\[\]"-]+)`,
+	// longFlag matches a flag that is followed by its value, in a command line or in a list.
+	longFlag = regexp.MustCompile(`(--` + wordPattern + `)(\\*["']?(?:[\s,]|\\+\s|\\+n)+(?:-\s+)?\\*["']?)`)
+	// fieldBehindValue matches a value that the API server refuses, and the field after it.
+	fieldBehindValue = regexp.MustCompile(
+		`(?i)(\b(?:Invalid|Duplicate|Unsupported) value:\s*)(` + valuePattern +
+			`)(:?\s+(?:for\s+)?)([\p{L}\p{M}\p{N}_.\[\]"-]+)`,
 	)
-	// beforeValue is a field, and the value that the API server refuses behind it.
-	beforeValue = regexp.MustCompile(`([\p{L}\p{M}\p{N}_.\[\]-]+)(:\s*(?i:Invalid|Duplicate|Unsupported) value:\s*)`)
+	// fieldBeforeValue matches a field, and the text before the value that the API server refuses.
+	fieldBeforeValue = regexp.MustCompile(`([\p{L}\p{M}\p{N}_.\[\]-]+)(:\s*(?i:Invalid|Duplicate|Unsupported) value:\s*)`)
 
-	valueAhead = regexp.MustCompile(`^` + value)
+	valueAhead = regexp.MustCompile(`^` + valuePattern)
 	asciiAhead = regexp.MustCompile(`^[!-~]+`)
 	wordAhead  = regexp.MustCompile(`^[^\s"'<>,;「」»”\x00\x01]+`)
-	// alone is the end of a value behind which no sentence goes on.
-	alone      = regexp.MustCompile(`^(?:\s*$|\s*\n|[,;)\]}"'])`)
-	namedField = regexp.MustCompile(`(?i)^` + named + `$`)
+	// valueEnd matches the end of a value after which the sentence does not continue.
+	valueEnd             = regexp.MustCompile(`^(?:\s*$|\s*\n|[,;)\]}"'])`)
+	wholeCredentialField = regexp.MustCompile(`(?i)^` + credentialField + `$`)
 )
 
-// errorWords are what an error may be in one word.
-var errorWords = regexp.MustCompile(
+// errorWordPattern matches words that may be an error in themselves.
+var errorWordPattern = regexp.MustCompile(
 	`(?i)^(?:not|no|cannot|EOF|timeout|forbidden|unauthorized|denied|invalid|empty|missing|unknown|` +
 		`unset|none|null|nil|true|false|required|expired|fehlt|\d{1,3})[.!,:;]?$`,
 )
 
-// redactNamed takes out the values of names that foldName and classify know.
+// redactNamed redacts the values of names that splitName and classifyName recognize.
 func redactNamed(text string) string {
-	text = behindValue.ReplaceAllStringFunc(text, func(found string) string {
-		m := behindValue.FindStringSubmatch(found)
-		if field := strings.Trim(m[4], `."[]`); classify(field) == harmlessName && !namedField.MatchString(field) {
+	text = fieldBehindValue.ReplaceAllStringFunc(text, func(found string) string {
+		m := fieldBehindValue.FindStringSubmatch(found)
+		if field := strings.Trim(
+			m[4],
+			`."[]`,
+		); classifyName(field) == harmlessName &&
+			!wholeCredentialField.MatchString(field) {
 			return found
 		}
-		return m[1] + cutOut + m[3] + m[4]
+		return m[1] + redactionMark + m[3] + m[4]
 	})
-	text = cutAhead(
-		beforeValue,
+	text = redactAhead(
+		fieldBeforeValue,
 		valueAhead,
 		text,
-		func(name, _, _, _ string) bool { return classify(name) != harmlessName },
+		func(name, _, _, _ string) bool { return classifyName(name) != harmlessName },
 	)
-	text = cutAhead(entry, valueAhead, text, func(name, _, _, _ string) bool { return classify(name) != harmlessName })
-	text = cutAhead(longFlag, valueAhead, text, func(name, _, value, _ string) bool {
+	text = redactAhead(
+		listEntry,
+		valueAhead,
+		text,
+		func(name, _, _, _ string) bool { return classifyName(name) != harmlessName },
+	)
+	text = redactAhead(longFlag, valueAhead, text, func(name, _, value, _ string) bool {
 		return !strings.HasPrefix(value, "-") &&
-			(classify(name) != harmlessName || namedField.MatchString(strings.TrimPrefix(name, "--")))
+			(classifyName(name) != harmlessName || wholeCredentialField.MatchString(strings.TrimPrefix(name, "--")))
 	})
-	text = cutAhead(assignment, valueAhead, text, func(name, lead, value, _ string) bool {
-		switch classify(name) {
+	text = redactAhead(assignment, valueAhead, text, func(name, lead, value, _ string) bool {
+		switch classifyName(name) {
 		case certainName:
-			return !errorWords.MatchString(value)
+			return !errorWordPattern.MatchString(value)
 		case likelyName:
-			return strings.ContainsAny(lead, "=＝\"'") && !errorWords.MatchString(value) ||
+			return strings.ContainsAny(lead, "=＝\"'") && !errorWordPattern.MatchString(value) ||
 				looksSecret(strings.Trim(value, `"'\`))
 		}
 		return false
 	})
-	text = cutAhead(ownedPassword, valueAhead, text, func(name, _, value, behind string) bool {
-		return classify(name) == certainName &&
-			(looksSecret(strings.Trim(value, `"'\`)) || alone.MatchString(behind) && !errorWords.MatchString(value))
+	text = redactAhead(ownedPassword, valueAhead, text, func(name, _, value, behind string) bool {
+		return classifyName(name) == certainName &&
+			(looksSecret(strings.Trim(value, `"'\`)) || valueEnd.MatchString(behind) && !errorWordPattern.MatchString(value))
 	})
-	text = cutAhead(ownedInSentence, valueAhead, text, func(name, _, value, _ string) bool {
-		return classify(name) == certainName && (strings.ContainsAny(value[:1], `"'\`) || looksSecret(value))
+	text = redactAhead(ownedPasswordInSentence, valueAhead, text, func(name, _, value, _ string) bool {
+		return classifyName(name) == certainName && (strings.ContainsAny(value[:1], `"'\`) || looksSecret(value))
 	})
-	text = cutAhead(unspaced, asciiAhead, text, func(_, _, value, _ string) bool { return looksSecret(value) })
-	return cutAhead(inSentence, wordAhead, text, func(name, _, value, _ string) bool {
-		return classify(name) == certainName && looksSecret(value)
+	text = redactAhead(unspacedPassword, asciiAhead, text, func(_, _, value, _ string) bool { return looksSecret(value) })
+	return redactAhead(passwordInSentence, wordAhead, text, func(name, _, value, _ string) bool {
+		return classifyName(name) == certainName && looksSecret(value)
 	})
 }
 
-// cutAhead takes out what matches ahead behind each match of lead, where is says so of name, lead, value and
-// what follows.
-func cutAhead(lead, ahead *regexp.Regexp, text string, is func(name, lead, value, behind string) bool) string {
+// redactAhead redacts what ahead matches after each match of lead, if is returns true for the name, the lead, the
+// value and the text that follows.
+func redactAhead(lead, ahead *regexp.Regexp, text string, is func(name, lead, value, behind string) bool) string {
 	var b strings.Builder
 	at := 0
 	for from := 0; from < len(text); {
@@ -304,7 +317,7 @@ func cutAhead(lead, ahead *regexp.Regexp, text string, is func(name, lead, value
 			from += m[3]
 			continue
 		}
-		b.WriteString(text[at:end] + cutOut)
+		b.WriteString(text[at:end] + redactionMark)
 		at = end + value[1]
 		from = at
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -12,28 +13,28 @@ import (
 type Document struct {
 	document.Header
 	MadeAt document.Moment `json:"madeAt"`
-	// Veltui and Velero are versions; Velero is empty where its pod could not be seen.
-	Veltui    string `json:"veltuiVersion"`
-	Velero    string `json:"veleroVersion,omitempty"`
-	Context   string `json:"context,omitempty"       redact:"name"`
-	Namespace string `json:"namespace"`
+	// VeltuiVersion and Velero are versions; Velero is empty where its pod could not be seen.
+	VeltuiVersion string `json:"veltuiVersion"`
+	VeleroVersion string `json:"veleroVersion,omitempty"`
+	Context       string `json:"context,omitempty"       redact:"name"`
+	Namespace     string `json:"namespace"`
 
 	Job     Job     `json:"job"`
 	Verdict Verdict `json:"verdict"`
-	// Left is what is left to do, the first first.
-	Left []Step `json:"left"`
-	// Done is what people did to the job with veltui, oldest first.
-	Done []Deed `json:"done"`
-	// Timeline is oldest first; TimelineLeft is how many entries are not in it.
+	// Remaining is what is left to do, the first first.
+	Remaining []Step `json:"left"`
+	// PastActions is what people did to the job with veltui, oldest first.
+	PastActions []PastAction `json:"done"`
+	// Timeline is oldest first; OmittedEvents is how many entries are not in it.
 	Timeline      []Event        `json:"timeline"`
-	TimelineLeft  int            `json:"timelineLeft,omitempty"`
+	OmittedEvents int            `json:"timelineLeft,omitempty"`
 	TimelineNotes []string       `json:"timelineNotes,omitempty"`
 	Messages      Messages       `json:"messages"`
 	Log           Log            `json:"log"`
 	Volumes       Volumes        `json:"volumes"`
 	Operations    Operations     `json:"operations"`
 	Limits        []velero.Limit `json:"limits"`
-	NotSeen       []NotSeen      `json:"notSeen"`
+	Unchecked     []Unchecked    `json:"notSeen"`
 }
 
 // Job is what the report is about.
@@ -55,8 +56,8 @@ type Step struct {
 	Commands []string `json:"commands,omitempty" redact:"command"`
 }
 
-// Deed is what somebody did.
-type Deed struct {
+// PastAction is what somebody did.
+type PastAction struct {
 	At   document.Moment `json:"at,omitzero"`
 	By   string          `json:"by,omitempty"`
 	Text string          `json:"text"`
@@ -77,8 +78,8 @@ type Messages struct {
 	Complete bool              `json:"complete"`
 	Note     string            `json:"note,omitempty"`
 	Groups   []results.Message `json:"groups"`
-	// Left is how many groups are not in the report.
-	Left int `json:"left,omitempty"`
+	// OmittedGroups is how many groups are not in the report.
+	OmittedGroups int `json:"left,omitempty"`
 }
 
 // Log are the lines of the job's log that decide.
@@ -106,8 +107,12 @@ type LogLine struct {
 type Volumes struct {
 	Phases []Count           `json:"phases"`
 	Open   []document.Volume `json:"open"`
-	// Left is how many of them are not in the report.
-	Left int `json:"left,omitempty"`
+	// OmittedVolumes is how many of them are not in the report.
+	OmittedVolumes int `json:"left,omitempty"`
+	// Counts, None and Lines word the volumes for the Markdown; None is for a job without volumes.
+	Counts []view.PageField  `json:"-"`
+	None   string            `json:"-"`
+	Lines  []view.VolumeLine `json:"-"`
 }
 
 // Count is how many there are of something.
@@ -120,12 +125,12 @@ type Count struct {
 type Operations struct {
 	job.Operations
 	// Open are those that have not completed, as far as the list could be read.
-	Open []string `json:"open"`
-	Left int      `json:"left,omitempty"`
+	Open              []string `json:"open"`
+	OmittedOperations int      `json:"left,omitempty"`
 }
 
-// NotSeen is what could not be looked at.
-type NotSeen struct {
+// Unchecked is what could not be looked at.
+type Unchecked struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }

@@ -2,141 +2,113 @@ package report
 
 import (
 	"cmp"
-	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/markdown"
 )
 
-// Markdown is the report as a text that reads well with and without rendering.
+// Markdown returns the report as a text that reads well with and without rendering.
 func (d Document) Markdown() string {
-	w := &writer{made: d.MadeAt.Time}
-	w.head(d)
-	w.left(d)
-	w.evidence(d)
-	w.about(d)
-	w.done(d)
-	w.messages(d)
-	w.timeline(d)
-	w.log(d.Log)
-	w.volumes(d)
-	w.limits(d)
-	w.notSeen(d)
-	return w.text.String()
+	w := &markdownWriter{markdown.Printer{Now: d.MadeAt.Time}}
+	v := d.newVerdict()
+	w.writeHead(d, v)
+	for _, section := range v.Sections() {
+		w.Section(section)
+	}
+	w.writeAbout(d)
+	w.writePastActions(d)
+	w.writeMessages(d)
+	w.writeTimeline(d)
+	w.writeLog(d.Log)
+	w.writeVolumes(d)
+	w.writeLimits(d, v)
+	w.writeUnchecked(d)
+	return w.String()
 }
 
-// writer writes Markdown. Text of others passes text or code, and nothing else.
-type writer struct {
-	text strings.Builder
-	made time.Time
-}
+// markdownWriter writes the parts of a report.
+type markdownWriter struct{ markdown.Printer }
 
-func (w *writer) heading(title string) { fmt.Fprintf(&w.text, "\n## %s\n\n", title) }
-
-// section is a heading, and what stands under it without entries.
-func (w *writer) section(title string, entries int, none string) {
-	w.heading(title)
+// writeHeading writes a heading and, if there are no entries, the text none.
+func (w *markdownWriter) writeHeading(title string, entries int, none string) {
+	w.Heading(title)
 	if entries == 0 {
-		w.line("%s", none)
+		w.Line("%s", none)
 	}
 }
 
-func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
-
-// item is a point of a list, without a line break.
-func (w *writer) item(format string, args ...any) { w.line("- "+format, args...) }
-
-// special are what Markdown knows anywhere in a line, and opens what at its beginning only.
-var special = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#|~&!$@=^]")
-
-var opens = regexp.MustCompile(`^(\s*)([-+]|\d+[.)](?:\s|$))`)
-
-// text is a text of others within a line, without meaning to Markdown.
-func text(s string) string {
-	s = special.ReplaceAllString(strings.TrimSpace(sanitize.Cut(s, maxText)), `\$0`)
-	s = opens.ReplaceAllStringFunc(s, func(found string) string {
-		return strings.NewReplacer("-", `\-`, "+", `\+`, ".", `\.`, ")", `\)`).Replace(found)
-	})
-	return strings.NewReplacer("://", `:\//`, "www.", `www\.`, "WWW.", `WWW\.`, "Www.", `Www\.`).Replace(s)
+// momentText formats a time, with its age at the time of the report.
+func (w *markdownWriter) momentText(at document.Moment) string {
+	return cmp.Or(w.Moment(at.Time), "at an unknown time")
 }
 
-// code is a text of others as code, in a fence longer than its runs of backticks.
-func code(s string) string {
-	s = strings.TrimSpace(sanitize.Cut(s, maxText))
-	longest, run := 0, 0
-	for _, r := range s {
-		if run++; r != '`' {
-			run = 0
-		}
-		longest = max(longest, run)
-	}
-	fence := strings.Repeat("`", longest+1)
-	switch {
-	case s == "":
-		return ""
-	case longest > 0:
-		return fence + " " + s + " " + fence
-	}
-	return fence + s + fence
-}
-
-// at is a moment, and how long before the report.
-func (w *writer) at(at document.Moment) string { return cmp.Or(w.seen(at), "at an unknown time") }
-
-// seen is at, but empty for an unknown time.
-func (w *writer) seen(at document.Moment) string {
-	if at.IsZero() {
-		return ""
-	}
-	t := at.Truncate(time.Second)
-	ago := "now"
-	switch since := w.made.Sub(t); {
-	case since < -time.Second:
-		ago = human.In(t, w.made)
-	case since >= time.Second:
-		ago = human.Ago(t, w.made)
-	}
-	return t.UTC().Format(time.DateTime) + " (" + ago + ")"
-}
-
-func (w *writer) head(d Document) {
-	j := d.Job
-	w.line("# Report on %s %s", strings.ToLower(j.Kind), text(j.Name))
-	w.line("")
-	state := "phase " + code(j.Phase)
-	if d.Verdict.State != "" {
-		state += ", verdict " + code(d.Verdict.State) + " (" + code(d.Verdict.Reason) + ")"
-	}
-	w.line("**%s** %s", text(human.Stop(d.Verdict.Summary)), human.Capital(state)+".")
-	points := worstErrors(d)
+// newVerdict returns the verdict of the report, which is redacted, unlike the diagnosis.
+func (d Document) newVerdict() view.Verdict {
+	v := view.Verdict{Summary: d.Verdict.Summary, NoSteps: "Nothing that veltui knows of."}
 	if p := d.Verdict.Proof; p != nil {
-		points = append(points,
-			fmt.Sprintf("Proof: %s [%s%s]", text(p.Text), code(p.Source), human.Clause(", ", w.seen(p.At))))
+		fact := document.Fact{Text: p.Text, Holds: true, Source: p.Source, At: p.At}
+		v.Proof = &view.Proof{Kind: p.Kind, Fact: newFact(fact)}
 	}
-	if len(points) > 0 {
-		w.line("")
+	for _, s := range d.Remaining {
+		v.Next = append(v.Next, view.Step{Text: s.Text, Alternatives: s.Commands})
 	}
-	for _, point := range points {
-		w.item("%s", point)
+	var facts []diagnosis.Fact
+	for _, f := range d.Verdict.Facts {
+		isSaid := f.Text == "phase "+d.Job.Phase || d.Verdict.Proof != nil && f.Text == d.Verdict.Proof.Text
+		if !isSaid { // in the head
+			facts = append(facts, newFact(f))
+		}
+	}
+	v.FactLists = view.NewFactLists(facts)
+	waits := make([]velero.WaitName, len(d.Verdict.Waits))
+	for i, wait := range d.Verdict.Waits {
+		waits[i] = velero.WaitName(wait.Name)
+	}
+	v.Limits = view.LimitFields(d.Limits, waits)
+	return v
+}
+
+func newFact(f document.Fact) diagnosis.Fact {
+	return diagnosis.Fact{Text: f.Text, Supports: f.Holds, Source: f.Source, At: f.At.Time}
+}
+
+func (w *markdownWriter) writeHead(d Document, v view.Verdict) {
+	w.Title("Report on %s %s", strings.ToLower(d.Job.Kind), d.Job.Name)
+	state := markdown.Format("Phase %s", markdown.Code(d.Job.Phase))
+	if d.Verdict.State != "" {
+		verdict, reason := markdown.Code(d.Verdict.State), markdown.Code(d.Verdict.Reason)
+		state += markdown.Format(", verdict %s (%s)", verdict, reason)
+	}
+	w.Line("**%s** %s.", human.EndSentence(v.Summary), state)
+	causes := worstErrors(d)
+	if len(causes) > 0 || v.Proof != nil {
+		w.Line("")
+	}
+	for _, cause := range causes {
+		w.Item("%s", cause)
+	}
+	if v.Proof != nil {
+		w.Fact("Proof: ", v.Proof.Fact)
 	}
 }
 
-// about says what the job is, where and since when.
-func (w *writer) about(d Document) {
+// writeAbout writes what the job is, where it is and since when.
+func (w *markdownWriter) writeAbout(d Document) {
 	j := d.Job
-	w.heading("About the job and this report")
-	velero := "Velero " + cmp.Or(code(d.Velero), "of an unknown version")
-	w.item("What: a %s by %s in namespace %s%s", strings.ToLower(j.Kind), velero, code(d.Namespace), origin(j))
+	w.Heading("About the job and this report")
+	version := cmp.Or(markdown.Code(d.VeleroVersion), "of an unknown version")
+	kind, namespace := strings.ToLower(j.Kind), markdown.Code(d.Namespace)
+	w.Item("What: a %s by Velero %s in namespace %s%s", kind, version, namespace, originSpan(j))
 	if d.Context != "" {
-		w.item("Where: kubeconfig context %s", code(d.Context))
+		w.Item("Where: kubeconfig context %s", markdown.Code(d.Context))
 	}
 	if j.ChangedAt.Truncate(time.Second).Equal(j.CompletedAt.Truncate(time.Second)) {
 		j.ChangedAt = document.Moment{}
@@ -146,241 +118,209 @@ func (w *writer) about(d Document) {
 		at    document.Moment
 	}{{"Created", j.CreatedAt}, {"Started", j.StartedAt}, {"Last change", j.ChangedAt}, {"Ended", j.CompletedAt}} {
 		if !point.at.IsZero() {
-			w.item("%s: %s", point.title, w.at(point.at))
+			w.Item("%s: %s", point.title, w.momentText(point.at))
 		}
 	}
 	if d.Verdict.State != "" {
-		w.going(j)
+		w.writeProgress(j)
 	}
-	w.item("UID: %s", code(j.UID))
-	w.item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(time.DateTime), code(d.Veltui))
-	w.line("")
-	w.line(
+	w.Item("UID: %s", markdown.Code(j.UID))
+	w.Item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(time.DateTime), markdown.Code(d.VeltuiVersion))
+	w.Line("")
+	w.Line(
 		"All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks "+
 			"like a credential. The report holds names of resources.",
-		code(redacted),
+		markdown.Code(redactedText),
 	)
 }
 
-// going is what the evidence does not say of an open job.
-func (w *writer) going(j Job) {
+// writeProgress writes the state of an open job as far as the evidence does not include it.
+func (w *markdownWriter) writeProgress(j Job) {
 	if j.Progress != "" {
-		w.item("Progress: %s in stage %s", text(j.Progress), code(j.Stage))
+		w.Item("Progress: %s in stage %s", j.Progress, markdown.Code(j.Stage))
 	}
 	if j.Errors+j.Warnings > 0 {
-		w.item("Counts of the status: %s, %s", human.Count(j.Errors, "error"), human.Count(j.Warnings, "warning"))
+		w.Item("Counts of the status: %s", view.ResultCounts(j.Errors, j.Warnings).Text)
 	}
-	if j.FailureReason != "" {
-		w.item("Failure reason: %s", code(j.FailureReason))
-	}
-	for _, e := range j.ValidationErrors {
-		w.item("Validation error: %s", code(e))
+	for _, f := range view.FailureFields(j.FailureReason, j.ValidationErrors) {
+		w.Item("%s: %s", f.Label, markdown.Code(f.Text.Text))
 	}
 }
 
-func origin(j Job) string {
+func originSpan(j Job) markdown.Span {
 	switch {
 	case j.Kind == string(job.Restore) && j.BackupName != "":
-		return ", from backup " + code(j.BackupName)
+		return ", from backup " + markdown.Code(j.BackupName)
 	case j.ScheduleName != "":
-		return ", by schedule " + code(j.ScheduleName)
+		return ", by schedule " + markdown.Code(j.ScheduleName)
 	}
 	return ""
 }
 
-func (w *writer) evidence(d Document) {
-	w.section("Evidence", len(d.Verdict.Facts), "veltui has no further evidence.")
-	for _, holds := range []bool{true, false} {
-		first := true
-		for _, f := range d.Verdict.Facts {
-			isSaid := f.Text == "phase "+d.Job.Phase || d.Verdict.Proof != nil && f.Text == d.Verdict.Proof.Text
-			if f.Holds != holds || isSaid { // by the head
-				continue
-			}
-			if first && !holds {
-				w.line("\nUnknown, or against it:\n")
-			}
-			first = false
-			w.item("%s [%s%s]", text(f.Text), code(f.Source), human.Clause(", ", w.seen(f.At)))
-		}
-	}
-}
+// maxWorstErrors is the largest number of groups of errors in the head.
+const maxWorstErrors = 3
 
-// maxWorst is how many groups of errors say why a job ended as it did.
-const maxWorst = 3
-
-// worstErrors names the first errors of a job that has ended: they are why.
-func worstErrors(d Document) (points []string) {
+// worstErrors returns the first errors of a job that has ended: they are the reason for its result.
+func worstErrors(d Document) (points []markdown.Span) {
 	if d.Verdict.State != "" {
 		return nil
 	}
-	for _, m := range d.Messages.Groups {
+	for i := range d.Messages.Groups {
+		m := &d.Messages.Groups[i]
 		switch {
 		case m.Severity != results.Error:
-		case len(points) == maxWorst:
+		case len(points) == maxWorstErrors:
 			return append(points, "and more errors: see below")
 		default:
-			points = append(points, fmt.Sprintf(
-				"%s, %s: %s",
-				human.Count(m.Count, string(m.Severity)),
-				text(m.Place()),
-				code(human.Shorten(m.Words(), 300)),
-			))
+			points = append(points, messageSpan(m, human.Shorten(m.DisplayText(), 300)))
 		}
 	}
 	return points
 }
 
-func (w *writer) left(d Document) {
-	w.section("What is left to do", len(d.Left), "Nothing that veltui knows of.")
-	for i, s := range d.Left {
-		w.line("%d. %s", i+1, text(s.Text))
-		for _, c := range s.Commands {
-			w.line("   - %s", code(c))
-		}
-	}
+// messageSpan returns a text of a group of messages, with their number and place.
+func messageSpan(m *results.Message, text string) markdown.Span {
+	return markdown.Format("%s: %s", view.MessagePlace(m), markdown.Code(text))
 }
 
-func (w *writer) done(d Document) {
-	w.section(
+func (w *markdownWriter) writePastActions(d Document) {
+	w.writeHeading(
 		"What was done, and by whom",
-		len(d.Done),
+		len(d.PastActions),
 		"Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this "+
 			"report say. veltui does not see what others did without it.",
 	)
-	for _, deed := range d.Done {
-		w.item(
-			"%s%s: %s%s [%s]",
-			w.at(deed.At),
-			human.Clause(" by ", code(deed.By)),
-			text(deed.Text),
-			human.Clause("; reason: ", code(deed.Reason)),
-			code(deed.Source),
-		)
+	for _, deed := range d.PastActions {
+		by := markdown.Prefixed(" by ", markdown.Code(deed.By))
+		reason := markdown.Prefixed("; reason: ", markdown.Code(deed.Reason))
+		w.Item("%s%s: %s%s [%s]", w.momentText(deed.At), by, deed.Text, reason, markdown.Code(deed.Source))
 	}
 }
 
-func (w *writer) timeline(d Document) {
-	w.heading("Timeline")
+func (w *markdownWriter) writeTimeline(d Document) {
+	w.Heading("Timeline")
 	for i, e := range d.Timeline {
-		if i == maxEvents/4 && d.TimelineLeft > 0 {
-			w.item("(%s between are not in this report)", human.Count(d.TimelineLeft, "event"))
+		if i == maxEvents/4 && d.OmittedEvents > 0 {
+			w.Item("(%s between are not in this report)", human.Count(d.OmittedEvents, "event"))
 		}
-		w.item("%s: %s [%s]", w.at(e.At), text(e.Text), code(e.Source))
+		w.Item("%s: %s [%s]", w.momentText(e.At), e.Text, markdown.Code(e.Source))
 	}
 	for _, n := range d.TimelineNotes {
-		w.line("\n%s", text(n))
+		w.Line("\n%s", n)
 	}
 }
 
-func (w *writer) messages(d Document) {
-	w.heading("Errors and warnings")
+func (w *markdownWriter) writeMessages(d Document) {
+	w.Heading("Errors and warnings")
 	switch groups := len(d.Messages.Groups); {
-	case d.Messages.Note != "" && groups > 0:
-		w.line("%s\n", text(d.Messages.Note))
 	case d.Messages.Note != "":
-		w.line("%s", text(d.Messages.Note))
-	case groups == 0 && d.Messages.Complete:
-		w.line("There are none.")
-	}
-	for _, m := range d.Messages.Groups {
-		w.item("%s, %s: %s", human.Count(m.Count, string(m.Severity)), text(m.Place()), code(m.Words()))
-		if len(m.Resources) > 0 {
-			named := make([]string, len(m.Resources))
-			for i, r := range m.Resources {
-				named[i] = code(r.String())
-			}
-			more := ""
-			if m.More > 0 {
-				more = fmt.Sprintf(" and %d more", m.More)
-			}
-			w.line("  - of %s%s", strings.Join(named, ", "), more)
+		w.Line("%s", d.Messages.Note)
+		if groups > 0 {
+			w.Line("")
 		}
+	case groups == 0 && d.Messages.Complete:
+		w.Line("%s", results.NoMessages)
 	}
-	if d.Messages.Left > 0 {
-		w.line("\n%s more; `veltui results %s --all` prints all.", human.Count(d.Messages.Left, "group"), d.Subject())
+	for i := range d.Messages.Groups {
+		m := &d.Messages.Groups[i]
+		w.Item("%s", messageSpan(m, m.DisplayText()))
+		if len(m.Resources) == 0 {
+			continue
+		}
+		names := make([]markdown.Span, len(m.Resources))
+		for i, r := range m.Resources {
+			names[i] = markdown.Code(r.String())
+		}
+		w.Line("  - of %s%s", markdown.Join(names, ", "), view.AndMore(m.OmittedResources))
+	}
+	if d.Messages.OmittedGroups > 0 {
+		command := markdown.Code("veltui results " + d.JobRef() + " --all")
+		w.Line("\n%s more; %s prints all.", human.Count(d.Messages.OmittedGroups, "group"), command)
 	}
 }
 
-func (w *writer) log(l Log) {
-	w.heading("The log's decisive lines")
+func (w *markdownWriter) writeLog(l Log) {
+	w.Heading("The log's decisive lines")
 	if len(l.Lost)+len(l.FirstErrors)+len(l.Last) == 0 {
-		w.line("None were found.")
+		w.Line("None were found.")
 		return
 	}
 	if l.From != "" {
-		w.line("From %s.", text(l.From))
+		w.Line("From %s.", l.From)
 	}
-	told := map[LogLine]bool{}
+	written := map[LogLine]bool{}
 	for _, part := range []struct {
 		title string
 		lines []LogLine
 	}{{"Velero gave up writing the status:", l.Lost}, {"The first errors:", l.FirstErrors}, {"The last lines:", l.Last}} {
-		lines := slices.DeleteFunc(slices.Clone(part.lines), func(line LogLine) bool { return told[line] })
-		if len(lines) == 0 {
-			continue
-		}
-		w.line("\n%s\n", part.title)
-		for _, line := range lines {
-			told[line] = true
-			parts := []string{w.seen(line.At), line.Level, code(line.Text + human.Clause(": ", line.Error))}
-			if line.Repeated > 0 {
-				parts = append(parts, "(after "+human.Count(line.Repeated, "line")+" like it)")
+		var items []markdown.Span
+		for _, line := range part.lines {
+			if !written[line] {
+				items = append(items, w.logLineSpan(line))
 			}
-			w.item("%s", strings.TrimPrefix(strings.Join(parts, " "), " "))
 		}
+		for _, line := range part.lines {
+			written[line] = true
+		}
+		w.Items(part.title, items)
 	}
 }
 
-func (w *writer) volumes(d Document) {
-	w.heading("Volumes and operations")
-	for _, c := range d.Volumes.Phases {
-		w.item("%s: %d", text(c.Name), c.Count)
+func (w *markdownWriter) logLineSpan(line LogLine) markdown.Span {
+	parts := []markdown.Span{
+		markdown.Text(w.Moment(line.At.Time)),
+		markdown.Text(line.Level),
+		markdown.Code(line.Text + human.Prefixed(": ", line.Error)),
 	}
-	if len(d.Volumes.Phases) == 0 {
-		w.item("No volume data.")
+	if line.Repeated > 0 {
+		parts = append(parts, markdown.Format("(after %s like it)", human.Count(line.Repeated, "line")))
 	}
-	for _, v := range d.Volumes.Open {
-		amount := ""
-		if v.BytesTotal > 0 {
-			amount = human.BytesOf(v.BytesDone, v.BytesTotal)
-		}
-		said := code(v.Kind+" "+v.Name) + ", of " + code(v.Target) + ", " + text(cmp.Or(v.Phase, velero.VolumeNew))
-		for _, more := range []string{amount, v.Cause, v.Message} {
-			said += human.Clause(", ", text(more))
-		}
-		said += human.Clause(", on node ", code(v.Node))
-		w.item("%s", said)
+	return markdown.Join(parts, " ")
+}
+
+func (w *markdownWriter) writeVolumes(d Document) {
+	w.Heading("Volumes and operations")
+	for _, count := range d.Volumes.Counts {
+		w.Item("%s %s", count.Label, count.Text.Text)
 	}
-	if d.Volumes.Left > 0 {
-		w.item("%d more", d.Volumes.Left)
+	if len(d.Volumes.Counts) == 0 {
+		w.Item("%s", d.Volumes.None)
+	}
+	for _, line := range d.Volumes.Lines {
+		w.Item("%s", volumeSpan(line))
+	}
+	if d.Volumes.OmittedVolumes > 0 {
+		w.Item("%d more", d.Volumes.OmittedVolumes)
 	}
 	if o := d.Operations; o.Attempted > 0 {
-		w.item("Item operations: %d begun, %d completed, %d failed", o.Attempted, o.Completed, o.Failed)
+		w.Item("%s: %s", view.OperationsTitle, view.NewOperationCounts(o.Operations).String())
 	}
 	for _, o := range d.Operations.Open {
-		w.item("Operation %s", text(o))
+		w.Item("Operation %s", o)
 	}
 }
 
-func (w *writer) limits(d Document) {
-	if d.Verdict.State == "" { // nothing limits a job that has ended
+func volumeSpan(l view.VolumeLine) markdown.Span {
+	name := func(s string) string { return string(markdown.Code(s)) }
+	text := func(s string) string { return string(markdown.Text(s)) }
+	return markdown.Span(l.Format(name, text))
+}
+
+func (w *markdownWriter) writeLimits(d Document, v view.Verdict) {
+	if d.Verdict.State == "" { // no limit applies to a job that has ended
 		return
 	}
-	waits := make([]velero.WaitName, len(d.Verdict.Waits))
-	for i, wait := range d.Verdict.Waits {
-		waits[i] = velero.WaitName(wait.Name)
+	section := v.LimitsSection()
+	if section.IsEmpty() {
+		none := "Nothing that it may wait for has a limit that is known."
+		section.Lines = []view.Text{view.Toned(view.Plain, none)}
 	}
-	limits := velero.NamedLimits(d.Limits, waits)
-	w.section("Limits of what it waits for", len(limits), "Nothing that it may wait for has a limit that is known.")
-	for _, l := range limits {
-		w.item("%s: %s (%s)", code(l.Name), code(l.Value), text(l.Source))
-	}
+	w.Section(section)
 }
 
-func (w *writer) notSeen(d Document) {
-	w.section("What could not be checked", len(d.NotSeen), "Nothing was out of reach.")
-	for _, n := range d.NotSeen {
-		w.item("%s: %s", text(human.Capital(n.What)), text(n.Why))
+func (w *markdownWriter) writeUnchecked(d Document) {
+	w.writeHeading("What could not be checked", len(d.Unchecked), "Nothing was out of reach.")
+	for _, n := range d.Unchecked {
+		w.Item("%s: %s", human.Capitalize(n.What), n.Why)
 	}
 }

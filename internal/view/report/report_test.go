@@ -3,15 +3,13 @@ package report
 import (
 	"encoding/json"
 	"flag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
@@ -20,6 +18,7 @@ import (
 	"github.com/veltui/veltui/internal/stored/logs"
 	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -32,23 +31,23 @@ func before(d time.Duration) *metav1.Time { t := metav1.NewTime(noon.Add(-d)); r
 
 // stuck is a restore whose last patch was lost. say is in every text of others.
 func stuck(say string) Input {
-	r := &velerov1.Restore{
+	r := &veleroapi.Restore{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         "velero",
 			Name:              "crm-rollback",
 			UID:               types.UID("uid-1"),
 			CreationTimestamp: *before(2 * time.Hour),
 		},
-		Spec: velerov1.RestoreSpec{BackupName: "crm-nightly-5"},
-		Status: velerov1.RestoreStatus{
-			Phase:            velerov1.RestorePhaseInProgress,
+		Spec: veleroapi.RestoreSpec{BackupName: "crm-nightly-5"},
+		Status: veleroapi.RestoreStatus{
+			Phase:            veleroapi.RestorePhaseInProgress,
 			StartTimestamp:   before(2 * time.Hour),
 			FailureReason:    say,
 			ValidationErrors: []string{say},
-			Progress:         &velerov1.RestoreProgress{ItemsRestored: 902, TotalItems: 918},
+			Progress:         &veleroapi.RestoreProgress{ItemsRestored: 902, TotalItems: 918},
 		},
 	}
-	j := job.Next(nil, job.Input{Restore: r, At: noon.Add(-time.Hour)})
+	j := job.Fold(nil, job.Observation{Restore: r, ObservedAt: noon.Add(-time.Hour)})
 	snap := &watch.Snapshot{
 		At:        noon,
 		Namespace: "velero",
@@ -60,26 +59,26 @@ func stuck(say string) Input {
 		},
 	}
 	var estimates assess.Estimates
-	a := estimates.Assess(snap, noon)
-	judged := a.Of(a.Snapshot.Jobs[0])
-	gaveUp := diagnosis.ByGivingUp(
-		diagnosis.Fact{Holds: true, Text: "the server gave up " + say, Source: "log", At: noon},
+	a := estimates.AssessSnapshot(snap, noon)
+	judged := a.AssessJob(a.Snapshot.Jobs[0])
+	gaveUp := diagnosis.ProveGivenUp(
+		diagnosis.Fact{Supports: true, Text: "the server gave up " + say, Source: "log", At: noon},
 	)
-	judged.Verdict = diagnosis.Proven(
+	judged.Verdict = diagnosis.NewProven(
 		diagnosis.Stuck,
 		gaveUp,
 		"LostPatch",
 		"crm-rollback: its work is over, but Velero gave up writing Finalizing "+say,
 	)
 	judged.Verdict.Advice, judged.Verdict.Facts = "Finalize it "+say, []diagnosis.Fact{
-		{Holds: true, Text: "902 of 918 items " + say, Source: "watch", At: noon.Add(-time.Hour)},
+		{Supports: true, Text: "902 of 918 items " + say, Source: "watch", At: noon.Add(-time.Hour)},
 		{Text: "veltui has not checked its results", Source: "storage", At: noon},
 	}
-	log := &Decisive{From: "the logs of Velero's server"}
-	for range maxLast {
-		log.Take(logs.Line{At: noon.Add(-90 * time.Minute), Level: logs.Info, Text: "restored an item " + say})
+	log := &DecisiveLines{From: "the logs of Velero's server"}
+	for range maxLastLines {
+		log.AddLine(logs.Line{At: noon.Add(-90 * time.Minute), Level: logs.Info, Text: "restored an item " + say})
 	}
-	log.Take(
+	log.AddLine(
 		logs.Line{
 			At:    noon.Add(-time.Hour),
 			Level: logs.Error,
@@ -88,13 +87,13 @@ func stuck(say string) Input {
 		},
 	)
 	return Input{
-		Now:      noon,
-		Veltui:   "v1.0.0",
-		Context:  "prod " + say,
-		Assessed: a,
-		Judged:   judged,
-		Log:      log,
-		Sections: results.Group(
+		Now:           noon,
+		VeltuiVersion: "v1.0.0",
+		Context:       "prod " + say,
+		Assessment:    a,
+		Job:           judged,
+		Log:           log,
+		Sections: results.GroupMessages(
 			artifact.Results{
 				Errors: artifact.Messages{
 					Namespaces: map[string][]string{
@@ -108,7 +107,7 @@ func stuck(say string) Input {
 			{Phase: "Failed", Resource: "datadownloads", Name: "d", Action: "csi", Error: say},
 		},
 		Limits: []velero.Limit{{Name: "resource-timeout", Value: "10m0s", Source: "server flag " + say}},
-		Done: []Deed{
+		PastActions: []PastAction{
 			{
 				At:     document.Moment{Time: noon.Add(-30 * time.Minute)},
 				By:     "ops@example.org",
@@ -117,17 +116,17 @@ func stuck(say string) Input {
 				Source: "annotation veltui.io/woken",
 			},
 		},
-		Left: []Step{
+		Remaining: []Step{
 			{"Finalize it, which moves it to Finalizing", []string{"veltui finalize restore/crm-rollback " + say}},
 		},
-		NotSeen: []NotSeen{{"the stored log", "read-only " + say}},
+		Unchecked: []Unchecked{{"the stored log", "read-only " + say}},
 	}
 }
 
 // TestGolden is what somebody who was not there gets to read.
 func TestGolden(t *testing.T) {
 	const file = "testdata/stuck.md"
-	got := Make(stuck("")).Markdown()
+	got := New(stuck("")).Markdown()
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
@@ -443,7 +442,7 @@ func TestNoSecretIsInAReport(t *testing.T) {
 	for secret, around := range secrets {
 		for _, text := range around {
 			planted := strings.ReplaceAll(text, "§", secret)
-			d := Make(stuck(planted))
+			d := New(stuck(planted))
 			asJSON, err := json.Marshal(d)
 			if err != nil {
 				t.Fatal(err)
@@ -477,9 +476,9 @@ func TestRedactLeavesTheRest(t *testing.T) {
 // TestRedactBeforeCut: where a text is cut, no half of a credential is left.
 func TestRedactBeforeCut(t *testing.T) {
 	const secret = "hunter2-Pa55"
-	for _, text := range []string{strings.Repeat("x ", maxText/2-8) + "crm:" + secret + "@tcp(db)", strings.Repeat("password=y"+strings.Repeat("y", 90)+" ", maxRead/102) + " crm:" + secret + "@tcp(db)",
-		strings.Repeat("x ", maxRead/2-8) + "crm:" + secret + "@tcp(db)"} {
-		if got := cut(text); strings.Contains(got, "hunter") || len([]rune(got)) > maxText+3 {
+	for _, text := range []string{strings.Repeat("x ", maxTextRunes/2-8) + "crm:" + secret + "@tcp(db)", strings.Repeat("password=y"+strings.Repeat("y", 90)+" ", maxInputBytes/102) + " crm:" + secret + "@tcp(db)",
+		strings.Repeat("x ", maxInputBytes/2-8) + "crm:" + secret + "@tcp(db)"} {
+		if got := redactAndCut(text); strings.Contains(got, "hunter") || len([]rune(got)) > maxTextRunes+3 {
 			t.Errorf("%d characters: ...%s", len(got), got[max(0, len(got)-100):])
 		}
 	}
@@ -494,26 +493,26 @@ func TestReachStays(t *testing.T) {
 		"veltui wait restore/crm --context " + context + " --kubeconfig=/home/ops/AbcDef0123456789AbcDef0123456789/Config --as system:serviceaccount:auth:ops -n velero",
 		"KUBECONFIG=/a/AbcDef0123456789AbcDef0123456789XY veltui explain restore/crm",
 	}
-	in.Left = []Step{{"Wait.", append(commands, "veltui x --context a --token hunter2-Pa55 --context "+context)}}
-	d := Make(in)
-	if d.Context != context || d.Left[0].Commands[0] != commands[0] || d.Left[0].Commands[1] != commands[1] ||
-		strings.Contains(d.Left[0].Commands[2], "hunter2") {
-		t.Errorf("%s, %q", d.Context, d.Left[0].Commands)
+	in.Remaining = []Step{{"Wait.", append(commands, "veltui x --context a --token hunter2-Pa55 --context "+context)}}
+	d := New(in)
+	if d.Context != context || d.Remaining[0].Commands[0] != commands[0] || d.Remaining[0].Commands[1] != commands[1] ||
+		strings.Contains(d.Remaining[0].Commands[2], "hunter2") {
+		t.Errorf("%s, %q", d.Context, d.Remaining[0].Commands)
 	}
-	if len(in.Left[0].Commands) != 3 || in.Left[0].Commands[0] != commands[0] {
-		t.Errorf("the input became %q", in.Left)
+	if len(in.Remaining[0].Commands) != 3 || in.Remaining[0].Commands[0] != commands[0] {
+		t.Errorf("the input became %q", in.Remaining)
 	}
 }
 
 // TestMarkdownHoldsNothingOfOthers but text: whatever they wrote, the report has the same
 // lines, and none of its own kind is forged.
 func TestMarkdownHoldsNothingOfOthers(t *testing.T) {
-	plain := strings.Count(Make(stuck("x")).Markdown(), "\n")
+	plain := strings.Count(New(stuck("x")).Markdown(), "\n")
 	for _, hostile := range []string{
 		"\n# forged\n", "\r\n## Why\r\n- forged", "<img src=x onerror=alert(1)>", "<script>", "[x](javascript:alert(1))", "![x](http://evil/x.png)", "| a | b |\n|---|---|", "```\nforged\n```", "` forged `", "``` forged",
 		"**forged**", "__forged__", "~~~", "<!-- ", "-->", "&lt;b&gt;", "http://evil.example/x", "www.evil.example", "@everyone", "1. forged", "- forged", "+ forged", "\x1b[31mred", "\u202eforged", "$x$", "[redacted]: http://evil", "\\`forged`", "---", "===",
 	} {
-		got := Make(stuck(hostile)).Markdown()
+		got := New(stuck(hostile)).Markdown()
 		if n := strings.Count(got, "\n"); n != plain {
 			t.Errorf("%q makes %d lines, want %d", hostile, n, plain)
 		}

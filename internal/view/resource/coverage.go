@@ -3,6 +3,7 @@ package resource
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/veltui/veltui/internal/assess"
@@ -12,83 +13,105 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// CoverageName is the name of the tab of [Coverage].
-const CoverageName = "Coverage"
+// CoverageTabName is the name of the tab of [CoverageTab].
+const CoverageTabName = "Coverage"
 
-// Coverage lists namespaces, and how backups protect them. What it shows is read when it is opened.
-func Coverage() view.Tab {
+// CoverageTab lists namespaces, and how backups protect them. Its data are read when it is opened.
+func CoverageTab() view.Tab {
 	return view.Tab{
-		Name: CoverageName, Short: "Cov", Kinds: []string{watch.Backups, watch.Schedules},
+		Name: CoverageTabName, ShortName: "Cov", Kinds: []string{watch.Backups, watch.Schedules},
 		Groups: func(a *assess.Assessment) []view.Group {
-			group := view.Group{Columns: coverageColumns}
+			group := view.Group{Columns: view.ScreenColumns(CoverageColumns)}
 			reading := a.Coverage
 			if reading == nil || reading.Result == nil {
 				group.Note = "? Open this tab to read what backups protect."
 				if reading != nil && reading.Progress != "" {
-					group.Note = "? " + human.Capital(reading.Progress) + "..."
+					group.Note = "? " + human.Capitalize(reading.Progress) + "..."
 				}
 				if reading != nil && reading.Err != nil {
 					group.Note = "? " + reading.Err.Error()
 				}
 				return []view.Group{group}
 			}
-			group.Heading = "read at " + human.Clock(
+			group.Heading = "read at " + human.ClockTime(
 				reading.Result.At,
-				a.Environment.Now,
-			) + human.Clause(
+				a.World.Now,
+			) + human.Prefixed(
 				", ",
-				cmp.Or(errorText(reading.Err), reading.Progress, unreadText(reading.Result)),
+				cmp.Or(errorTextOrEmpty(reading.Err), reading.Progress, uncheckedText(reading.Result)),
 			)
 			for _, n := range reading.Result.Namespaces {
 				row := view.Row{
-					Key:   "coverage/" + n.Name,
-					Words: []string{n.Name, string(n.State), string(n.Reason), n.Schedule},
-					Alarm: n.State == coverage.Unprotected,
+					Key:            "coverage/" + n.Name,
+					FilterWords:    []string{n.Name, string(n.State), string(n.Reason), n.Schedule},
+					NeedsAttention: n.State == coverage.Unprotected,
 				}
-				if row.About = n.Name + ": every claim and workload is in a backup."; n.Sentence != "" {
-					row.About = n.Name + ": " + n.Sentence
+				if row.Summary = n.Name + ": every claim and workload is in a backup."; n.Sentence != "" {
+					row.Summary = n.Name + ": " + n.Sentence
 				}
 				row.Cells = func(now time.Time) []view.Text {
-					return slices.Insert(coverageCells(n.Item, now), claimsColumn, view.Text{Text: n.ClaimsCovered()})
+					return view.ScreenTexts(CoverageColumns, CoverageCells(n.Item, n, now))
 				}
-				row.Page = func() view.Page { return coveragePage(n, a.Environment.Now) }
+				row.Page = func() view.Page { return coveragePage(n, a.World.Now) }
 				group.Rows = append(group.Rows, row)
 			}
 			return []view.Group{group}
 		},
-		Empty: func(*watch.Snapshot) string { return "There is no namespace to protect." },
+		EmptyText: func(*watch.Snapshot) string { return "There is no namespace to protect." },
 	}
 }
 
-func errorText(err error) string {
+func errorTextOrEmpty(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-func unreadText(r *coverage.Result) string {
-	if len(r.NotSeen) == 0 {
+func uncheckedText(r *coverage.Result) string {
+	if len(r.Unchecked) == 0 {
 		return ""
 	}
-	return "not all could be read: " + human.Shorten(r.NotSeen[0], 100)
+	return "not all could be read: " + human.Shorten(r.Unchecked[0], 100)
 }
 
-var coverageColumns = []view.ScreenColumn{
-	{Title: "NAMESPACE", Width: 20, Grow: 2, Limit: 63},
-	{Title: "STATE", Width: 11},
-	{Title: "AGE", Width: 6, Priority: 1, Right: true},
-	{Title: "NEXT", Width: 6, Priority: 2, Right: true},
-	{Title: "CLAIMS", Width: 9, Priority: 3, Right: true},
-	{Title: "LAST COPY EXPIRES", Width: 17, Priority: 4},
-	{Title: "NEWEST COPY", Width: 24, Grow: 1, Limit: 63, Priority: 5},
+// CoverageColumns are the columns that `coverage` prints and the tab shows for a namespace, a claim or a workload.
+var CoverageColumns = []view.Column{
+	{
+		Name: "namespace", CutMiddle: true, MinWidth: 20,
+		Screen: view.ScreenColumn{Title: "NAMESPACE", Width: 20, Grow: 2, Limit: 63},
+	},
+	{Name: "kind", Priority: 3},
+	{Name: "name", CutMiddle: true, MinWidth: 20},
+	{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
+	{Name: "age", Screen: view.ScreenColumn{Title: "AGE", Width: 6, Priority: 1, Right: true}},
+	{Name: "next", Priority: 4, Screen: view.ScreenColumn{Title: "NEXT", Width: 6, Priority: 2, Right: true}},
+	{Name: "claims", Priority: 5, Screen: view.ScreenColumn{Title: "CLAIMS", Width: 9, Priority: 3, Right: true}},
+	{
+		Name: "last copy expires", Priority: 1,
+		Screen: view.ScreenColumn{Title: "LAST COPY EXPIRES", Width: 17, Priority: 4},
+	},
+	{
+		Name: "newest copy", CutMiddle: true, Priority: 2,
+		Screen: view.ScreenColumn{Title: "NEWEST COPY", Width: 24, Grow: 1, Limit: 63, Priority: 5},
+	},
+	{Name: "reason", Priority: 6, Wide: true},
+	{Name: "why", Priority: 7},
 }
 
-var coverageStyles = map[coverage.State]view.Tone{
-	coverage.Covered:     view.OK,
-	coverage.Warned:      view.Waiting,
-	coverage.Undecided:   view.Waiting,
-	coverage.Unprotected: view.Bad,
+var coverageTones = map[coverage.State]view.Tone{
+	coverage.Covered:            view.Good,
+	coverage.CoveredWithWarning: view.Waiting,
+	coverage.Undecided:          view.Waiting,
+	coverage.Unprotected:        view.Bad,
+}
+
+// printedStates are the texts of the states where there is no tone.
+var printedStates = map[coverage.State]string{
+	coverage.Covered:            "covered",
+	coverage.CoveredWithWarning: "! warning",
+	coverage.Undecided:          "?",
+	coverage.Unprotected:        "! unprotected",
 }
 
 func coverageState(s coverage.State) view.Text {
@@ -96,24 +119,44 @@ func coverageState(s coverage.State) view.Text {
 	if s == coverage.Undecided {
 		text = "? " + text
 	}
-	return view.Toned(coverageStyles[s], text)
+	return view.Toned(coverageTones[s], text)
 }
 
-// claimsColumn is the column that only namespaces have.
-const claimsColumn = 4
-
-// coverageCells are those of all columns but the claims'.
-func coverageCells(i coverage.Item, now time.Time) []view.Text {
-	return []view.Text{
-		{Text: i.Name}, coverageState(i.State), {Text: human.Age(i.At, now)}, {Text: view.Until(i.Next, now, "never")},
-		{Text: i.Expiry(now)}, view.Toned(view.Dim, i.Backup),
+// CoverageCells returns the cells of [CoverageColumns] for a namespace, or for one of its items.
+func CoverageCells(i coverage.Item, n coverage.Namespace, now time.Time) []view.Cell {
+	return []view.Cell{
+		view.TextCell(view.Plain, cmp.Or(i.Namespace, i.Name)),
+		view.TextCell(view.Plain, i.Kind),
+		view.TextCell(view.Plain, i.Name),
+		{Text: coverageState(i.State), PrintedText: printedStates[i.State]},
+		view.AgeCell(view.Plain, i.BackupAt, now, ""),
+		view.TextCell(view.Plain, view.UntilText(i.NextRunAt, now, "never")),
+		view.TextCell(view.Plain, n.CoveredClaimsText()),
+		view.TextCell(view.Plain, i.ExpiryText(now)),
+		view.TextCell(view.Dim, i.Backup),
+		view.TextCell(view.Plain, string(i.Reason)),
+		view.TextCell(view.Plain, strings.TrimSuffix(i.Sentence, ".")),
 	}
+}
+
+// itemColumns returns the columns of a namespace's items on its page, and their indices in [CoverageColumns].
+func itemColumns() (columns []view.ScreenColumn, indices []int) {
+	for i, c := range CoverageColumns {
+		switch {
+		case c.Name == "name":
+			c.Screen = view.ScreenColumn{Title: "NAME", Width: 24, Grow: 1, Limit: 63}
+		case c.Name == "namespace", c.Name == "claims", c.Screen.Width == 0:
+			continue
+		}
+		columns, indices = append(columns, c.Screen), append(indices, i)
+	}
+	return columns, indices
 }
 
 func coveragePage(n coverage.Namespace, now time.Time) view.Page {
 	page := view.Page{Kind: "namespace", Name: n.Name, State: coverageState(n.State)}
-	why, titles := view.Section{Title: "Why"}, map[string][]string{}
-	var reasons []coverage.Item // the first item of each
+	why, titles := view.PageSection{Title: "Why"}, map[string][]string{}
+	var reasons []coverage.Item // the first item of each reason
 	for _, part := range []struct {
 		title string
 		items []coverage.Item
@@ -121,16 +164,15 @@ func coveragePage(n coverage.Namespace, now time.Time) view.Page {
 		if part.title == "Namespace" && len(n.Claims)+len(n.Workloads) > 0 {
 			continue
 		}
-		section := view.Section{
-			Title: part.title,
-			Columns: slices.Concat(
-				[]view.ScreenColumn{{Title: "NAME", Width: 24, Grow: 1, Limit: 63}},
-				coverageColumns[1:claimsColumn],
-				coverageColumns[claimsColumn+1:],
-			),
-		}
+		columns, indices := itemColumns()
+		section := view.PageSection{Title: part.title, Columns: columns}
 		for _, i := range part.items {
-			section.Rows = append(section.Rows, view.Cells{Cells: coverageCells(i, now)})
+			var row view.TableRow
+			cells := CoverageCells(i, n, now)
+			for _, index := range indices {
+				row.Cells = append(row.Cells, cells[index].Text)
+			}
+			section.Rows = append(section.Rows, row)
 			if i.Sentence == "" {
 				continue
 			}
@@ -144,7 +186,7 @@ func coveragePage(n coverage.Namespace, now time.Time) view.Page {
 	for _, i := range reasons {
 		why.Lines = append(
 			why.Lines,
-			view.Toned(coverageStyles[i.State], human.List(titles[i.Sentence], 4)+": "+i.Sentence),
+			view.Toned(coverageTones[i.State], human.JoinNames(titles[i.Sentence], 4)+": "+i.Sentence),
 		)
 	}
 	if len(why.Lines) > 0 {

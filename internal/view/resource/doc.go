@@ -1,6 +1,6 @@
-// Package resource has what is shown of resources other than jobs: the dashboard's tabs, the pages behind their rows,
-// and what `get` and `describe` print. What is judged of them comes from package assess; here it gets its words, its
-// columns and its order. What several of them show is a [Kind], from which all of them follow.
+// Package resource models resources other than jobs: the dashboard's tabs, the pages behind their rows, and the
+// output of `get` and `describe`. Package assess judges the resources; this package adds words, columns and order. A
+// [Kind] defines what all of these show of one kind of resource.
 //
 // The package is pure.
 package resource

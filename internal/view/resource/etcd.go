@@ -14,25 +14,25 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Etcd lists OpenShift's own etcd backups and their schedules, if the cluster has the kinds.
-func Etcd() view.Tab {
+// EtcdTab lists OpenShift's own etcd backups and their schedules, if the cluster has these kinds.
+func EtcdTab() view.Tab {
 	return view.Tab{
 		Name:   "Etcd",
-		There:  func(a *assess.Assessment) bool { return a.Snapshot.Etcd != nil },
+		Exists: func(a *assess.Assessment) bool { return a.Snapshot.Etcd != nil },
 		Groups: etcdGroups,
-		Empty: func(snap *watch.Snapshot) string {
+		EmptyText: func(snap *watch.Snapshot) string {
 			if snap.Etcd == nil {
 				return "This cluster no longer has etcd backups of OpenShift."
 			}
 			return "There are no etcd backups of OpenShift and no schedules for them."
 		},
-		Reads: func(a *assess.Assessment, key string) string {
+		DetailKey: func(a *assess.Assessment, key string) string {
 			if a == nil || a.Snapshot.Etcd == nil {
 				return ""
 			}
 			for i := range a.Snapshot.Etcd.Backups {
 				if b := &a.Snapshot.Etcd.Backups[i]; string(b.UID) == key {
-					return a.Snapshot.Etcd.PodToRead(b)
+					return a.Snapshot.Etcd.FindUnreadLogPod(b)
 				}
 			}
 			return ""
@@ -40,61 +40,97 @@ func Etcd() view.Tab {
 	}
 }
 
-var etcdBackupColumns = []view.ScreenColumn{
-	{Title: "ETCD BACKUP", Width: 24, Grow: 2, Limit: 50},
-	{Title: "STATE", Width: 12},
-	{Title: "TOOK", Width: 7, Priority: 2, Right: true},
-	{Title: "AGE", Width: 7, Priority: 1, Right: true},
-	{Title: "SCHEDULE", Width: 12, Grow: 1, Limit: 30, Priority: 3},
-	{Title: "CLAIM", Width: 16, Grow: 1, Limit: 40, Priority: 4},
+// EtcdBackupColumns are the columns that `etcd` prints and the tab shows for backups.
+var EtcdBackupColumns = []view.Column{
+	{
+		Name: "backup", MinWidth: 6, CutMiddle: true,
+		Screen: view.ScreenColumn{Title: "ETCD BACKUP", Width: 24, Grow: 2, Limit: 50},
+	},
+	{Name: "stage", MinWidth: 5, Screen: view.ScreenColumn{Title: "STATE", Width: 12}},
+	{Name: "took", Priority: 3, Screen: view.ScreenColumn{Title: "TOOK", Width: 7, Priority: 2, Right: true}},
+	{Name: "age", Priority: 1, Screen: view.ScreenColumn{Title: "AGE", Width: 7, Priority: 1, Right: true}},
+	{
+		Name: "schedule", Priority: 2, MinWidth: 8, CutMiddle: true,
+		Screen: view.ScreenColumn{Title: "SCHEDULE", Width: 12, Grow: 1, Limit: 30, Priority: 3},
+	},
+	{
+		Name: "claim", Priority: 4, MinWidth: 6, CutMiddle: true,
+		Screen: view.ScreenColumn{Title: "CLAIM", Width: 16, Grow: 1, Limit: 40, Priority: 4},
+	},
+	{Name: "verdict", MinWidth: 7},
+	{Name: "condition", Wide: true},
+	{Name: "job", Wide: true, MinWidth: 6, CutMiddle: true},
+	{Name: "message", Wide: true, MinWidth: 7},
 }
 
-var etcdScheduleColumns = []view.ScreenColumn{
-	{Title: "SCHEDULE", Width: 24, Grow: 2, Limit: 50},
-	{Title: "STATE", Width: 12},
-	{Title: "LAST RUN", Width: 8, Priority: 2, Right: true},
-	{Title: "NEXT RUN", Width: 9, Priority: 1, Right: true},
-	{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3},
-	{Title: "KEEPS", Width: 20, Priority: 4},
-	{Title: "CLAIM", Width: 16, Grow: 1, Limit: 40, Priority: 5},
+// EtcdScheduleColumns are the columns that `etcd` prints and the tab shows for schedules.
+var EtcdScheduleColumns = []view.Column{
+	{
+		Name: "schedule", MinWidth: 8, CutMiddle: true,
+		Screen: view.ScreenColumn{Title: "SCHEDULE", Width: 24, Grow: 2, Limit: 50},
+	},
+	{Name: "state", ScreenOnly: true, Screen: view.ScreenColumn{Title: "STATE", Width: 12}},
+	{Name: "last run", Priority: 1, Screen: view.ScreenColumn{Title: "LAST RUN", Width: 8, Priority: 2, Right: true}},
+	{Name: "next run", Priority: 3, Screen: view.ScreenColumn{Title: "NEXT RUN", Width: 9, Priority: 1, Right: true}},
+	{
+		Name: "cron", Priority: 4,
+		Screen: view.ScreenColumn{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3},
+	},
+	{Name: "last backup", Priority: 2},
+	{Name: "verdict", MinWidth: 7},
+	{Name: "age", Priority: 5},
+	{Name: "zone", Wide: true},
+	{Name: "keeps", Wide: true, Screen: view.ScreenColumn{Title: "KEEPS", Width: 20, Priority: 4}},
+	{
+		Name: "claim", Wide: true, MinWidth: 6, CutMiddle: true,
+		Screen: view.ScreenColumn{Title: "CLAIM", Width: 16, Grow: 1, Limit: 40, Priority: 5},
+	},
+	{Name: "last good", Wide: true, MinWidth: 9, CutMiddle: true},
 }
 
 func etcdGroups(a *assess.Assessment) []view.Group {
-	cluster, now := a.Snapshot.Etcd, a.Environment.Now
+	cluster, now := a.Snapshot.Etcd, a.World.Now
 	if cluster == nil {
 		return nil
 	}
-	backups := view.Group{Columns: etcdBackupColumns, Note: etcdUnseen(cluster, etcd.Backups)}
+	backups := view.Group{
+		Columns: view.ScreenColumns(EtcdBackupColumns),
+		Note:    etcdUncheckedText(cluster, etcd.ResourceBackups),
+	}
 	for i := range cluster.Backups {
-		b := cluster.Judge(&cluster.Backups[i], now)
+		b := cluster.JudgeBackup(&cluster.Backups[i], now)
 		backups.Rows = append(backups.Rows, view.Row{
-			Key: string(b.UID), Words: []string{b.Name, b.Stage(), string(b.Verdict.Reason), b.Schedule, b.Claim},
-			Cells: func(now time.Time) []view.Text { return etcdBackupCells(b, now) },
-			About: etcdAbout(b.Verdict), Alarm: b.Trouble && b.Verdict.Reason != etcd.BackupSkipped,
+			Key: string(b.UID), FilterWords: []string{b.Name, b.StageName(), string(b.Verdict.Reason), b.Schedule, b.Claim},
+			Cells: func(now time.Time) []view.Text {
+				return view.ScreenTexts(EtcdBackupColumns, EtcdBackupCells(b, now))
+			},
+			Summary: etcdSummary(b.Verdict), NeedsAttention: b.IsTroubled && b.Verdict.Reason != etcd.BackupSkipped,
 			Page: func() view.Page { return etcdBackupPage(cluster, b, now) },
 		})
 	}
 	schedules := view.Group{
 		Heading: "schedules",
-		Columns: etcdScheduleColumns,
-		Note:    etcdUnseen(cluster, etcd.Schedules),
+		Columns: view.ScreenColumns(EtcdScheduleColumns),
+		Note:    etcdUncheckedText(cluster, etcd.ResourceSchedules),
 	}
 	for i := range cluster.Schedules {
 		s := cluster.JudgeSchedule(&cluster.Schedules[i], now)
 		schedules.Rows = append(schedules.Rows, view.Row{
-			Key: string(s.UID), Words: []string{s.Name, s.Cron, string(s.Verdict.Reason), s.Claim},
-			Cells: func(now time.Time) []view.Text { return etcdScheduleCells(s, now) },
-			About: etcdAbout(s.Verdict), Alarm: s.Trouble,
+			Key: string(s.UID), FilterWords: []string{s.Name, s.CronSchedule, string(s.Verdict.Reason), s.Claim},
+			Cells: func(now time.Time) []view.Text {
+				return view.ScreenTexts(EtcdScheduleColumns, EtcdScheduleCells(s, now))
+			},
+			Summary: etcdSummary(s.Verdict), NeedsAttention: s.IsTroubled,
 			Page: func() view.Page { return etcdSchedulePage(cluster, s, now) },
 		})
 	}
 	return []view.Group{backups, schedules}
 }
 
-func etcdUnseen(cluster *etcd.Cluster, resource string) string {
-	for _, u := range cluster.Unseen {
+func etcdUncheckedText(cluster *etcd.Cluster, resource string) string {
+	for _, u := range cluster.Unchecked {
 		switch {
-		case u.Resource == resource && u.Missing:
+		case u.Resource == resource && u.IsMissing:
 			return "This cluster has no " + resource + "."
 		case u.Resource == resource:
 			return "You may not list " + resource + ". The role that veltui needs is in docs/rbac.md."
@@ -103,12 +139,12 @@ func etcdUnseen(cluster *etcd.Cluster, resource string) string {
 	return ""
 }
 
-func etcdAbout(v diagnosis.Verdict) string {
-	return human.Stop(v.Summary()) + human.Clause(" ", human.Stop(v.Advice))
+func etcdSummary(v diagnosis.Verdict) string {
+	return human.EndSentence(v.Summary()) + human.Prefixed(" ", human.EndSentence(v.Advice))
 }
 
-// etcdState is the stage, or what is wrong: one that its log contradicts is not completed.
-func etcdState(b etcd.JudgedBackup) view.Text {
+// etcdBackupState returns the stage, or what is wrong: a backup whose log contradicts its completion has failed.
+func etcdBackupState(b etcd.JudgedBackup) view.Text {
 	switch {
 	case b.Verdict.Reason == etcd.FalseCompletion:
 		return view.Toned(view.Bad, "Failed (log)")
@@ -116,21 +152,41 @@ func etcdState(b etcd.JudgedBackup) view.Text {
 		return view.Toned(view.Bad, "stuck")
 	}
 	style := map[string]view.Tone{
-		etcd.Completed: view.OK,
-		etcd.Failed:    view.Bad,
-		etcd.Skipped:   view.Waiting,
+		etcd.ConditionCompleted: view.Good,
+		etcd.ConditionFailed:    view.Bad,
+		etcd.ConditionSkipped:   view.Waiting,
 	}[b.Condition.Type]
 	if style == view.Plain && b.Verdict.State() == diagnosis.Unknown {
 		style = view.Waiting
 	}
-	return view.Toned(cmp.Or(style, view.Busy), b.Stage())
+	return view.Toned(cmp.Or(style, view.Running), b.StageName())
 }
 
-func etcdBackupCells(b etcd.JudgedBackup, now time.Time) []view.Text {
-	return []view.Text{
-		{Text: b.Name}, etcdState(b), {Text: known(b.Took(now))}, {Text: human.Age(b.Created, now)},
-		view.Toned(view.Dim, cmp.Or(b.Schedule, "by hand")), view.Toned(view.Dim, b.Claim),
+// EtcdBackupCells returns the cells of [EtcdBackupColumns].
+func EtcdBackupCells(b etcd.JudgedBackup, now time.Time) []view.Cell {
+	return []view.Cell{
+		view.TextCell(view.Plain, b.Name),
+		{Text: etcdBackupState(b), PrintedText: b.StageName()},
+		view.TextCell(view.Plain, durationText(b.TotalDuration(now))),
+		view.AgeCell(view.Plain, b.Created, now, ""),
+		{Text: view.Toned(view.Dim, cmp.Or(b.Schedule, "by hand")), PrintedText: b.Schedule},
+		view.TextCell(view.Dim, b.Claim),
+		view.TextCell(view.Plain, etcdVerdict(b.Verdict, b.IsTroubled)),
+		view.TextCell(view.Plain, b.Condition.Type),
+		view.TextCell(view.Plain, b.JobName),
+		view.TextCell(view.Plain, b.Condition.Message),
 	}
+}
+
+// etcdVerdict returns the state, or the reason if the verdict needs attention.
+func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
+	switch {
+	case trouble && v.State() == diagnosis.Stuck:
+		return string(v.State()) + ": " + string(v.Reason)
+	case trouble:
+		return string(v.Reason)
+	}
+	return string(v.State())
 }
 
 func etcdScheduleState(s etcd.JudgedSchedule) view.Text {
@@ -142,57 +198,80 @@ func etcdScheduleState(s etcd.JudgedSchedule) view.Text {
 	case s.Verdict.State() == diagnosis.Unknown:
 		return view.Toned(view.Waiting, "unknown")
 	case s.Verdict.Reason == etcd.ScheduleRunning:
-		return view.Toned(view.Busy, "running")
+		return view.Toned(view.Running, "running")
 	}
-	return view.Toned(view.OK, "ok")
+	return view.Toned(view.Good, "ok")
 }
 
-func etcdScheduleCells(s etcd.JudgedSchedule, now time.Time) []view.Text {
-	return []view.Text{
-		{Text: s.Name}, etcdScheduleState(s), {Text: human.Ago(s.LastRun, now)}, {Text: human.In(s.Next, now)},
-		{Text: s.Cron}, view.Toned(view.Dim, s.Retention.String()), view.Toned(view.Dim, s.Claim),
+// EtcdScheduleCells returns the cells of [EtcdScheduleColumns].
+func EtcdScheduleCells(s etcd.JudgedSchedule, now time.Time) []view.Cell {
+	last, good := "", ""
+	if s.LastEnded != nil {
+		last = s.LastEnded.StageName()
+	}
+	if s.LastCompleted != nil {
+		good = s.LastCompleted.Name
+	}
+	return []view.Cell{
+		view.TextCell(view.Plain, s.Name),
+		view.StateCell(etcdScheduleState(s)),
+		view.TextCell(view.Plain, human.Ago(s.LastRun, now)),
+		view.TextCell(view.Plain, human.Until(s.NextRun, now)),
+		view.TextCell(view.Plain, s.CronSchedule),
+		view.TextCell(view.Plain, last),
+		view.TextCell(view.Plain, etcdVerdict(s.Verdict, s.IsTroubled)),
+		view.AgeCell(view.Plain, s.Created, now, ""),
+		view.TextCell(view.Plain, s.TimeZone),
+		view.TextCell(view.Dim, s.Retention.String()),
+		view.TextCell(view.Dim, s.Claim),
+		view.TextCell(view.Plain, good),
 	}
 }
 
-func etcdNotes(v diagnosis.Verdict, trouble bool) []view.Text {
+func etcdVerdictNotes(v diagnosis.Verdict, trouble bool) []view.Text {
 	style := view.Plain
 	if trouble {
 		style = view.Bad
 	}
-	notes := []view.Text{view.Toned(style, human.Capital(human.Stop(v.Text)))}
+	notes := []view.Text{view.Toned(style, human.Capitalize(human.EndSentence(v.Text)))}
 	if v.Advice != "" {
-		notes = append(notes, view.Toned(view.Strong, human.Stop(v.Advice)))
+		notes = append(notes, view.Toned(view.Strong, human.EndSentence(v.Advice)))
 	}
 	return notes
 }
 
-// factSections are the facts that hold, and those that are unknown or contradict.
-func factSections(v diagnosis.Verdict, now time.Time) []view.Section {
-	holds, doubts := view.Section{Title: "Facts"}, view.Section{Title: "Not known, or against it"}
-	for _, f := range v.Facts {
-		text := f.Text + " (" + f.Source + human.Clause(", ", human.Ago(f.At, now)) + ")"
-		if f.Holds {
-			holds.Lines = append(holds.Lines, view.Text{Text: text})
-		} else {
-			doubts.Lines = append(doubts.Lines, view.Toned(view.Waiting, text))
-		}
+// evidenceSections returns a section of the facts that hold, and one of those that are unknown or contradict.
+func evidenceSections(v diagnosis.Verdict) (sections []view.PageSection) {
+	for _, e := range view.NewFactLists(v.Facts) {
+		sections = append(sections, e.Section())
 	}
-	return []view.Section{holds, doubts}
+	return sections
+}
+
+// EtcdBackupFields returns what its page and `etcd NAME` say of a backup beside the verdict.
+func EtcdBackupFields(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) []view.PageField {
+	fields := []view.PageField{
+		plainField("reason", string(b.Verdict.Reason)),
+		plainField("made", human.ClockWithAge(b.Created, now)+map[bool]string{true: ", by hand"}[b.Schedule == ""]),
+		plainField("schedule", b.Schedule),
+		plainField("claim", cluster.FormatClaim(b.Claim)),
+		plainField(map[bool]string{true: "took", false: "so far"}[b.HasEnded()], durationText(b.TotalDuration(now))),
+	}
+	if at := b.Deadline(); !at.IsZero() {
+		fields = append(fields, plainField("the pod is ended", human.Until(at, now)))
+	}
+	return fields
 }
 
 func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) view.Page {
-	page := view.Page{Kind: "etcd backup", Name: b.Name, State: etcdState(b), Notes: etcdNotes(b.Verdict, b.Trouble)}
-	made := view.Section{Title: "Backup", Fields: []view.Field{
-		plain("reason", string(b.Verdict.Reason)),
-		plain("made", human.Moment(b.Created, now)+map[bool]string{true: ", by hand"}[b.Schedule == ""]),
-		plain("schedule", b.Schedule),
-		plain("claim", cluster.ClaimText(b.Claim)),
-		plain(map[bool]string{true: "took", false: "so far"}[b.Ended()], known(b.Took(now))),
-	}}
-	if at := b.Deadline(); !at.IsZero() {
-		made.Fields = append(made.Fields, plain("the pod is ended", human.In(at, now)))
+	page := view.Page{
+		Kind:  "etcd backup",
+		Name:  b.Name,
+		State: etcdBackupState(b),
+		Notes: etcdVerdictNotes(b.Verdict, b.IsTroubled),
 	}
-	conditions := view.Section{Title: "Conditions", Columns: []view.ScreenColumn{
+	made := view.PageSection{Title: "Backup", Fields: EtcdBackupFields(cluster, b, now)}
+	conditions := view.PageSection{Title: "Conditions", Columns: []view.ScreenColumn{
 		{
 			Title: "TYPE",
 			Width: 16,
@@ -206,7 +285,7 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) v
 	for _, c := range b.Conditions {
 		conditions.Rows = append(
 			conditions.Rows,
-			view.Cells{
+			view.TableRow{
 				Cells: []view.Text{
 					{Text: c.Type},
 					{Text: string(c.Status)},
@@ -216,19 +295,19 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) v
 			},
 		)
 	}
-	job := view.Section{Title: "Job", Fields: []view.Field{plain("name", b.JobName)}}
+	job := view.PageSection{Title: "Job", Fields: []view.PageField{plainField("name", b.JobName)}}
 	if j := b.Job; j != nil {
-		job.Fields = []view.Field{
-			plain("name", j.Name),
-			plain("started", cmp.Or(human.Moment(j.Started, now), "not yet")),
-			plain("ended", human.Moment(j.Ended, now)),
-			plain("result", strings.TrimSuffix(strings.TrimSpace(j.Result+" "+j.Reason+": "+j.Message), ":")),
-			plain(
+		job.Fields = []view.PageField{
+			plainField("name", j.Name),
+			plainField("started", cmp.Or(human.ClockWithAge(j.Started, now), "not yet")),
+			plainField("ended", human.ClockWithAge(j.Ended, now)),
+			plainField("result", strings.TrimSuffix(strings.TrimSpace(j.Result+" "+j.Reason+": "+j.Message), ":")),
+			plainField(
 				"pods",
 				fmt.Sprintf(
 					"%d of at most %d failed; each may run for %s",
-					j.Failed,
-					j.Most,
+					j.FailedPods,
+					j.MaxPods,
 					human.Duration(j.Deadline),
 				),
 			),
@@ -250,15 +329,34 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) v
 			p := &j.Pods[i]
 			job.Rows = append(
 				job.Rows,
-				view.Cells{
+				view.TableRow{
 					Cells: []view.Text{{Text: p.Name}, {Text: string(p.Phase)}, {Text: human.Age(p.Created, now)},
-						{Text: p.Node}, view.Toned(view.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))},
+						{Text: p.Node}, view.Toned(view.Waiting, cmp.Or(p.FailureCause(), p.UnschedulableReason, p.WaitingReason))},
 				},
 			)
 		}
 	}
-	page.Sections = append(append([]view.Section{made}, factSections(b.Verdict, now)...), conditions, job)
+	page.Sections = append(append([]view.PageSection{made}, evidenceSections(b.Verdict)...), conditions, job)
 	return page
+}
+
+// EtcdScheduleFields returns what its page and `etcd NAME` say of a schedule beside the verdict.
+func EtcdScheduleFields(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Time) []view.PageField {
+	fields := []view.PageField{
+		plainField("reason", string(s.Verdict.Reason)),
+		plainField("cron", cmp.Or(s.CronSchedule, "none")),
+		plainField("time zone", cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")),
+		plainField("last run", human.ClockWithAge(s.LastRun, now)),
+		plainField("next run", human.ClockWithAge(s.NextRun, now)),
+		plainField("keeps", s.Retention.String()+", removed before the next backup"),
+		plainField("claim", cluster.FormatClaim(s.Claim)),
+		plainField("made", human.ClockWithAge(s.Created, now)),
+	}
+	if last := s.LastCompleted; last != nil {
+		age := human.Ago(last.Condition.LastTransitionTime.Time, now)
+		fields = append(fields, plainField("last that completed", last.Name+", "+age))
+	}
+	return fields
 }
 
 func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Time) view.Page {
@@ -266,30 +364,16 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 		Kind:  "etcd schedule",
 		Name:  s.Name,
 		State: etcdScheduleState(s),
-		Notes: etcdNotes(s.Verdict, s.Trouble),
+		Notes: etcdVerdictNotes(s.Verdict, s.IsTroubled),
 	}
-	settings := view.Section{Title: "Schedule", Fields: []view.Field{
-		plain("reason", string(s.Verdict.Reason)),
-		plain("cron", cmp.Or(s.Cron, "none")),
-		plain("time zone", cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")),
-		plain("last run", human.Moment(s.LastRun, now)),
-		plain("next run", human.Moment(s.Next, now)),
-		plain("keeps", s.Retention.String()+", removed before the next backup"),
-		plain("claim", cluster.ClaimText(s.Claim)),
-		plain("made", human.Moment(s.Created, now)),
-	}}
-	if s.Good != nil {
-		settings.Fields = append(
-			settings.Fields,
-			plain("last that completed", s.Good.Name+", "+human.Ago(s.Good.Condition.LastTransitionTime.Time, now)),
-		)
-	}
-	runs := view.Section{Title: "Its backups", Columns: etcdBackupColumns[:4]}
+	settings := view.PageSection{Title: "Schedule", Fields: EtcdScheduleFields(cluster, s, now)}
+	runs := view.PageSection{Title: "Its backups", Columns: view.ScreenColumns(EtcdBackupColumns[:4])}
 	for i := range cluster.Backups {
 		if b := &cluster.Backups[i]; b.Schedule == s.Name {
-			runs.Rows = append(runs.Rows, view.Cells{Cells: etcdBackupCells(cluster.Judge(b, now), now)[:4]})
+			cells := EtcdBackupCells(cluster.JudgeBackup(b, now), now)
+			runs.Rows = append(runs.Rows, view.TableRow{Cells: view.ScreenTexts(EtcdBackupColumns[:4], cells)})
 		}
 	}
-	page.Sections = append(append([]view.Section{settings}, factSections(s.Verdict, now)...), runs)
+	page.Sections = append(append([]view.PageSection{settings}, evidenceSections(s.Verdict)...), runs)
 	return page
 }

@@ -3,42 +3,41 @@ package resource
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"time"
-
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"slices"
+	"time"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
 
-// Storage lists locations, repositories of volume data, and malformed objects of other kinds.
-func Storage() view.Tab {
+// StorageTab lists locations, repositories of volume data, and malformed objects of other kinds.
+func StorageTab() view.Tab {
 	return view.Tab{
-		Name: "Storage", Kinds: []string{watch.Locations},
+		Name: "Storage", Kinds: []string{watch.StorageLocations},
 		Groups: func(a *assess.Assessment) []view.Group {
-			held, repositories := locationKind.group(a), repositoryKind.group(a)
-			repositories.Heading, repositories.Note = "repositories of volume data", describe.Unseen(
+			held, repositories := locationKind.buildGroup(a), repositoryKind.buildGroup(a)
+			repositories.Heading, repositories.Note = "repositories of volume data", describe.UncheckedText(
 				a.Snapshot,
 				watch.Repositories,
 			)
 			if len(repositories.Rows) > 0 {
-				held.Note = cmp.Or(describe.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
+				held.Note = cmp.Or(describe.UncheckedText(a.Snapshot, watch.StorageLocations), noLocationText(a.Snapshot))
 			}
 			return []view.Group{held, repositories, malformedGroup(a.Snapshot)}
 		},
-		Empty: noLocation,
+		EmptyText: noLocationText,
 	}
 }
 
-func noLocation(snap *watch.Snapshot) string {
+func noLocationText(snap *watch.Snapshot) string {
 	return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
 }
 
@@ -57,24 +56,24 @@ func malformedGroup(snap *watch.Snapshot) view.Group {
 	for _, j := range snap.Jobs {
 		listed[j.UID] = true
 	}
-	list(listed, snap.Schedules)
-	list(listed, snap.Locations)
-	list(listed, snap.Repositories)
-	list(listed, snap.Deletions)
+	addListedUIDs(listed, snap.Schedules)
+	addListedUIDs(listed, snap.StorageLocations)
+	addListedUIDs(listed, snap.Repositories)
+	addListedUIDs(listed, snap.DeleteRequests)
 	for i := range snap.Malformed {
 		m := &snap.Malformed[i]
 		if listed[m.UID] {
 			continue
 		}
 		group.Rows = append(group.Rows, view.Row{
-			Key: string(m.UID), Words: []string{m.Name, m.Kind, m.Fields[0].Field}, Malformed: m,
+			Key: string(m.UID), FilterWords: []string{m.Name, m.Kind, m.Fields[0].Field}, Malformed: m,
 			Cells: func(time.Time) []view.Text { return []view.Text{{Text: m.Ref()}} },
 			Page: func() view.Page {
 				return view.Page{
 					Kind:  m.Kind,
 					Name:  m.Name,
 					State: view.Toned(view.Bad, "malformed"),
-					Notes: notes(nil, m),
+					Notes: noteTexts(nil, m),
 				}
 			},
 		})
@@ -82,7 +81,7 @@ func malformedGroup(snap *watch.Snapshot) view.Group {
 	return group
 }
 
-func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
+func addListedUIDs[T metav1.Object](listed map[types.UID]bool, objects []T) {
 	for _, o := range objects {
 		listed[o.GetUID()] = true
 	}
@@ -90,67 +89,67 @@ func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
 
 var locationKind = Kind{
 	Kind:     "BackupStorageLocation",
-	Words:    []string{"storage", "location", "locations", "backupstoragelocations", "backupstoragelocation", "bsl"},
-	Resource: watch.Locations,
-	Lists: []string{
+	Aliases:  []string{"storage", "location", "locations", "backupstoragelocations", "backupstoragelocation", "bsl"},
+	Resource: watch.StorageLocations,
+	ExtraKinds: []string{
 		watch.SnapshotLocations,
 	},
-	Needs:   []string{watch.Backups, watch.Repositories},
-	Columns: locationColumns,
-	List:    func(a *assess.Assessment) []Thing { return slices.Concat(locations(a), snapshotLocations(a)) },
+	NeededKinds:  []string{watch.Backups, watch.Repositories},
+	Columns:      locationColumns,
+	JudgeEntries: func(a *assess.Assessment) []Entry { return slices.Concat(listLocations(a), listSnapshotLocations(a)) },
 }
 
-// snapshotLocationKind are those that the list of storage has, too, by themselves.
+// snapshotLocationKind are the snapshot locations alone; the list of storage includes them too.
 var snapshotLocationKind = Kind{
 	Kind: "VolumeSnapshotLocation",
-	Words: []string{
+	Aliases: []string{
 		"snapshotlocations",
 		"snapshotlocation",
 		"volumesnapshotlocations",
 		"volumesnapshotlocation",
 		"vsl",
 	},
-	Resource: watch.SnapshotLocations,
-	Needs:    []string{watch.Backups},
-	Columns:  locationColumns,
-	List:     snapshotLocations,
+	Resource:     watch.SnapshotLocations,
+	NeededKinds:  []string{watch.Backups},
+	Columns:      locationColumns,
+	JudgeEntries: listSnapshotLocations,
 }
 
 var locationColumns = []view.Column{
 	{Name: "location", Screen: view.ScreenColumn{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40}, ScreenOnly: true},
 	{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
-	{Name: "bucket", Screen: view.ScreenColumn{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Rank: 5},
-	{Name: "mode", Screen: view.ScreenColumn{Title: "MODE", Width: 9, Priority: 4}, Rank: 4},
-	{Name: "backups", Screen: view.ScreenColumn{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Rank: 1},
-	{Name: "checked", Screen: view.ScreenColumn{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Rank: 2},
-	{Name: "synced", Screen: view.ScreenColumn{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Rank: 6},
+	{Name: "bucket", Screen: view.ScreenColumn{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Priority: 5},
+	{Name: "mode", Screen: view.ScreenColumn{Title: "MODE", Width: 9, Priority: 4}, Priority: 4},
+	{Name: "backups", Screen: view.ScreenColumn{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Priority: 1},
+	{Name: "checked", Screen: view.ScreenColumn{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Priority: 2},
+	{Name: "synced", Screen: view.ScreenColumn{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Priority: 6},
 	{Name: "default", Wide: true},
 }
 
-func locations(a *assess.Assessment) []Thing {
-	return things(a, a.Locations(), func(l assess.Location, _ bool) Thing {
-		return Thing{
+func listLocations(a *assess.Assessment) []Entry {
+	return newEntries(a, a.JudgeLocations(), func(l assess.Location, _ bool) Entry {
+		return Entry{
 			Object: l.BackupStorageLocation,
 			Notes:  l.Notes,
-			words: []string{
+			filterWords: []string{
 				l.Name,
-				l.Bucket(),
+				l.BucketPath(),
 				string(l.Status.Phase),
 				"location",
 			},
-			about:    l.Name + " is Available" + backupsHeld(a, l) + ".",
-			page:     view.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
-			Cells:    func(now time.Time) []view.Cell { return locationCells(l, a.Unseen(watch.Backups), now) },
-			Document: func() document.Placed { return document.NewStorageLocation(l, a) },
-			Describe: func() []describe.Section { return describe.Location(l, a) },
-			sections: func() []view.Section { return locationSections(a, l) },
+			summary:       l.Name + " is Available" + heldBackupsText(a, l) + ".",
+			pageHead:      view.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
+			Cells:         func(now time.Time) []view.Cell { return locationCells(l, a.IsUnchecked(watch.Backups), now) },
+			Document:      func() document.Placed { return document.NewStorageLocation(l, a) },
+			Describe:      func() []describe.Section { return describe.Location(l, a) },
+			buildSections: func() []view.PageSection { return locationSections(a, l) },
 		}
 	})
 }
 
-func snapshotLocations(a *assess.Assessment) []Thing {
-	return things(a, a.SnapshotLocations(), func(l assess.SnapshotLocation, _ bool) Thing {
-		return Thing{
+func listSnapshotLocations(a *assess.Assessment) []Entry {
+	return newEntries(a, a.SnapshotLocations(), func(l assess.SnapshotLocation, _ bool) Entry {
+		return Entry{
 			Kind: "VolumeSnapshotLocation", Object: l.VolumeSnapshotLocation,
 			Cells: func(time.Time) []view.Cell {
 				return []view.Cell{
@@ -172,8 +171,8 @@ func snapshotLocations(a *assess.Assessment) []Thing {
 
 func locationState(l assess.Location) view.Text {
 	style := view.Bad
-	if l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable {
-		style = view.OK
+	if l.Status.Phase == veleroapi.BackupStorageLocationPhaseAvailable {
+		style = view.Good
 	}
 	return view.Toned(style, l.State())
 }
@@ -192,25 +191,25 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []view.Cell {
 			name,
 		),
 		view.StateCell(locationState(l)),
-		view.TextCell(view.Plain, l.Bucket()),
+		view.TextCell(view.Plain, l.BucketPath()),
 		view.TextCell(view.Dim, l.Mode()),
 		view.NumberCell(view.Plain, l.Backups, backups),
 		view.AgeCell(
 			view.Plain,
-			job.TimeOf(l.Status.LastValidationTime),
+			job.TimeOrZero(l.Status.LastValidationTime),
 			now,
 			"never",
 		),
-		view.AgeCell(view.Dim, job.TimeOf(l.Status.LastSyncedTime), now, "never"),
+		view.AgeCell(view.Dim, job.TimeOrZero(l.Status.LastSyncedTime), now, "never"),
 		view.TextCell(view.Plain, isDefault),
 	}
 }
 
-// locationSections are those of describe, with the newest and the oldest backup.
-func locationSections(a *assess.Assessment, l assess.Location) []view.Section {
-	found := sections(describe.Location(l, a), locationState(l))
+// locationSections returns the sections of describe, with the newest and the oldest backup.
+func locationSections(a *assess.Assessment, l assess.Location) []view.PageSection {
+	found := pageSections(describe.Location(l, a), locationState(l))
 	held := &found[len(found)-1]
-	if held.Lines = tooOld(l.Left); l.Newest == nil {
+	if held.Lines = agedOutNote(l.AgedOutBackups); l.NewestBackup == nil {
 		return found
 	}
 	held.Columns = []view.ScreenColumn{
@@ -220,93 +219,93 @@ func locationSections(a *assess.Assessment, l assess.Location) []view.Section {
 		{Title: "BEGAN", Width: 22, Priority: 1},
 	}
 	add := func(which string, j *job.Job) {
-		held.Rows = append(held.Rows, view.Cells{Job: j.UID, Cells: []view.Text{
+		held.Rows = append(held.Rows, view.TableRow{JobUID: j.UID, Cells: []view.Text{
 			view.Toned(
 				view.Dim,
 				which,
 			),
 			{Text: j.Name},
 			phaseText(j),
-			{Text: human.Moment(j.Began(), a.Environment.Now)},
+			{Text: human.ClockWithAge(j.BeganAt(), a.World.Now)},
 		}})
 	}
-	add("newest", l.Newest)
-	if l.Left == 0 { // else there are older ones
-		add("oldest", l.Oldest)
+	add("newest", l.NewestBackup)
+	if l.AgedOutBackups == 0 { // otherwise there are older ones
+		add("oldest", l.OldestBackup)
 	}
 	return found
 }
 
-func backupsHeld(a *assess.Assessment, l assess.Location) string {
-	if a.Unseen(watch.Backups) {
+func heldBackupsText(a *assess.Assessment, l assess.Location) string {
+	if a.IsUnchecked(watch.Backups) {
 		return ""
 	}
 	return "; it holds " + human.Count(l.Backups, "backup")
 }
 
 var repositoryKind = Kind{
-	Kind:     "BackupRepository",
-	Words:    []string{"repositories", "repository", "repo", "repos", "backuprepositories", "backuprepository"},
-	Resource: watch.Repositories,
-	Needs:    []string{watch.Locations},
+	Kind:        "BackupRepository",
+	Aliases:     []string{"repositories", "repository", "repo", "repos", "backuprepositories", "backuprepository"},
+	Resource:    watch.Repositories,
+	NeededKinds: []string{watch.StorageLocations},
 	Columns: []view.Column{
 		{
 			Name: "namespace", ScreenOnly: true,
 			Screen: view.ScreenColumn{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40},
 		},
 		{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
-		{Name: "namespace", Rank: 3},
+		{Name: "namespace", Priority: 3},
 		{
-			Name: "location", Rank: 4,
+			Name: "location", Priority: 4,
 			Screen: view.ScreenColumn{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60, Priority: 3},
 		},
-		{Name: "type", Screen: view.ScreenColumn{Title: "TYPE", Width: 9, Priority: 4}, Rank: 6},
+		{Name: "type", Screen: view.ScreenColumn{Title: "TYPE", Width: 9, Priority: 4}, Priority: 6},
 		{
 			Name: "failed", ScreenOnly: true,
 			Screen: view.ScreenColumn{Title: "FAILED", Width: 7, Priority: 1, Right: true},
 		},
 		{
-			Name: "maintained", Rank: 1,
+			Name: "maintained", Priority: 1,
 			Screen: view.ScreenColumn{Title: "MAINTAINED", Width: 10, Priority: 2, Right: true},
 		},
-		{Name: "due in", Screen: view.ScreenColumn{Title: "DUE IN", Width: 7, Priority: 5, Right: true}, Rank: 2},
+		{Name: "due in", Screen: view.ScreenColumn{Title: "DUE IN", Width: 7, Priority: 5, Right: true}, Priority: 2},
 	},
-	List: func(a *assess.Assessment) []Thing {
-		return things(a, a.Repositories(), func(r assess.Repository, malformed bool) Thing {
-			return Thing{
+	JudgeEntries: func(a *assess.Assessment) []Entry {
+		return newEntries(a, a.JudgeRepositories(), func(r assess.Repository, malformed bool) Entry {
+			return Entry{
 				Object: r.BackupRepository,
 				Notes:  r.Notes,
-				words: []string{
+				filterWords: []string{
 					r.Name,
 					r.Spec.VolumeNamespace,
 					r.Spec.BackupStorageLocation,
 					string(r.Status.Phase),
 					"repository",
 				},
-				about: r.Name + " holds volume data of namespace " + r.Spec.VolumeNamespace +
+				summary: r.Name + " holds volume data of namespace " + r.Spec.VolumeNamespace +
 					" in location " + r.Spec.BackupStorageLocation + ".",
-				page:     view.Page{Kind: "repository", Name: r.Name, State: repositoryState(r)},
-				Cells:    func(now time.Time) []view.Cell { return repositoryCells(r, malformed, now) },
-				Document: func() document.Placed { return document.NewRepository(r, a) },
-				Describe: func() []describe.Section { return describe.Repository(r, a) },
-				sections: func() []view.Section { return repositorySections(a, r) },
+				pageHead:      view.Page{Kind: "repository", Name: r.Name, State: repositoryState(r)},
+				Cells:         func(now time.Time) []view.Cell { return repositoryCells(r, malformed, now) },
+				Document:      func() document.Placed { return document.NewRepository(r, a) },
+				Describe:      func() []describe.Section { return describe.Repository(r, a) },
+				buildSections: func() []view.PageSection { return repositorySections(a, r) },
 			}
 		})
 	},
 }
 
-var repositoryStyles = map[velerov1.BackupRepositoryPhase]view.Tone{
-	velerov1.BackupRepositoryPhaseReady: view.OK, velerov1.BackupRepositoryPhaseNotReady: view.Bad,
+var repositoryTones = map[veleroapi.BackupRepositoryPhase]view.Tone{
+	veleroapi.BackupRepositoryPhaseReady: view.Good, veleroapi.BackupRepositoryPhaseNotReady: view.Bad,
 }
 
 func repositoryState(r assess.Repository) view.Text {
-	return view.Toned(cmp.Or(repositoryStyles[r.Status.Phase], view.Waiting), r.State())
+	return view.Toned(cmp.Or(repositoryTones[r.Status.Phase], view.Waiting), r.State())
 }
 
 func repositoryCells(r assess.Repository, malformed bool, now time.Time) []view.Cell {
 	failed, failures := 0, view.Text{Text: "-"}
 	for _, m := range r.Status.RecentMaintenance {
-		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
+		if m.Result == veleroapi.BackupRepositoryMaintenanceFailed {
 			failed++
 			failures.Tone = view.Bad
 		}
@@ -314,7 +313,7 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []view.
 	}
 	name := r.Spec.VolumeNamespace
 	if name == "" || malformed {
-		name = r.Name // the resource itself has to be found
+		name = r.Name // so that the resource itself can be found
 	}
 	return []view.Cell{
 		view.TextCell(
@@ -326,13 +325,13 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []view.
 		view.TextCell(view.Plain, r.Spec.BackupStorageLocation),
 		view.TextCell(view.Dim, r.Type()),
 		{Text: failures},
-		view.AgeCell(view.Plain, job.TimeOf(r.Status.LastMaintenanceTime), now, "never"),
-		view.DueCell(view.Dim, r.Due, now, ""),
+		view.AgeCell(view.Plain, job.TimeOrZero(r.Status.LastMaintenanceTime), now, "never"),
+		view.UntilCell(view.Dim, r.MaintenanceDue, now, ""),
 	}
 }
 
-func repositorySections(a *assess.Assessment, r assess.Repository) []view.Section {
-	now, found := a.Environment.Now, sections(describe.Repository(r, a), repositoryState(r))
+func repositorySections(a *assess.Assessment, r assess.Repository) []view.PageSection {
+	now, found := a.World.Now, pageSections(describe.Repository(r, a), repositoryState(r))
 	care := &found[len(found)-1]
 	recent := slices.Clone(r.Status.RecentMaintenance)
 	slices.Reverse(recent)
@@ -345,20 +344,20 @@ func repositorySections(a *assess.Assessment, r assess.Repository) []view.Sectio
 		}
 	}
 	for _, m := range recent {
-		style, took := view.OK, ""
-		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
+		style, took := view.Good, ""
+		if m.Result == veleroapi.BackupRepositoryMaintenanceFailed {
 			style = view.Bad
 		}
-		began := job.TimeOf(m.StartTimestamp)
-		if ended := job.TimeOf(m.CompleteTimestamp); !began.IsZero() && !ended.IsZero() {
+		began := job.TimeOrZero(m.StartTimestamp)
+		if ended := job.TimeOrZero(m.CompleteTimestamp); !began.IsZero() && !ended.IsZero() {
 			took = human.Duration(ended.Sub(began))
 		}
-		care.Rows = append(care.Rows, view.Cells{Cells: []view.Text{
+		care.Rows = append(care.Rows, view.TableRow{Cells: []view.Text{
 			view.Toned(
 				style,
 				cmp.Or(string(m.Result), "running"),
 			),
-			{Text: human.Moment(began, now)},
+			{Text: human.ClockWithAge(began, now)},
 			{Text: took},
 			view.Toned(style, m.Message),
 		}})

@@ -71,6 +71,7 @@ func compare(archive string, spec synth.Spec, rounds int, velero bool) error {
 	contenders := []*contender{
 		tool("tar -tzf", "tar", "-tzf"), tool("gzip -dc", "gzip", "-dc"), tool("igzip -dc", "igzip", "-dc"),
 		self("ours, names only", "names"), self("ours, with labels", "labels"), self("ours, ask again", "ask"),
+		self("klauspost gzip and archive/tar, names without an index", "libraries"),
 		self("klauspost gzip, inflate only", "klauspost"), self("klauspost pgzip, inflate only", "pgzip"),
 		self("standard library, inflate only", "std"), self("our inflater, inflate only", "inflate"),
 	}

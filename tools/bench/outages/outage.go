@@ -51,7 +51,7 @@ func run(ctx context.Context, outage, deadline time.Duration) (r *result, err er
 	var both sync.WaitGroup
 	both.Go(func() {
 		out, err := ours.Apply(ctx, plan, false, func(now action.Progress) {
-			if now.Step == action.StepPatch && now.Attempt == nil {
+			if now.Step == action.StepSend && now.Attempt == nil {
 				err := plane.KillAPIServer()
 				at = time.Now()
 				r.ours.begin(at)

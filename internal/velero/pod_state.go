@@ -1,0 +1,142 @@
+package velero
+
+import (
+	"cmp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// PodState is what Kubernetes says of a pod and its containers. Every pod is read as one: the server's, a node-agent's,
+// a mover's, and the pods of other operators' jobs.
+type PodState struct {
+	Name string
+	// Node is empty until a node takes the pod.
+	Node  string
+	Phase corev1.PodPhase
+	// Reason and Message are the pod's own, such as Evicted; mostly empty.
+	Reason, Message string
+	// Created is when the pod was, Started when a node took it, zero if none did; both in the API server's clock.
+	Created, Started time.Time
+	// IsUnscheduled is true if the scheduler found no node yet. UnscheduledReason is its word for that, such as
+	// Unschedulable, and UnscheduledMessage its sentence; both may be empty.
+	IsUnscheduled                         bool
+	UnscheduledReason, UnscheduledMessage string
+	InitContainers, Containers            []ContainerState
+}
+
+// ContainerState is what the kubelet says of a container: it runs, waits or has ended, or none of them yet.
+type ContainerState struct {
+	Name     string
+	Ready    bool
+	Restarts int
+
+	IsRunning bool
+	StartedAt time.Time // of a running container
+
+	IsWaiting                     bool
+	WaitingReason, WaitingMessage string
+
+	// End is how the container has ended, nil while it waits or runs; LastEnd is how it ended before its last restart.
+	End, LastEnd *ContainerEnd
+}
+
+// ContainerEnd is how a container ended.
+type ContainerEnd struct {
+	// Reason is Kubernetes' word, such as OOMKilled, and may be empty; Message is what the container left.
+	Reason, Message string
+	ExitCode        int
+	Time            time.Time
+}
+
+// ReadPodState reads the state of a pod.
+func ReadPodState(p *corev1.Pod) PodState {
+	s := PodState{
+		Name:           p.Name,
+		Node:           p.Spec.NodeName,
+		Phase:          p.Status.Phase,
+		Reason:         p.Status.Reason,
+		Message:        p.Status.Message,
+		Created:        p.CreationTimestamp.Time,
+		InitContainers: readContainerStates(p.Status.InitContainerStatuses),
+		Containers:     readContainerStates(p.Status.ContainerStatuses),
+	}
+	if p.Status.StartTime != nil {
+		s.Started = p.Status.StartTime.Time
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			s.IsUnscheduled, s.UnscheduledReason, s.UnscheduledMessage = true, c.Reason, c.Message
+		}
+	}
+	return s
+}
+
+func readContainerStates(statuses []corev1.ContainerStatus) []ContainerState {
+	states := make([]ContainerState, len(statuses))
+	for i := range statuses {
+		states[i] = readContainerState(&statuses[i])
+	}
+	return states
+}
+
+func readContainerState(c *corev1.ContainerStatus) ContainerState {
+	s := ContainerState{
+		Name:     c.Name,
+		Ready:    c.Ready,
+		Restarts: int(c.RestartCount),
+		End:      readContainerEnd(c.State.Terminated),
+		LastEnd:  readContainerEnd(c.LastTerminationState.Terminated),
+	}
+	switch {
+	case c.State.Running != nil:
+		s.IsRunning, s.StartedAt = true, c.State.Running.StartedAt.Time
+	case c.State.Waiting != nil:
+		s.IsWaiting = true
+		s.WaitingReason, s.WaitingMessage = c.State.Waiting.Reason, c.State.Waiting.Message
+	}
+	return s
+}
+
+func readContainerEnd(t *corev1.ContainerStateTerminated) *ContainerEnd {
+	if t == nil {
+		return nil
+	}
+	return &ContainerEnd{Reason: t.Reason, Message: t.Message, ExitCode: int(t.ExitCode), Time: t.FinishedAt.Time}
+}
+
+// FindContainer returns the state of a container, nil if the kubelet has not said anything of it yet.
+func (s *PodState) FindContainer(name string) *ContainerState {
+	for i := range s.Containers {
+		if s.Containers[i].Name == name {
+			return &s.Containers[i]
+		}
+	}
+	return nil
+}
+
+// NewestEnd returns the later of both ends, nil if the container never ended.
+func (c *ContainerState) NewestEnd() *ContainerEnd {
+	if c.End == nil || c.LastEnd != nil && c.LastEnd.Time.After(c.End.Time) {
+		return c.LastEnd
+	}
+	return c.End
+}
+
+// HasFailed reports whether the container has ended with an error.
+func (c *ContainerState) HasFailed() bool {
+	return c.End != nil && (c.End.ExitCode != 0 || c.End.Reason == "OOMKilled")
+}
+
+// IsStarting reports whether a waiting container is about to start (Kubernetes, pkg/kubelet/kubelet_pods.go).
+func (c *ContainerState) IsStarting() bool {
+	return c.IsWaiting && (c.WaitingReason == "" || isCreating(c.WaitingReason))
+}
+
+// isCreating reports whether a waiting container's reason says that it is about to start.
+func isCreating(reason string) bool {
+	return reason == "ContainerCreating" || reason == "PodInitializing"
+}
+
+// ReasonText is the reason, or words for its lack.
+func (e *ContainerEnd) ReasonText() string { return cmp.Or(e.Reason, "no reason given") }

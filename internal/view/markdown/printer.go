@@ -1,0 +1,88 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/view"
+)
+
+// Printer prints a document in Markdown. Times are in UTC, and their ages are those at the time Now. Formats are
+// those of [Format].
+type Printer struct {
+	Now  time.Time
+	text strings.Builder
+}
+
+// String returns the document.
+func (p *Printer) String() string { return p.text.String() }
+
+// Title prints the title of the document.
+func (p *Printer) Title(format string, args ...any) { p.Line("# "+format+"\n", args...) }
+
+// Heading prints the heading of a section.
+func (p *Printer) Heading(title string) { p.Line("\n## %s\n", title) }
+
+// Line prints one line; a leading line feed prints an empty line first.
+func (p *Printer) Line(format string, args ...any) { fmt.Fprintln(&p.text, Format(format, args...)) }
+
+// Item prints an item of a list.
+func (p *Printer) Item(format string, args ...any) { p.Line("- "+format, args...) }
+
+// Items prints a title with items below it, or nothing if there are no items.
+func (p *Printer) Items(title string, items []Span) {
+	if len(items) == 0 {
+		return
+	}
+	p.Line("\n%s\n", title)
+	for _, item := range items {
+		p.Item("%s", item)
+	}
+}
+
+// Fact prints a fact as an item, with its origin and the moment of its observation.
+func (p *Printer) Fact(lead string, f diagnosis.Fact) {
+	p.Item("%s%s [%s%s]", Span(lead), f.Text, Code(f.Source), Prefixed(", ", Text(p.Moment(f.At))))
+}
+
+// Moment formats a time with its age; it is empty for an unknown time.
+func (p *Printer) Moment(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	t := at.Truncate(time.Second)
+	age := "now"
+	switch since := p.Now.Sub(t); {
+	case since < -time.Second:
+		age = human.Until(t, p.Now)
+	case since >= time.Second:
+		age = human.Ago(t, p.Now)
+	}
+	return t.UTC().Format(time.DateTime) + " (" + age + ")"
+}
+
+// Section prints the steps, facts, fields, items and lines of a part of a page below its heading.
+func (p *Printer) Section(s view.PageSection) {
+	p.Heading(human.Capitalize(s.Title))
+	for i, step := range s.Steps {
+		p.Line("%d. %s", i+1, step.Text)
+		for _, command := range step.Commands() {
+			p.Line("   - %s", Code(command))
+		}
+	}
+	for _, f := range s.Facts {
+		p.Fact("", f)
+	}
+	for _, f := range s.Fields {
+		p.Item("%s: %s", Code(f.Label), f.Text.Text)
+	}
+	for _, item := range s.Items {
+		p.Item("%s", item.Text)
+	}
+	for _, line := range s.Lines {
+		p.Line("%s", line.Text)
+	}
+}

@@ -1,0 +1,48 @@
+package markdown
+
+import (
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/view"
+)
+
+func TestSpans(t *testing.T) {
+	for _, c := range []struct{ got, want Span }{
+		{Text("# a *b* www.example.org"), `\# a \*b\* www\.example.org`},
+		{Text("1. one"), `1\. one`},
+		{Code("a"), "`a`"},
+		{Code("a ` b"), "`` a ` b ``"},
+		{Code(" "), ""},
+		{Format("%s and %s: %d", "<b>", Code("<b>"), 3), "\\<b\\> and `<b>`: 3"},
+		{Prefixed(" by ", ""), ""},
+		{Join([]Span{"", "a", "", "b"}, ", "), "a, b"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+}
+
+func TestSection(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	p := Printer{Now: now}
+	p.Section(view.PageSection{
+		Title:  "what is left",
+		Steps:  []view.Step{{Text: "Wait.", Command: "veltui wait restore/a", Alternatives: []string{"sleep 9"}}},
+		Facts:  []diagnosis.Fact{{Text: "it moves", Source: "watch", At: now.Add(-time.Minute)}},
+		Fields: []view.PageField{{Label: "resource-timeout", Text: view.Toned(view.Plain, "10m")}},
+		Items:  view.PlainTexts([]string{"- an item"}),
+		Lines:  view.PlainTexts([]string{"a line"}),
+	})
+	want := "\n## What is left\n\n" +
+		"1. Wait.\n   - `veltui wait restore/a`\n   - `sleep 9`\n" +
+		"- it moves [`watch`, 2026-11-20 11:59:00 (1m ago)]\n" +
+		"- `resource-timeout`: 10m\n" +
+		"- \\- an item\n" +
+		"a line\n"
+	if got := p.String(); got != want {
+		t.Errorf("%s\nwant%s", got, want)
+	}
+}
