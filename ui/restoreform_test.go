@@ -399,6 +399,31 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 	}
 }
 
+// A restore whose name is taken is not checked. Once the name is free, the form checks it, and claims nothing before.
+func TestFormChecksWhatIsNoLongerRefused(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 40, p)
+	page := findScreen[*restoreFormScreen](m)
+	backup := ended("nightly-shop", veleroapi.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)
+	assess := func(jobs ...*job.Job) {
+		page.SetAssessment(m.currentCluster.estimates.AssessSnapshot(snapshotOf(jobs...), noon))
+		answered(m, page.FetchMissing())
+	}
+	taken := restoreJob("takenx", "nightly-shop", time.Hour, veleroapi.RestoreStatus{Phase: veleroapi.RestorePhaseCompleted}, 0)
+	assess(backup, taken)
+	press(t, m, "up", "up", "up", "up")
+	press(t, m, "ctrl+u")
+	typeIn(t, m, "takenx")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "There is a restore takenx already") {
+		t.Fatalf("the name is not taken:\n%s", frame)
+	}
+	checked := len(p.checked)
+	assess(backup)
+	if len(p.checked) != checked+1 || p.checked[checked].Restore.Name != "takenx" {
+		t.Errorf("%d checks, then %d", checked, len(p.checked))
+	}
+}
+
 // What the spec alone shows is said where no backup can be read, too, and at the field.
 func TestFormRefusesWithoutTheBackup(t *testing.T) {
 	m := form(
@@ -877,7 +902,7 @@ func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 			}
 		case fetch.Message:
 			_, next := m.Update(msg)
-			if strings.Contains(fmt.Sprintf("%T", msg), "cluster.Preview]") && next != nil {
+			if strings.Contains(fmt.Sprintf("%T", msg), "Preview]") && next != nil {
 				looks = append(looks, next)
 				return
 			}

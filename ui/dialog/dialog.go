@@ -155,10 +155,8 @@ func (d *Dialog) armRedraw() tea.Cmd {
 }
 
 func (d *Dialog) gatherEvidence() tea.Cmd {
-	d.plansAnswer.Close()
-	d.plansAnswer = fetch.Answer[[]action.Plan]{}
 	j, along := d.currentJob(), d.otherJobNames()
-	cmd := d.plansAnswer.FetchIfDue(d.newRequester(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
+	cmd := d.plansAnswer.Refetch(d.newRequester(d.handlePlans), j.UID, func(ctx context.Context) ([]action.Plan, error) {
 		another := fmt.Errorf(
 			"it was deleted, and there is a new %s; close this, and review that one first",
 			jobReference(j),
@@ -206,11 +204,11 @@ func (d *Dialog) handlePlans() tea.Cmd {
 	if d.plansAnswer.Err != nil {
 		return d.enterStage(StageEvidenceFailed)
 	}
-	return d.showPlans(d.plansAnswer.Value)
+	return d.showPlans(d.plansAnswer.Value, d.plansAnswer.ReadAt)
 }
 
-func (d *Dialog) showPlans(plans []action.Plan) tea.Cmd {
-	d.planChoices, d.chosenPlanIndex, d.gatheredAt = plans, 0, d.options.Clock()
+func (d *Dialog) showPlans(plans []action.Plan, gatheredAt time.Time) tea.Cmd {
+	d.planChoices, d.chosenPlanIndex, d.gatheredAt = plans, 0, gatheredAt
 	d.input.Reset()
 	return d.enterStage(StageChoosing)
 }

@@ -265,7 +265,7 @@ func (d *Dialog) continueAfterEnd() tea.Cmd {
 	case d.stage == StageEvidenceFailed:
 		return d.gatherEvidence()
 	case next != nil:
-		cmd := d.showPlans([]action.Plan{*next})
+		cmd := d.showPlans([]action.Plan{*next}, d.options.Clock())
 		d.showMessage("The job has changed, so this is a new plan. Review it again.")
 		return cmd
 	case d.stage == StageResult && len(d.options.Jobs) > 1:

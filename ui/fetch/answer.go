@@ -35,12 +35,13 @@ type Answer[T any] struct {
 	ReadAt   time.Time
 	Err      error
 
-	key       any
+	key       any       // the question that the value answers
 	updatedAt time.Time // when the value or the error came
 	request   *request  // the outstanding request, nil for none
 }
 
 type request struct {
+	key       any
 	startedAt time.Time
 	cancel    context.CancelFunc
 }
@@ -64,17 +65,39 @@ func (a *Answer[T]) ResetForKey(key any) (changed bool) {
 	return true
 }
 
-// Key returns the key that the answer is about.
+// Key returns the key of the question that the value answers.
 func (a *Answer[T]) Key() any { return a.key }
+
+// IsFor reports whether there is a value, and it answers the question of the key.
+func (a *Answer[T]) IsFor(key any) bool { return a.HasValue && a.key == key }
+
+// PendingKey returns the key of the outstanding request's question, nil if there is no request.
+func (a *Answer[T]) PendingKey() any {
+	if a.request == nil {
+		return nil
+	}
+	return a.request.key
+}
 
 // FetchIfDue returns the command that reads the answer. It returns nil if a request is outstanding, or if the answer
 // is younger than age (0 for any age) or failed less than ErrorMaxAge ago.
 func (a *Answer[T]) FetchIfDue(by Requester, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
-	now := by.Clock()
-	if !a.IsDue(now, age) {
+	if !a.IsDue(by.Clock(), age) {
 		return nil
 	}
-	r := &request{startedAt: now}
+	return a.sendRequest(by, a.key, read)
+}
+
+// Refetch returns the command that reads the answer to the question of a key, in place of an outstanding request. The
+// old value stays until the new one comes, and IsFor tells which question it answers.
+func (a *Answer[T]) Refetch(by Requester, key any, read func(context.Context) (T, error)) tea.Cmd {
+	a.Close()
+	a.Invalidate()
+	return a.sendRequest(by, key, read)
+}
+
+func (a *Answer[T]) sendRequest(by Requester, key any, read func(context.Context) (T, error)) tea.Cmd {
+	r := &request{key: key, startedAt: by.Clock()}
 	a.request = r
 	var cmd tea.Cmd
 	cmd, r.cancel = by.Start(func(ctx context.Context) tea.Msg {
@@ -104,7 +127,7 @@ func (m answerMessage[T]) Deliver() (next tea.Cmd, changed bool) {
 	}
 	a.Close()
 	if a.Err, a.updatedAt = m.err, m.receivedAt; m.err == nil {
-		a.Value, a.HasValue, a.ReadAt = m.value, true, m.receivedAt
+		a.Value, a.HasValue, a.ReadAt, a.key = m.value, true, m.receivedAt, m.request.key
 	}
 	if m.requester.OnAnswer == nil {
 		return nil, true

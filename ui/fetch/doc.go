@@ -3,5 +3,5 @@
 //
 // An [Answer] is part of the screen that requests it. FetchIfDue returns a command that reads in a goroutine of its
 // own and sends a [Message]; the root model calls its Deliver, which stores the answer unless the request was
-// cancelled meanwhile. Only [Progress] is shared by two goroutines: the reading goroutine calls its ReportProgress.
+// cancelled meanwhile. Refetch asks another question, and keeps the old value until the new one comes. Only [Progress] is shared by two goroutines: the reading goroutine calls its ReportProgress.
 package fetch

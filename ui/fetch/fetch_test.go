@@ -102,6 +102,29 @@ func TestALateAnswerIsDropped(t *testing.T) {
 	}
 }
 
+func TestRefetchKeepsTheOldValue(t *testing.T) {
+	by, a := newAsker(), &Answer[int]{}
+	deliver(t, a.Refetch(by.Requester, "a", reads(1, nil)))
+	if !a.IsFor("a") || a.IsFor("b") || a.PendingKey() != nil {
+		t.Errorf("%+v", a)
+	}
+	late := a.Refetch(by.Requester, "b", reads(2, nil))
+	if !a.IsFor("a") || a.Value != 1 || a.PendingKey() != "b" {
+		t.Errorf("while another one is read: %+v", a)
+	}
+	cmd := a.Refetch(by.Requester, "c", reads(3, nil))
+	if _, changed := deliver(t, late); changed || a.PendingKey() != "c" {
+		t.Errorf("the answer to a question of the past counts: %+v", a)
+	}
+	if deliver(t, cmd); !a.IsFor("c") || a.Value != 3 {
+		t.Errorf("%+v", a)
+	}
+	deliver(t, a.Refetch(by.Requester, "d", reads(0, errors.New("no"))))
+	if a.Err == nil || !a.IsFor("c") || a.Value != 3 {
+		t.Errorf("after an error: %+v", a)
+	}
+}
+
 func TestWithdrawingEndsTheRead(t *testing.T) {
 	by, a := newAsker(), &Answer[int]{}
 	cmd := a.FetchIfDue(by.Requester, 0, func(ctx context.Context) (int, error) { return 0, ctx.Err() })

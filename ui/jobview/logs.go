@@ -301,8 +301,7 @@ func (p *logsPage) goToNextError(s *Screen) {
 func (p *logsPage) saveLog(s *Screen) tea.Cmd {
 	l := p.drawnLog()
 	return promptSavePath(s.newFileName("veltui", ".log"), func(path string) tea.Cmd {
-		p.saveAnswer.Invalidate()
-		return p.saveAnswer.FetchIfDue(s.newRequesterFor(p.handleSaved), 0, func(context.Context) (string, error) {
+		return p.saveAnswer.Refetch(s.newRequesterFor(p.handleSaved), path, func(context.Context) (string, error) {
 			path, err := filepath.Abs(path)
 			if err == nil {
 				err = l.store.SaveTo(path)

@@ -55,9 +55,8 @@ func (s *Screen) newReportBindings() []keys.Binding {
 // saveReport makes a report about the job in its present state, and saves it to a new file.
 func (s *Screen) saveReport(path string) tea.Cmd {
 	assessed, judged := s.assessment, s.job
-	s.reportAnswer.Invalidate()
 	by := fetch.Requester{Start: s.dependencies.Start, Clock: s.dependencies.Clock, OnAnswer: s.handleReport}
-	cmd := s.reportAnswer.FetchIfDue(by, 0, func(ctx context.Context) (made jobReport, err error) {
+	cmd := s.reportAnswer.Refetch(by, path, func(ctx context.Context) (made jobReport, err error) {
 		if judged.Job, err = s.dependencies.withVolumes(ctx, judged.Job); err != nil {
 			return made, err
 		}

@@ -209,7 +209,6 @@ func (p *Pager) findHit(from int, forward bool) tea.Cmd {
 		p.GoToLine(s.currentHit)
 	}
 	s.answer.Close()
-	s.answer.Invalidate()
 	if !finds && (s.requester == nil || lines.Len() <= maxSyncLines) {
 		hits, _ := lines.findLines(context.Background(), text)
 		land(hits, lines.Len())
@@ -223,10 +222,10 @@ func (p *Pager) findHit(from int, forward bool) tea.Cmd {
 		return nil
 	}}
 	if !finds {
-		return s.answer.FetchIfDue(by, 0, func(ctx context.Context) ([]int, error) { return lines.findLines(ctx, text) })
+		return s.answer.Refetch(by, text, func(ctx context.Context) ([]int, error) { return lines.findLines(ctx, text) })
 	}
 	among = -1
-	return s.answer.FetchIfDue(by, 0, func(ctx context.Context) ([]int, error) {
+	return s.answer.Refetch(by, text, func(ctx context.Context) ([]int, error) {
 		at, err := find.FindLine(ctx, text, from, forward)
 		if at < 0 {
 			return nil, err

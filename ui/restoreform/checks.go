@@ -29,12 +29,29 @@ type previewSource struct {
 	partial          bool
 }
 
-// formAnswer is an answer for one state of the form.
-type formAnswer[T any] struct {
-	fetch.Answer[T]
-	changeNumber int // the number of the change that the request was for
+// formState is a state of the form: the key of the answers about it.
+type formState struct {
 	source       previewSource
+	changeNumber int
 }
+
+// wordedPreview is a preview with its estimate in words.
+type wordedPreview struct {
+	cluster.Preview
+	estimate view.Estimate
+}
+
+func newWordedPreview(p cluster.Preview) wordedPreview {
+	if why := p.ItemsUnchecked; why != "" {
+		return wordedPreview{p, view.NewUnknownEstimate(why)}
+	}
+	return wordedPreview{p, view.NewEstimate(&p.Estimate, p.Duration, false)}
+}
+
+func (f *Form) currentState() formState { return formState{f.currentPreviewSource(), f.changeNumber} }
+
+// preview returns the last preview received.
+func (f *Form) preview() *cluster.Preview { return &f.previewAnswer.Value.Preview }
 
 func (f *Form) currentPreviewSource() previewSource {
 	spec := &f.draft.Restore.Spec
@@ -60,12 +77,16 @@ func (f *Form) copyDraft() restorespec.Draft {
 	return d
 }
 
-// FetchMissing updates the preview once the backup, or a backup of the schedule, has changed.
+// FetchMissing updates the preview once the backup, or a backup of the schedule, has changed. It checks a restore that
+// is no longer refused.
 func (f *Form) FetchMissing() tea.Cmd {
-	if f.sourceState() == f.lastSourceState {
-		return nil
+	switch {
+	case f.sourceState() != f.lastSourceState:
+		return f.schedulePreview()
+	case f.previewAnswer.IsFor(f.currentState()) && !f.isChecked() && len(f.invalidRowNames()) == 0:
+		return f.fetchCheck()
 	}
-	return f.schedulePreview()
+	return nil
 }
 
 // sourceState returns a text of everything that decides whether Velero would use a backup, and which.
@@ -90,19 +111,32 @@ func (f *Form) sourceState() string {
 // because all answers need it.
 func (f *Form) schedulePreview() tea.Cmd {
 	from := f.currentPreviewSource()
-	if f.previewAnswer.source != from || f.previewedSource == from {
+	if pending, ok := f.previewAnswer.PendingKey().(formState); ok &&
+		(pending.source != from || f.hasReadItems(from)) {
 		f.previewAnswer.Close()
 	}
-	if f.checkAnswer.source != from {
+	if f.checkedSource != from {
+		f.checkedSource = from
 		f.checkAnswer.Close()
-		f.checkAnswer = formAnswer[cluster.CheckResult]{source: from}
+		f.checkAnswer = fetch.Answer[cluster.CheckResult]{}
 	}
 	f.changeNumber++
-	f.lastSourceState, f.isPreviewPending, f.isChecked = f.sourceState(), f.options.Backend.UnavailableReason(
-		cluster.CapabilityPreviews,
-	) == "", false
+	f.lastSourceState = f.sourceState()
 	f.invalidateCloserCheck()
 	return f.debounce.ScheduleCall(previewDelay, f.fetchPreview)
+}
+
+// hasReadItems reports whether the last preview could read the items of the source.
+func (f *Form) hasReadItems(source previewSource) bool {
+	state, _ := f.previewAnswer.Key().(formState)
+	return f.previewAnswer.HasValue && f.preview().ItemsUnchecked == "" && state.source == source
+}
+
+// isPreviewPending reports whether the preview of the present form is still to come.
+func (f *Form) isPreviewPending() bool {
+	return f.options.Backend.UnavailableReason(cluster.CapabilityPreviews) == "" &&
+		!f.previewAnswer.IsFor(f.currentState()) &&
+		(!f.debounce.IsIdle() || len(f.invalidRowNames()) == 0)
 }
 
 func (f *Form) Close() {
@@ -113,37 +147,24 @@ func (f *Form) Close() {
 }
 
 func (f *Form) fetchPreview() tea.Cmd {
-	if f.options.Backend.UnavailableReason(cluster.CapabilityPreviews) != "" || len(f.invalidRowNames()) > 0 {
-		f.isPreviewPending = false
+	if f.options.Backend.UnavailableReason(cluster.CapabilityPreviews) != "" || len(f.invalidRowNames()) > 0 ||
+		f.previewAnswer.IsPending() { // its answer starts the next one
 		return nil
 	}
-	if f.previewAnswer.IsPending() {
-		return nil // its answer starts the next one
-	}
-	f.previewAnswer.changeNumber, f.previewAnswer.source = f.changeNumber, f.currentPreviewSource()
-	f.previewAnswer.Invalidate()
 	draft, a := f.copyDraft(), f.assessment
-	return f.previewAnswer.FetchIfDue(
+	return f.previewAnswer.Refetch(
 		f.newRequester(f.handlePreview),
-		0,
-		func(ctx context.Context) (cluster.Preview, error) {
-			return f.options.Backend.PreviewRestore(ctx, draft, a), nil
+		f.currentState(),
+		func(ctx context.Context) (wordedPreview, error) {
+			return newWordedPreview(f.options.Backend.PreviewRestore(ctx, draft, a)), nil
 		},
 	)
 }
 
-// handlePreview shows the preview, or requests another if something was typed meanwhile.
+// handlePreview checks the restore of the preview, or requests another preview if something was typed meanwhile.
 func (f *Form) handlePreview() tea.Cmd {
-	f.preview, f.previewedSource = f.previewAnswer.Value, previewSource{}
-	if why := f.preview.ItemsUnchecked; why != "" {
-		f.estimate = view.NewUnknownEstimate(why)
-	} else {
-		f.estimate = view.NewEstimate(&f.preview.Estimate, f.preview.Duration, false)
-		f.previewedSource = f.previewAnswer.source
-	}
 	switch {
-	case f.previewAnswer.changeNumber == f.changeNumber:
-		f.isPreviewPending = false
+	case f.previewAnswer.IsFor(f.currentState()):
 		return f.fetchCheck()
 	case f.debounce.IsIdle():
 		return f.fetchPreview()
@@ -151,31 +172,41 @@ func (f *Form) handlePreview() tea.Cmd {
 	return nil // the user is still typing
 }
 
+// needsNoCheck reports whether there is nothing to check: no backup, or Velero refuses the restore.
+func (f *Form) needsNoCheck() bool { return f.preview().Backup == "" || len(f.refusalReasons()) > 0 }
+
+// isChecked reports whether the obstacles of the present form are known.
+func (f *Form) isChecked() bool {
+	return f.previewAnswer.IsFor(f.currentState()) &&
+		(f.needsNoCheck() || f.checkAnswer.IsFor(f.currentState()))
+}
+
+// simpleCheck returns the result of the last check, empty if there is nothing to check.
+func (f *Form) simpleCheck() *cluster.CheckResult {
+	if f.needsNoCheck() {
+		return &cluster.CheckResult{}
+	}
+	return &f.checkAnswer.Value
+}
+
 // fetchCheck checks for obstacles. The end of a running check starts the next one.
 func (f *Form) fetchCheck() tea.Cmd {
-	if f.preview.Backup == "" || len(f.refusalReasons()) > 0 {
-		f.checkAnswer.Value, f.isChecked = cluster.CheckResult{}, true // there is nothing to check
+	if f.needsNoCheck() || f.checkAnswer.IsPending() {
 		return nil
 	}
-	if f.checkAnswer.IsPending() {
-		return nil
-	}
-	f.checkAnswer.changeNumber = f.changeNumber
-	f.checkAnswer.Invalidate()
-	draft, preview, a := f.copyDraft(), f.preview, f.assessment
-	return f.checkAnswer.FetchIfDue(
+	draft, preview, a := f.copyDraft(), *f.preview(), f.assessment
+	return f.checkAnswer.Refetch(
 		f.newRequester(f.handleCheck),
-		0,
+		f.currentState(),
 		func(ctx context.Context) (cluster.CheckResult, error) {
 			return f.options.Backend.CheckRestore(ctx, draft, preview, a), nil
 		},
 	)
 }
 
-// handleCheck shows the result of a check, or checks again if something was typed meanwhile.
+// handleCheck checks again if something was typed meanwhile.
 func (f *Form) handleCheck() tea.Cmd {
-	f.isChecked = f.checkAnswer.changeNumber == f.changeNumber
-	if f.isChecked || f.isPreviewPending || len(f.invalidRowNames()) > 0 {
+	if f.isChecked() || f.isPreviewPending() || len(f.invalidRowNames()) > 0 {
 		return nil
 	}
 	return f.fetchCheck()
@@ -222,17 +253,17 @@ func (f *Form) shownCheck() *cluster.CheckResult {
 	if c := f.closerCheck; c != nil && c.HasValue && !c.isOutdated {
 		return &c.Value
 	}
-	return &f.checkAnswer.Value
+	return f.simpleCheck()
 }
 
 // canCompare reports whether there is something to compare, as far as is known.
 func (f *Form) canCompare() bool {
 	return f.options.Backend.UnavailableReason(cluster.CapabilityPreviews) == "" &&
-		(f.preview.ItemsUnchecked != "" || f.checkAnswer.Value.ComparableObjects > 0)
+		(f.preview().ItemsUnchecked != "" || f.simpleCheck().ComparableObjects > 0)
 }
 
 func (f *Form) compareUnavailable() string {
-	return cmp.Or(f.preview.ItemsUnchecked, f.checkAnswer.Value.CompareUnavailable)
+	return cmp.Or(f.preview().ItemsUnchecked, f.simpleCheck().CompareUnavailable)
 }
 
 // startComparison compares what exists with the backup, which it downloads once more.
@@ -291,12 +322,12 @@ func (f *Form) startCloserCheck(
 		return f.showMessage(true, c.unavailablePrefix()+err.Error()+".")
 	case c.isDryRun && f.carriedOutText != "":
 		return f.showMessage(true, c.unavailablePrefix()+f.carriedOutText)
-	case f.isPreviewPending || !f.isChecked:
+	case f.isPreviewPending() || !f.isChecked():
 		return f.showMessage(true, c.unavailablePrefix()+"veltui is still looking at the cluster. Try again in a moment.")
 	}
 	c.progress, c.draft, c.sourceState = fetch.NewProgress[string](), f.copyDraft(), f.lastSourceState
 	f.closerCheck = c
-	preview, a := f.preview, f.assessment
+	preview, a := *f.preview(), f.assessment
 	return tea.Batch(
 		c.FetchIfDue(
 			f.newRequester(f.handleCloserCheck),
@@ -340,7 +371,7 @@ func (f *Form) invalidateCloserCheck() {
 
 // progressTexts returns the progress of a closer check, in ever fewer words.
 func (f *Form) progressTexts() []string {
-	words := []string{"comparing " + human.Count(f.checkAnswer.Value.ComparableObjects, "object"), "comparing"}
+	words := []string{"comparing " + human.Count(f.simpleCheck().ComparableObjects, "object"), "comparing"}
 	if f.closerCheck.isDryRun {
 		words = []string{"dry run"}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
-	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -81,16 +80,12 @@ type Form struct {
 	keyBindings  []keys.Binding
 	assessment   *assess.Assessment
 
-	preview                cluster.Preview // the last preview received
-	estimate               view.Estimate   // of the last preview
-	previewAnswer          formAnswer[cluster.Preview]
-	checkAnswer            formAnswer[cluster.CheckResult] // the obstacles
-	isChecked              bool                            // checkAnswer is for the present form
-	changeNumber           int                             // only the answer to the last change counts
-	debounce               fetch.Debouncer                 // after a change
-	lastSourceState        string                          // the backup's state at the last change
-	isPreviewPending       bool
-	previewedSource        previewSource // the source that the last preview could read
+	previewAnswer          fetch.Answer[wordedPreview]
+	checkAnswer            fetch.Answer[cluster.CheckResult] // the obstacles
+	checkedSource          previewSource                     // what checkAnswer is about
+	changeNumber           int                               // only the answer to the last change counts
+	debounce               fetch.Debouncer                   // after a change
+	lastSourceState        string                            // the backup's state at the last change
 	closerCheck            *closerCheck
 	confirmedWithoutDryRun int // the change whose restore may be created without a dry run
 	// carriedOutText says which object a dry run of this form stored, and how to remove it; empty if none did. Once it

@@ -266,17 +266,17 @@ func (f *Form) completionValues(of restorespec.CompletionSource) []string {
 	case restorespec.Schedules:
 		return f.collectFromBackups(func(j *job.Job) string { return j.ScheduleName })
 	case restorespec.Namespaces:
-		return f.preview.Namespaces
+		return f.preview().Namespaces
 	case restorespec.Mappings:
 		var all []string
-		for _, name := range f.preview.Namespaces {
+		for _, name := range f.preview().Namespaces {
 			all = append(all, name+":")
 		}
 		return all
 	case restorespec.Resources:
-		return f.preview.Resources
+		return f.preview().Resources
 	case restorespec.Labels:
-		return f.preview.Labels
+		return f.preview().Labels
 	case restorespec.Booleans:
 		return []string{"true", "false"}
 	case restorespec.Policies:

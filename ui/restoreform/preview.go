@@ -23,7 +23,7 @@ import (
 // renderPreview draws the preview: obstacles, items, assumptions, the command and the YAML.
 func (f *Form) renderPreview(c draw.Canvas) []string {
 	lines := f.renderProblems(c)
-	p := &f.preview
+	p := f.preview()
 	switch {
 	case len(f.invalidRowNames()) > 0:
 		return append(lines, f.renderCommandAndYAML(c)...)
@@ -31,7 +31,7 @@ func (f *Form) renderPreview(c draw.Canvas) []string {
 		lines = append(
 			lines,
 			c.RenderParagraph(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
-	case f.isPreviewPending && !f.previewAnswer.HasValue:
+	case f.isPreviewPending() && !f.previewAnswer.HasValue:
 		lines = append(lines, c.RenderParagraph(c.Theme.Dim, "Reading what is in the backup"+c.Glyphs.Ellipsis, 2)...)
 	}
 	if f.previewAnswer.HasValue && (len(f.refusalReasons()) == 0 || p.ItemsUnchecked != "") {
@@ -88,7 +88,7 @@ func (f *Form) renderProblems(c draw.Canvas) []string {
 
 // renderEstimate draws what the restore would restore, as a table, or why there is none.
 func (f *Form) renderEstimate(c draw.Canvas) []string {
-	e := &f.estimate
+	e := &f.previewAnswer.Value.estimate
 	if len(e.Rows) == 0 {
 		return c.RenderParagraph(c.Theme.ToneStyle(e.Summary.Tone), e.Summary.Text, 4)
 	}
@@ -193,13 +193,13 @@ func (f *Form) namedDraft() (restorespec.Draft, error) {
 		return d, errors.New("the Restore needs a name: fill in Name")
 	}
 	if d.AllowPartiallyFailed != nil && *d.AllowPartiallyFailed && d.Restore.Spec.ScheduleName != "" {
-		if f.isPreviewPending || f.preview.Backup == "" {
+		if f.isPreviewPending() || f.preview().Backup == "" {
 			return d, errors.New(
 				"a Restore cannot say --allow-partially-failed, and the newest backup of the schedule is not known",
 			)
 		}
 		// The command does the same (pkg/cmd/cli/restore/create.go, Run).
-		d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName = f.preview.Backup, ""
+		d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName = f.preview().Backup, ""
 	}
 	return d, nil
 }
@@ -214,7 +214,7 @@ func (f *Form) startRestore() tea.Cmd {
 		err = errors.New("it would be refused: see above")
 	case f.carriedOutText != "":
 		return f.showMessage(true, "Not started: "+f.carriedOutText)
-	case f.isPreviewPending || !f.isChecked || f.isComparing():
+	case f.isPreviewPending() || !f.isChecked() || f.isComparing():
 		err = errors.New("veltui still looks at what stands in the way")
 	}
 	if err != nil {
@@ -223,18 +223,18 @@ func (f *Form) startRestore() tea.Cmd {
 	if f.offerDryRun() {
 		return nil
 	}
-	return f.options.OnCreate(d, append(slices.Clone(f.preview.AlsoRestored), f.buildConsequences()...))
+	return f.options.OnCreate(d, append(slices.Clone(f.preview().AlsoRestored), f.buildConsequences()...))
 }
 
 // offerDryRun tells once what a dry run of the restore would cost. The same key pressed again starts without it.
 func (f *Form) offerDryRun() (offered bool) {
-	n, key := f.preview.Estimate.Total, f.options.Keys.FirstKey
+	n, key := f.preview().Estimate.Total, f.options.Keys.FirstKey
 	if f.shownCheck().DryRun != nil || !f.canDryRun() || n == 0 || f.confirmedWithoutDryRun == f.changeNumber {
 		return false
 	}
 	f.confirmedWithoutDryRun = f.changeNumber
 	var resources []string
-	for _, r := range f.preview.Estimate.Resources {
+	for _, r := range f.preview().Estimate.Resources {
 		resources = append(resources, r.Resource)
 	}
 	f.showMessage(true, fmt.Sprintf("The API server was not asked. %s: %s runs it, %s again starts without it.",
@@ -244,8 +244,8 @@ func (f *Form) offerDryRun() (offered bool) {
 
 func (f *Form) buildConsequences() []string {
 	var items *int
-	if f.preview.ItemsUnchecked == "" {
-		items = &f.preview.Estimate.Total
+	if f.preview().ItemsUnchecked == "" {
+		items = &f.preview().Estimate.Total
 	}
 	check := f.shownCheck()
 	return view.PreflightConsequences(items, check.Findings, check.DryRun != nil, len(check.Unchecked) == 0)
@@ -261,8 +261,7 @@ func (f *Form) saveYAML() tea.Cmd {
 	}
 	name := f.draft.Restore.Name + ".yaml"
 	write := func(path string) tea.Cmd {
-		f.saveAnswer.Invalidate()
-		return f.saveAnswer.FetchIfDue(f.newRequester(f.handleSaved), 0, func(context.Context) (string, error) {
+		return f.saveAnswer.Refetch(f.newRequester(f.handleSaved), path, func(context.Context) (string, error) {
 			return f.options.Backend.SaveFile(path, []byte(text))
 		})
 	}

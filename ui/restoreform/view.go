@@ -110,13 +110,14 @@ func (f *Form) summaryTexts() []string {
 		return []string{"refused"}
 	case f.isComparing():
 		return f.progressTexts()
-	case f.isPreviewPending:
+	case f.isPreviewPending():
 		return []string{"working it out"}
 	case !f.previewAnswer.HasValue:
 		return []string{view.ItemsUnknown}
 	}
-	items, takes, checking := f.estimate.Items, human.Prefixed(", ", f.estimate.Duration), ""
-	if !f.isChecked {
+	estimate, checking := &f.previewAnswer.Value.estimate, ""
+	items, takes := estimate.Items, human.Prefixed(", ", estimate.Duration)
+	if !f.isChecked() {
 		checking = ", checking"
 	}
 	findings := f.shownCheck().Findings
