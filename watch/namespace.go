@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -229,10 +230,18 @@ func ListJobNames(ctx context.Context, o Options, resource string, limit int64) 
 	return names, err
 }
 
+// ErrSearchForbidden is the error of [ListNamespaces] for a user who may not list the storage locations of all
+// namespaces.
+var ErrSearchForbidden = errors.New("you may not look for Velero in all namespaces, which takes the right to list " +
+	"backupstoragelocations in all of them")
+
 // ListNamespaces returns the namespaces in which Velero may be: those with a storage location, velero first.
 func ListNamespaces(ctx context.Context, o Options) (found []string, err error) {
 	err = withClient(ctx, o, func(ctx context.Context, c *client.Client) error {
-		found, _, err = searchLocations(ctx, c)
+		var search lookupResult
+		if found, search, err = searchLocations(ctx, c); err == nil && search == lookupForbidden {
+			err = ErrSearchForbidden
+		}
 		return err
 	})
 	return slices.Clip(found), err

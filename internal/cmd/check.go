@@ -53,6 +53,9 @@ prints nothing. With --acknowledged, it prints how many findings it leaves out.
 The findings are those of the dashboard's first screen; docs/reasons.md explains each
 reason. One cause is one finding.
 
+Without -n, check looks at one Velero, and says on standard error if the cluster has
+others; -A checks all, and its exit code is that of the worst.
+
 Exit codes: 0 nothing, 3 warnings, 6 something is critical, 1 not everything could be
 read, unless something is critical; check names what and which right is missing.
 What is not read within --timeout counts as not read. With --nagios that is 50s, as
@@ -62,6 +65,9 @@ With --nagios: 0, 1 warnings, 2 critical, 3 not everything could be read, or a f
 the configuration is wrong.`,
 		Example: `  # In cron, which mails what is printed
   veltui check --context 'prod-*'
+
+  # Every Velero in the cluster
+  veltui check -A
 
   # A Nagios check of what is critical
   veltui check --nagios --min-severity critical
@@ -79,10 +85,14 @@ the configuration is wrong.`,
 			if err := f.checkUsage(cmd); err != nil {
 				return err
 			}
+			if f.coverage && c.connector.allNamespaces {
+				return usageErrorf("--coverage is about one Velero: name its namespace with -n instead of --%s", allNamespacesFlag)
+			}
 			return c.runCheck(cmd.Context(), f)
 		},
 	}
 	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
+	c.addAllNamespacesFlag(cmd)
 	cmd.Flags().
 		StringVar(&f.minSeverity, "min-severity", "warning", "Leave out findings that are less severe: warning or critical")
 	cmd.Flags().StringSliceVar(&f.ignore, "ignore", nil, "Leave out findings with this `REASON`; repeatable")
@@ -136,34 +146,43 @@ func (f *checkFlags) excludesFinding(found assess.Finding) bool {
 	return f.criticalOnly && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason))
 }
 
-// clusterCheck is the result of checking one cluster.
+// clusterCheck is the result of checking one target.
 type clusterCheck struct {
 	context      string
-	findings     []contextFinding
+	namespace    string          // of --all-namespaces
+	snapshot     *watch.Snapshot // nil if nothing could be read
+	findings     []placedFinding
 	omittedCount int // the acknowledged findings left out by --acknowledged
 	unchecked    []document.Unread
 	warning      error // why acknowledgements are not used
 	err          error
 }
 
-// contextFinding is a finding in a context.
-type contextFinding struct {
+// newInstallation returns the document about the Velero that was checked.
+func (c *clusterCheck) newInstallation() document.Installation {
+	others := append([]string{}, c.snapshot.OtherNamespaces...) // not null
+	return document.Installation{Context: c.context, Namespace: c.snapshot.Namespace, OtherNamespaces: others}
+}
+
+// placedFinding is a finding of a target.
+type placedFinding struct {
 	assess.Finding
 	context      string
+	velero       string // the namespace that was checked
 	acknowledged bool
 }
 
 func (c *cli) runCheck(ctx context.Context, f checkFlags) error {
-	contexts, err := c.connector.resolveContexts()
+	targets, places, err := c.resolveTargets(ctx)
 	if err != nil {
 		return err
 	}
 	log := c.openLogger(ctx)
-	answers := make([]clusterCheck, len(contexts))
+	answers := make([]clusterCheck, len(targets))
 	seen, unused := c.files.loadAcknowledgements()
 	var all sync.WaitGroup
-	for i, name := range contexts {
-		all.Go(func() { answers[i] = c.forContext(name, "").checkCluster(ctx, f, seen, log) })
+	for i, t := range targets {
+		all.Go(func() { answers[i] = c.forTarget(t).checkTarget(ctx, t, f, seen, log) })
 	}
 	all.Wait()
 	switch {
@@ -176,17 +195,48 @@ func (c *cli) runCheck(ctx context.Context, f checkFlags) error {
 		unused = append(unused, one.warning)
 	}
 	c.stdio.printWarnings(slices.DeleteFunc(unused, func(err error) bool { return err == nil }))
-	d := document.Check{Header: document.NewHeader("Check"), Items: []document.Finding{}, Unread: []document.Unread{}}
-	var found []contextFinding
+	d, found := newCheckDocument(answers)
+	var notes []string
+	for _, one := range answers {
+		if one.snapshot == nil {
+			continue
+		}
+		if note := c.connector.otherVelerosNote(one.snapshot, places.describeTarget(one.context, "")); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	if f.nagios {
+		counts := countFindings(d)
+		summary := view.CheckSummary(counts, mapSlice(found, func(f placedFinding) assess.Finding { return f.Finding }))
+		return c.stdio.printNagios(judgeCheck(d), strings.Join(append([]string{summary}, notes...), "; "), nagiosData(counts))
+	}
+	for _, note := range notes {
+		fmt.Fprintln(c.stdio.streams.ErrOut, "note: "+note)
+	}
+	return c.printCheck(d, found, f.output, places)
+}
+
+// newCheckDocument returns the document about all answers, and the findings, the worst first.
+func newCheckDocument(answers []clusterCheck) (document.Check, []placedFinding) {
+	d := document.Check{
+		Header:        document.NewHeader("Check"),
+		Items:         []document.Finding{},
+		Unread:        []document.Unread{},
+		Installations: []document.Installation{},
+	}
+	var found []placedFinding
 	for _, one := range answers {
 		found = append(found, one.findings...)
 		d.AcknowledgedLeftOut += one.omittedCount
 		for _, u := range one.unchecked {
-			u.Context = one.context
+			u.Context, u.Namespace = one.context, one.namespace
 			d.Unread = append(d.Unread, u)
 		}
+		if one.snapshot != nil {
+			d.Installations = append(d.Installations, one.newInstallation())
+		}
 	}
-	slices.SortStableFunc(found, func(a, b contextFinding) int { return assess.CompareFindings(&a.Finding, &b.Finding) })
+	slices.SortStableFunc(found, func(a, b placedFinding) int { return assess.CompareFindings(&a.Finding, &b.Finding) })
 	for _, one := range found {
 		d.Items = append(d.Items, document.NewFinding(one.Finding, one.context, one.acknowledged))
 		if one.Severity == assess.Critical {
@@ -195,12 +245,7 @@ func (c *cli) runCheck(ctx context.Context, f checkFlags) error {
 			d.Warnings++
 		}
 	}
-	if f.nagios {
-		counts := countFindings(d)
-		summary := view.CheckSummary(counts, mapSlice(found, func(f contextFinding) assess.Finding { return f.Finding }))
-		return c.stdio.printNagios(judgeCheck(d), summary, nagiosData(counts))
-	}
-	return c.printCheck(d, found, f.output, len(contexts) > 1)
+	return d, found
 }
 
 // loadAcknowledgements reads the acknowledgements of all clusters.
@@ -218,23 +263,26 @@ func (c *stdio) printWarnings(warnings []error) {
 	}
 }
 
-func (c *cli) checkCluster(
+func (c *cli) checkTarget(
 	ctx context.Context,
+	t target,
 	f checkFlags,
 	seen *acknowledgements,
 	log *slog.Logger,
 ) (found clusterCheck) {
 	ctx, cancel := cluster.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	assessed, unread, err := c.assessCluster(ctx, f, log)
+	found.context, found.namespace = cmp.Or(c.connector.flags.CurrentContext, inClusterContext), t.namespace
+	assessed, unread, err := c.assessTarget(ctx, t, f, log)
 	if late := cluster.OutOfTimeCause(ctx); late != nil {
 		unread = append(unread, document.Unread{Error: late.Error() + "; --timeout allows more"})
 	}
-	found.context, found.unchecked, found.err = cmp.Or(c.connector.flags.CurrentContext, inClusterContext), unread, err
+	found.unchecked, found.err = unread, err
 	if err != nil {
 		found.unchecked = append(unread, document.Unread{Error: strings.Join(strings.Fields(err.Error()), " ")})
 		return found
 	}
+	found.snapshot = assessed.Snapshot
 	acknowledged, err := c.loadAcknowledgedKeys(ctx, seen)
 	if err != nil {
 		found.warning = fmt.Errorf("context %s: %w", found.context, err)
@@ -245,7 +293,7 @@ func (c *cli) checkCluster(
 		case known && f.omitAcknowledged:
 			found.omittedCount++
 		default:
-			found.findings = append(found.findings, contextFinding{finding, found.context, known})
+			found.findings = append(found.findings, placedFinding{finding, found.context, assessed.Snapshot.Namespace, known})
 		}
 	}
 	return found
@@ -264,11 +312,15 @@ func (c *cli) loadAcknowledgedKeys(ctx context.Context, seen *acknowledgements) 
 // misses nothing else.
 var malformedOnlyKinds = []string{watch.SnapshotLocations, watch.DownloadRequests}
 
-func (c *cli) assessCluster(
+func (c *cli) assessTarget(
 	ctx context.Context,
+	t target,
 	f checkFlags,
 	log *slog.Logger,
 ) (*assess.Assessment, []document.Unread, error) {
+	if t.err != nil {
+		return nil, nil, t.err
+	}
 	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, ExtraKinds: slices.Concat([]string{
 		watch.Schedules, watch.StorageLocations, watch.Repositories, watch.DeleteRequests, watch.Pods}, malformedOnlyKinds)}
 	if !f.excludesFinding(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}) {
@@ -278,7 +330,10 @@ func (c *cli) assessCluster(
 	if err != nil {
 		return nil, nil, err
 	}
-	unread := append(unreadSources(snap), c.connector.addEtcdBackups(ctx, snap)...)
+	unread := unreadSources(snap)
+	if !t.repeated { // the cluster has them once
+		unread = append(unread, c.connector.addEtcdBackups(ctx, snap)...)
+	}
 	monitor, err := c.newMonitor(c.stdio.warnSlow(waitingForAnswerText))
 	if err != nil {
 		return nil, unread, err
@@ -362,16 +417,17 @@ func countFindings(d document.Check) view.CheckCounts {
 	}
 }
 
-func (c *cli) printCheck(d document.Check, found []contextFinding, output string, several bool) error {
+func (c *cli) printCheck(d document.Check, found []placedFinding, output string, places rowPlaces) error {
 	err := c.stdio.printOutput(output, d, func(l *linePrinter) {
 		columns := slices.Clone(view.FindingColumns)
-		columns[0].ScreenOnly = !several
+		columns[0].ScreenOnly, columns[1].ScreenOnly = !places.contexts, !places.namespaces
 		t := c.stdio.newTable()
 		t.NoHeaders = true
-		l.RecordError(t.PrintCells(columns, mapSlice(found, func(f contextFinding) []view.Cell {
+		l.RecordError(t.PrintCells(columns, mapSlice(found, func(f placedFinding) []view.Cell {
 			return view.FindingRow{
 				Finding:      f.Finding,
 				Context:      f.context,
+				Velero:       f.velero,
 				Acknowledged: f.acknowledged,
 				Now:          c.process.clock(),
 			}.Cells()
@@ -381,9 +437,9 @@ func (c *cli) printCheck(d document.Check, found []contextFinding, output string
 		}
 	})
 	for _, u := range d.Unread {
-		where := ""
-		if several {
-			where = "context " + u.Context + ": "
+		where := places.describeTarget(u.Context, u.Namespace)
+		if where != "" {
+			where += ": "
 		}
 		what := u.Error
 		if u.Resource != "" {

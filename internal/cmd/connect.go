@@ -23,15 +23,17 @@ import (
 )
 
 type connector struct {
-	process         *processEnv
-	flags           *session.Flags
-	allContexts     bool
-	exactContext    bool // one name, neither a list nor a glob
-	warnings        *session.Warnings
-	logins          *pluginLogins
-	pinned          *pinnedSession
-	writeFailures   *session.WriteFailures
-	pendingRequests *atomic.Int64 // DownloadRequests that still exist in a cluster
+	process           *processEnv
+	flags             *session.Flags
+	allContexts       bool
+	allNamespaces     bool
+	exactContext      bool // one name, neither a list nor a glob
+	warnings          *session.Warnings
+	logins            *pluginLogins
+	pinned            *pinnedSession
+	writeFailures     *session.WriteFailures
+	pendingRequests   *atomic.Int64 // DownloadRequests that still exist in a cluster
+	otherVelerosNotes sync.Map      // the notes that there are other Veleros, as keys
 }
 
 func newConnector(p *processEnv) *connector {

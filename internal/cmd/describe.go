@@ -43,10 +43,11 @@ then does.`,
 }
 
 func (c *cli) describeThing(ctx context.Context, selected selection, output string) error {
-	found := c.readRows(ctx, selected, selected.buildQuery(), c.openLogger(ctx))
+	found := c.readRows(ctx, target{}, selected, selected.buildQuery(), c.openLogger(ctx))
 	if found.err != nil {
 		return found.err
 	}
+	c.noteOtherVeleros(found.assessed.Snapshot, "")
 	if err := selected.checkFound(rowRefs(found.rows), found.assessed.Snapshot.Namespace); err != nil {
 		return fmt.Errorf("%w%s", err, c.connector.suggestName(ctx, selected, rowRefs(found.rows)))
 	}

@@ -147,8 +147,8 @@ func (f *rowFollower) printList() error {
 	if err != nil {
 		return err
 	}
-	listed := contextAnswer{context: f.context, assessed: f.lastAssessed}
-	if err := f.printer.printRows(sorted, listed.malformedDocuments(), false); err != nil {
+	listed := targetAnswer{context: f.context, assessed: f.lastAssessed}
+	if err := f.printer.printRows(sorted, listed.malformedDocuments(), rowPlaces{}); err != nil {
 		return err
 	}
 	if len(rows) == 0 {
@@ -160,6 +160,7 @@ func (f *rowFollower) printList() error {
 		)
 	}
 	f.recordPrintedRows(rows)
+	f.cli.noteOtherVeleros(snap, "")
 	f.warnings.printNewWarnings(f.cli.stdio, snap)
 	return nil
 }
@@ -188,7 +189,7 @@ func (f *rowFollower) printChangedThings() error {
 		}
 	}
 	f.recordPrintedRows(now)
-	return f.printer.printRows(changed, nil, false)
+	return f.printer.printRows(changed, nil, rowPlaces{})
 }
 
 func (f *rowFollower) printChanges() error {
@@ -228,7 +229,7 @@ func (f *rowFollower) printChange(change watch.Change) error {
 	} else {
 		delete(f.printedStates, r.UID)
 	}
-	return f.printer.printRows([]listRow{r}, nil, false)
+	return f.printer.printRows([]listRow{r}, nil, rowPlaces{})
 }
 
 func (c *cli) openLogger(ctx context.Context) *slog.Logger {
@@ -237,7 +238,17 @@ func (c *cli) openLogger(ctx context.Context) *slog.Logger {
 	return c.newLogger(logFile)
 }
 
+// readSnapshot is readCompleteSnapshot for a command that reads one Velero; it notes if there are others.
 func (c *cli) readSnapshot(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
+	snap, err := c.readCompleteSnapshot(ctx, q, log)
+	if err == nil {
+		c.noteOtherVeleros(snap, "")
+	}
+	return snap, err
+}
+
+// readCompleteSnapshot reads once, and fails if the user may not read what the query asks for.
+func (c *cli) readCompleteSnapshot(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
 	snap, err := c.readPartialSnapshot(ctx, q, log)
 	if err != nil {
 		return nil, err

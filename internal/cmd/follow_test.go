@@ -34,7 +34,7 @@ func listOf(rows []listRow, malformed []document.Malformed) document.JobList {
 	return list
 }
 
-func (p *printed) list(rows []listRow, malformed []document.Malformed, _ bool) error {
+func (p *printed) list(rows []listRow, malformed []document.Malformed, _ rowPlaces) error {
 	p.items = append(p.items, listOf(rows, malformed).Items...)
 	return nil
 }

@@ -49,6 +49,9 @@ object itself if you name one ({.phase}).
 --sort-by takes a column (also one of -o wide), or a JSONPath into what -o json
 prints of one or into Velero's own resource. Rows without a value come first.
 
+Without -n, get looks at one Velero, and says on standard error if there are others;
+-A prints those of all namespaces.
+
 With several contexts, the rows of a table come in the order of the contexts. A
 context that has not answered within a second comes later, when it answers, so that
 it does not hold up the others. JSON, YAML, a sorted table and one in a pipe wait for
@@ -57,7 +60,7 @@ all contexts.
 In a pipe a table has all its columns with all their text. On a narrow terminal, veltui
 drops empty columns first, then, for jobs, DONE, WARNINGS, AGE, ETA, ERRORS, PROGRESS,
 KIND and CONTEXT, in this order, and shortens long names in the middle.
-It keeps NAME, STAGE or STATE, VERDICT, NOTE, the column of --sort-by and, with -o wide, all columns.
+It keeps NAMESPACE, NAME, STAGE or STATE, VERDICT, NOTE, the column of --sort-by and, with -o wide, all columns.
 
 With -w, veltui prints every change until you interrupt it: one line per change in
 a table, which keeps to the columns that it began with, one JSON document per line with
@@ -76,6 +79,9 @@ watches only what you ask for.`,
 
   # The same with a template
   veltui get -o jsonpath='{.items[?(@.stuck==true)].name}'
+
+  # Of every Velero in the cluster
+  veltui get -A
 
   # The phase of one restore
   veltui get restore/shop-restore-2 -o jsonpath='{.phase}'
@@ -105,12 +111,16 @@ watches only what you ask for.`,
 			if err != nil {
 				return err
 			}
-			if f.follow {
+			switch {
+			case f.follow && c.connector.allNamespaces:
+				return usageErrorf("-w follows one Velero: name its namespace with -n instead of --%s", allNamespacesFlag)
+			case f.follow:
 				return c.followRows(cmd.Context(), selected, order, p)
 			}
 			return c.runGet(cmd.Context(), selected, order, p)
 		},
 	}
+	c.addAllNamespacesFlag(cmd)
 	addOutputFlag(cmd, &f.output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
 	cmd.Flags().BoolVarP(&f.follow, "watch", "w", false, "Print every change until interrupted")
 	cmd.Flags().
@@ -167,14 +177,13 @@ func (c *stdio) newTable() text.Table {
 	return t
 }
 
-// runGet prints the selected jobs of all contexts, which it reads concurrently; if one context fails, only its jobs
-// are missing.
+// runGet prints the selected jobs of all targets, which it reads concurrently; if one target fails, only its jobs are
+// missing.
 func (c *cli) runGet(ctx context.Context, selected selection, order *sortOrder, p rowPrinter) error {
-	contexts, err := c.connector.resolveContexts()
+	targets, places, err := c.resolveTargets(ctx)
 	if err != nil {
 		return err
 	}
-	several := c.connector.allContexts || len(contexts) > 1
 	q, need := selected.buildQuery(), p.dataNeeds.mergeNeeds(order.neededData())
 	q.EndedVolumes, q.SkipVerdicts = need.volumes, !need.verdicts && !selected.stuck
 	if selected.thingKind != nil {
@@ -187,17 +196,17 @@ func (c *cli) runGet(ctx context.Context, selected selection, order *sortOrder, 
 	stopCounts := sync.OnceFunc(stop)
 	defer stopCounts()
 	q.Progress = add
-	answers, came := make([]contextAnswer, len(contexts)), make(chan int, len(contexts))
-	for i, name := range contexts {
+	answers, came := make([]targetAnswer, len(targets)), make(chan int, len(targets))
+	for i, t := range targets {
 		go func() {
-			answers[i] = c.forContext(name, "").readRows(ctx, selected, q, log)
+			answers[i] = c.forTarget(t).readRows(ctx, t, selected, q, log)
 			came <- i
 		}()
 	}
 	late := time.NewTimer(partialAnswerDelay)
 	defer late.Stop()
-	var answered []contextAnswer
-	for some := range batchAnswers(len(contexts), came, late.C, need.waitForAll) {
+	var answered []targetAnswer
+	for some := range batchAnswers(len(targets), came, late.C, need.waitForAll) {
 		stopCounts()
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -215,7 +224,7 @@ func (c *cli) runGet(ctx context.Context, selected selection, order *sortOrder, 
 					a.rows...), append(
 					malformed,
 					a.malformedDocuments()...)
-			case !several:
+			case len(targets) == 1:
 				return a.err
 			}
 		}
@@ -224,26 +233,26 @@ func (c *cli) runGet(ctx context.Context, selected selection, order *sortOrder, 
 			return err
 		}
 		if p.table != nil {
-			p.table.Grows = len(some) < len(contexts)
+			p.table.Grows = len(some) < len(targets)
 		}
-		if err := p.printRows(rows, malformed, several); err != nil {
+		if err := p.printRows(rows, malformed, places); err != nil {
 			return err
 		}
 	}
 	for _, a := range answered {
-		c.stdio.printRemarks(a, selected, several)
+		c.printRemarks(a, selected, places)
 	}
-	for i, name := range contexts {
+	for i, t := range targets {
 		if err := answers[i].err; err != nil {
-			printErrorLines(c.stdio.streams.ErrOut, fmt.Errorf("context %s: %w", name, err))
+			printErrorLines(c.stdio.streams.ErrOut, fmt.Errorf("%s: %w", places.describeTarget(t.context, t.namespace), err))
 		}
 	}
 	switch err := checkFoundAnywhere(answered, selected); {
-	case err != nil && !several:
+	case err != nil && places.isEmpty():
 		return fmt.Errorf("%w%s", err, c.connector.suggestName(ctx, selected, rowRefs(answered[0].rows)))
 	case err != nil:
 		return err
-	case len(answered) < len(contexts):
+	case len(answered) < len(targets):
 		return exitError{ExitError, nil}
 	}
 	return nil
@@ -277,29 +286,38 @@ func batchAnswers(n int, answers <-chan int, late <-chan time.Time, whole bool) 
 	}
 }
 
-func (c *cli) readRows(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) contextAnswer {
-	snap, err := c.readSnapshot(ctx, q, log)
+func (c *cli) readRows(
+	ctx context.Context, t target, selected selection, q watch.Query, log *slog.Logger,
+) targetAnswer {
+	if t.err != nil {
+		return targetAnswer{err: t.err}
+	}
+	snap, err := c.readCompleteSnapshot(ctx, q, log)
 	if err != nil {
-		return contextAnswer{err: err}
+		return targetAnswer{err: err}
 	}
 	assessed, err := c.assessSnapshot(ctx, snap, selected)
 	if err != nil {
-		return contextAnswer{err: err}
+		return targetAnswer{err: err}
 	}
 	context := c.connector.flags.CurrentContext
-	return contextAnswer{context: context, assessed: assessed, rows: selected.buildRows(context, assessed)}
+	return targetAnswer{context: context, assessed: assessed, rows: selected.buildRows(context, assessed)}
 }
 
-func (c *stdio) printRemarks(a contextAnswer, selected selection, several bool) {
+func (c *cli) printRemarks(a targetAnswer, selected selection, places rowPlaces) {
 	var warn malformedWarnings
-	where := ""
-	if several {
-		where, warn.prefix = " of context "+a.context, "context "+a.context+": "
+	place, where := places.describeTarget(a.context, a.assessed.Snapshot.Namespace), ""
+	if place != "" {
+		warn.prefix = place + ": "
 	}
-	warn.printNewWarnings(c, a.assessed.Snapshot)
+	if places.contexts {
+		where = " of context " + a.context
+	}
+	c.noteOtherVeleros(a.assessed.Snapshot, place)
+	warn.printNewWarnings(c.stdio, a.assessed.Snapshot)
 	if len(a.rows) == 0 && len(selected.names) == 0 {
 		fmt.Fprintf(
-			c.streams.ErrOut,
+			c.stdio.streams.ErrOut,
 			"No %s found in namespace %s%s.\n",
 			selected.kindText(),
 			a.assessed.Snapshot.Namespace,
@@ -308,7 +326,7 @@ func (c *stdio) printRemarks(a contextAnswer, selected selection, several bool) 
 	}
 }
 
-func checkFoundAnywhere(answered []contextAnswer, selected selection) error {
+func checkFoundAnywhere(answered []targetAnswer, selected selection) error {
 	var found []jobRef
 	var namespaces []string
 	for _, a := range answered {

@@ -57,11 +57,11 @@ func TestFollowedTableHasTitles(t *testing.T) {
 	var out strings.Builder
 	p := &tablePrinter{Table: text.Table{Writer: &out}}
 	a := assessed(aged("a", 1, 0))
-	if err := p.printRows(nil, nil, false); err != nil || out.String() != "" {
+	if err := p.printRows(nil, nil, rowPlaces{}); err != nil || out.String() != "" {
 		t.Fatalf("%v, %q", err, out.String())
 	}
 	for range 2 {
-		if err := p.printRows(rowsOf("", a, a.Snapshot.Jobs[0]), nil, false); err != nil {
+		if err := p.printRows(rowsOf("", a, a.Snapshot.Jobs[0]), nil, rowPlaces{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestSortedDocumentNamesMalformedResourcesOnce(t *testing.T) {
 		}
 		if l := listOf(
 			sorted,
-			contextAnswer{context: "east", assessed: a}.malformedDocuments(),
+			targetAnswer{context: "east", assessed: a}.malformedDocuments(),
 		); len(l.Items) != len(held) ||
 			len(l.Malformed) != 1 {
 			t.Errorf("%d items, %d malformed", len(l.Items), len(l.Malformed))

@@ -55,7 +55,7 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.printRows(rowsOf("", a, snap.Jobs...), nil, false); err != nil {
+	if err := p.printRows(rowsOf("", a, snap.Jobs...), nil, rowPlaces{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.TrimSpace(out.String()); got != "orphaned" {

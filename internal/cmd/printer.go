@@ -23,16 +23,15 @@ import (
 
 type rowPrinter struct {
 	dataNeeds
-	// printRows prints rows, and in a list also the malformed resources. several is true if several contexts were asked
-	// for, which are then shown.
-	printRows func(rows []listRow, malformed []document.Malformed, several bool) error
+	// printRows prints rows, and in a list also the malformed resources.
+	printRows func(rows []listRow, malformed []document.Malformed, places rowPlaces) error
 	table     *tablePrinter
 }
 
 // dataNeeds are the parts of an answer that cost extra requests or time.
 type dataNeeds struct {
 	volumes, verdicts bool // also for ended jobs
-	waitForAll        bool // nothing is written until all contexts have answered
+	waitForAll        bool // nothing is written until all targets have answered
 }
 
 func (p dataNeeds) mergeNeeds(q dataNeeds) dataNeeds {
@@ -56,7 +55,7 @@ func (f getFlags) newRowPrinter(c *cli, selected selection, order *sortOrder) (r
 			func(doc any) error { return printDocument(w, f.output, doc, f.follow) },
 		), nil
 	case "name":
-		return rowPrinter{printRows: func(rows []listRow, _ []document.Malformed, _ bool) error {
+		return rowPrinter{printRows: func(rows []listRow, _ []document.Malformed, _ rowPlaces) error {
 			for _, r := range rows {
 				if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", r.ref.kind.Noun(), r.ref.name); err != nil {
 					return err
@@ -78,8 +77,8 @@ func (f getFlags) newRowPrinter(c *cli, selected selection, order *sortOrder) (r
 func (s selection) documentPrinter(each bool, print func(doc any) error) rowPrinter {
 	return rowPrinter{
 		dataNeeds: dataNeeds{true, true, true},
-		printRows: func(rows []listRow, malformed []document.Malformed, several bool) error {
-			if one := len(s.names) == 1 && !several; !each && !one {
+		printRows: func(rows []listRow, malformed []document.Malformed, places rowPlaces) error {
+			if one := len(s.names) == 1 && places.isEmpty(); !each && !one {
 				return print(s.listDocument(rows, malformed))
 			}
 			for _, r := range rows {

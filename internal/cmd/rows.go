@@ -16,15 +16,15 @@ import (
 	"github.com/veltui/veltui/internal/view/resource"
 )
 
-// contextAnswer is the answer of one context.
-type contextAnswer struct {
+// targetAnswer is the answer of one target.
+type targetAnswer struct {
 	context  string // of the kubeconfig, empty if none is in use
 	assessed *assess.Assessment
 	rows     []listRow
 	err      error
 }
 
-func (a contextAnswer) malformedDocuments() []document.Malformed {
+func (a targetAnswer) malformedDocuments() []document.Malformed {
 	return document.NewMalformedResources(a.assessed.World.MalformedResources, a.context)
 }
 
@@ -115,7 +115,11 @@ func (r listRow) newDocument(alone bool) document.Placed {
 	return d
 }
 
-// sortableColumns returns the columns of a kind, nil for jobs, with the context column.
+var namespaceColumn = listColumn{view.NamespaceColumn, func(r listRow) view.Cell {
+	return view.TextCell(view.Dim, sanitize.String(r.assessed.Snapshot.Namespace))
+}}
+
+// sortableColumns returns the columns of a kind, nil for jobs, with those of the context and the namespace.
 func sortableColumns(k *resource.Kind) []listColumn {
 	if k == nil {
 		return jobColumns()
@@ -124,6 +128,7 @@ func sortableColumns(k *resource.Kind) []listColumn {
 		{view.FindJobColumn("context").Column, func(r listRow) view.Cell {
 			return view.TextCell(view.Dim, sanitize.String(r.context))
 		}},
+		namespaceColumn,
 		{view.FindJobColumn("name").Column, func(r listRow) view.Cell { return view.TextCell(view.Plain, r.ref.name) }},
 	}
 	for i, c := range k.Columns {
@@ -158,7 +163,7 @@ func jobColumns() (columns []listColumn) {
 			}
 		}
 	}
-	return columns
+	return slices.Insert(columns, 1, namespaceColumn) // after the context
 }
 
 // jobRow returns the row of a job as the screen also shows it.

@@ -23,12 +23,16 @@ type tablePrinter struct {
 	thingKind  *resource.Kind // nil for jobs
 }
 
-func (p *tablePrinter) chosenColumns(several bool) []listColumn {
-	all := sortableColumns(p.thingKind)
-	if !several {
-		all = all[1:]
-	}
-	columns := slices.DeleteFunc(all, func(c listColumn) bool { return c.Wide && !p.wide })
+func (p *tablePrinter) chosenColumns(places rowPlaces) []listColumn {
+	columns := slices.DeleteFunc(sortableColumns(p.thingKind), func(c listColumn) bool {
+		switch c.Name {
+		case contextFlag:
+			return !places.contexts
+		case namespaceColumn.Name:
+			return !places.namespaces
+		}
+		return c.Wide && !p.wide
+	})
 	for i, layout := range text.ChooseColumns(viewColumns(columns), p.wide, p.sortColumn) {
 		columns[i].Column = layout
 	}
@@ -39,8 +43,8 @@ func viewColumns(columns []listColumn) []view.Column {
 	return mapSlice(columns, func(c listColumn) view.Column { return c.Column })
 }
 
-func (p *tablePrinter) printRows(rows []listRow, _ []document.Malformed, several bool) error {
-	columns := p.chosenColumns(several)
+func (p *tablePrinter) printRows(rows []listRow, _ []document.Malformed, places rowPlaces) error {
+	columns := p.chosenColumns(places)
 	return p.Print(viewColumns(columns), mapSlice(rows, func(r listRow) []string {
 		return mapSlice(columns, func(c listColumn) string { return c.cell(r).PrintedText })
 	}))

@@ -25,10 +25,10 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	var out strings.Builder
 	p := &tablePrinter{Table: text.Table{Writer: &out}, wide: true}
 	a := new(assess.Estimates).AssessSnapshot(&watch.Snapshot{At: now}, now)
-	if err := p.printRows(rowsOf("", a, one("a-long-name", "PartiallyFailed")), nil, false); err != nil {
+	if err := p.printRows(rowsOf("", a, one("a-long-name", "PartiallyFailed")), nil, rowPlaces{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.printRows(rowsOf("", a, one("a", "Failed")), nil, false); err != nil {
+	if err := p.printRows(rowsOf("", a, one("a", "Failed")), nil, rowPlaces{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range []bool{true, false} { // what went wrong is in every table, once
@@ -36,7 +36,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		if err := (&tablePrinter{Table: text.Table{Writer: &printed}, wide: w}).printRows(
 			rowsOf("", a, one("a", "Failed")),
 			nil,
-			false,
+			rowPlaces{},
 		); err != nil ||
 			strings.Count(printed.String(), "ERRORS") != 1 {
 			t.Errorf("%v:\n%s", err, printed.String())
@@ -52,7 +52,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := (&tablePrinter{Table: text.Table{Writer: &out}}).printRows(nil, nil, false); err != nil || out.Len() > 0 {
+	if err := (&tablePrinter{Table: text.Table{Writer: &out}}).printRows(nil, nil, rowPlaces{}); err != nil || out.Len() > 0 {
 		t.Errorf("no jobs print %q, %v", out.String(), err)
 	}
 }

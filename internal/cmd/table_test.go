@@ -92,7 +92,7 @@ func TestTableIsAligned(t *testing.T) {
 				},
 				wide: wide,
 			}
-			columns := p.chosenColumns(several)
+			columns := p.chosenColumns(rowPlaces{contexts: several, namespaces: several})
 			var rows [][]string
 			least := 0 // what the columns that stay need at least
 			for range 1 + r.IntN(12) {
@@ -204,7 +204,7 @@ func TestTableDropsColumns(t *testing.T) {
 		for i := range rows {
 			rows[i] = slices.Clone(c.rows[i])
 		}
-		if err := p.Print(viewColumns(p.chosenColumns(false)), rows); err != nil {
+		if err := p.Print(viewColumns(p.chosenColumns(rowPlaces{})), rows); err != nil {
 			t.Fatal(err)
 		}
 		title, _, _ := strings.Cut(out.String(), "\n")
@@ -231,11 +231,11 @@ func TestTableOfChangesOnATerminal(t *testing.T) {
 		aged(strings.Repeat("long-", 20)+"name", 7, 2),
 	}
 	a := assessed(jobs...)
-	if err := p.printRows(rowsOf("", a, jobs[0]), nil, false); err != nil {
+	if err := p.printRows(rowsOf("", a, jobs[0]), nil, rowPlaces{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range jobs[1:] {
-		if err := p.printRows(rowsOf("", a, j), nil, false); err != nil {
+		if err := p.printRows(rowsOf("", a, j), nil, rowPlaces{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -219,6 +219,9 @@ func (w *waiter) handleAssessment(a *assess.Assessment) {
 			}
 		}
 	}
+	if note := w.cli.connector.otherVelerosNote(a.Snapshot, ""); note != "" {
+		w.screen.printLine("note: " + note)
+	}
 	select {
 	case l := <-w.fullLooks:
 		w.handleFullLook(l)

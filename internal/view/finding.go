@@ -13,6 +13,7 @@ import (
 type FindingRow struct {
 	assess.Finding
 	Context      string    // the kubeconfig context
+	Velero       string    // the namespace of the Velero that was checked
 	Acknowledged bool      // a person has seen the finding
 	Now          time.Time // by the cluster's clock
 }
@@ -20,6 +21,7 @@ type FindingRow struct {
 // FindingColumns are the columns that `check` prints.
 var FindingColumns = []Column{
 	{Name: "context", Priority: 1, MinWidth: 6, CutMiddle: true},
+	NamespaceColumn,
 	{Name: "severity"},
 	{Name: "object", MinWidth: 12, CutMiddle: true},
 	{Name: "reason", Priority: 2},
@@ -35,6 +37,7 @@ func (r FindingRow) Cells() []Cell {
 	}
 	return []Cell{
 		TextCell(Dim, r.Context),
+		TextCell(Dim, r.Velero),
 		TextCell(SeverityTone(r.Severity), strings.ToUpper(r.Severity.String())),
 		TextCell(Strong, r.Ref()),
 		TextCell(Plain, string(r.Reason)),

@@ -24,11 +24,11 @@ func TestFindings(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var printed []string
-	for _, cell := range (FindingRow{Finding: finding, Context: "east", Acknowledged: true, Now: now}).Cells() {
+	for _, cell := range (FindingRow{Finding: finding, Context: "east", Velero: "velero", Acknowledged: true, Now: now}).Cells() {
 		printed = append(printed, cell.PrintedText)
 	}
 	row := []string{
-		"east", "CRITICAL", "storage/nas", "LocationUnavailable", "1h", "(acknowledged) " + text,
+		"east", "velero", "CRITICAL", "storage/nas", "LocationUnavailable", "1h", "(acknowledged) " + text,
 	}
 	if !slices.Equal(printed, row) {
 		t.Errorf("%q, want %q", printed, row)

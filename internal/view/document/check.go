@@ -16,6 +16,16 @@ type Check struct {
 	Items []Finding `json:"items"`
 	// Unread is what could not be read: there may be more findings.
 	Unread []Unread `json:"unread"`
+	// Installations are the Veleros that were checked.
+	Installations []Installation `json:"installations"`
+}
+
+// Installation is one Velero.
+type Installation struct {
+	Context   string `json:"context"`
+	Namespace string `json:"namespace"`
+	// OtherNamespaces are the other namespaces of the cluster that have a Velero, as far as you may see them.
+	OtherNamespaces []string `json:"otherNamespaces"`
 }
 
 // Finding is one thing that needs someone.
@@ -49,6 +59,8 @@ type Object struct {
 // Unread is what could not be read in a cluster.
 type Unread struct {
 	Context string `json:"context"`
+	// Namespace is that of the Velero, where several namespaces are checked.
+	Namespace string `json:"namespace,omitempty"`
 	// Resource is a plural with its group, absent where nothing of the cluster could be read.
 	Resource string `json:"resource,omitempty"`
 	// Right is what you need to read it.
