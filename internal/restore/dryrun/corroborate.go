@@ -23,7 +23,8 @@ import (
 // others.
 
 // corroborateAnswer reads back the first rejected object of each resource, and the first whose answer proves nothing.
-// Other items wait for that, so that little more is sent if the object was stored.
+// Other items wait for that, and if the object was stored nothing more is sent once they go on: each worker has sent
+// at most one object by then.
 func (r *runner) corroborateAnswer(ctx context.Context, i *item, e evidence, err error) evidence {
 	key := readingKey{i.resource, i == r.firstItem, e.proof}
 	switch {
@@ -31,7 +32,11 @@ func (r *runner) corroborateAnswer(ctx context.Context, i *item, e evidence, err
 		return e
 	}
 	once, _ := r.readings.LoadOrStore(key, &sync.Once{})
-	once.(*sync.Once).Do(func() { e = r.readDoubtful(ctx, i, e, err) })
+	once.(*sync.Once).Do(func() {
+		if e = r.readDoubtful(ctx, i, e, err); e.proof == carriedOut {
+			r.stop(errCarriedOut)
+		}
+	})
 	return e
 }
 

@@ -1,8 +1,12 @@
 package dryrun
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -84,23 +88,23 @@ func TestFalsifiedAnswers(t *testing.T) {
 		honest   int64
 		answer   falsify
 		rejected bool // a true rejection of the same resource comes first
-		most     int  // objects that may be stored
+		most     int  // objects that may be stored: one by each worker until the first answer has been checked
 	}{
 		"the version taken out":             {0, falseText(versionIn, ""), false, 1},
 		"the version taken out later":       {6, falseText(versionIn, ""), false, 15},
 		"another name":                      {0, falseText(`"name":"[^"]*"`, `"name":"other"`), false, 1},
-		"another kind":                      {6, falseText(`"kind":"ConfigMap"`, `"kind":"Secret"`), false, 5},
-		"no uid":                            {6, falseText(`"uid":"[^"]*",?`, ""), false, 5},
+		"another kind":                      {6, falseText(`"kind":"ConfigMap"`, `"kind":"Secret"`), false, workerCount},
+		"no uid":                            {6, falseText(`"uid":"[^"]*",?`, ""), false, workerCount},
 		"no time and no version":            {0, falseText(versionIn+`|"creationTimestamp":"[^"]*",?`, ""), false, 1},
 		"403 from the start":                {0, forbidden, false, 1},
-		"403 later":                         {6, forbidden, false, 5},
+		"403 later":                         {6, forbidden, false, workerCount},
 		"403 after a true rejection":        {6, forbidden, true, 20},
-		"422 later":                         {6, falseStatus(http.StatusUnprocessableEntity, "Invalid", "no"), false, 5},
+		"422 later":                         {6, falseStatus(http.StatusUnprocessableEntity, "Invalid", "no"), false, workerCount},
 		"429 later":                         {6, falseStatus(http.StatusTooManyRequests, "TooManyRequests", "no"), false, 15},
-		"a webhook that did not answer":     {6, falseStatus(http.StatusInternalServerError, "InternalError", "Internal error occurred: failed calling webhook x"), false, 5},
-		"a path that is not served":         {6, falsePage(http.StatusNotFound, notFoundWay), false, 5},
-		"it exists":                         {6, falseStatus(http.StatusConflict, "AlreadyExists", "it exists"), false, 5},
-		"a namespace that is being deleted": {6, falseStatus(http.StatusNotFound, "NotFound", `namespaces "x" not found`), false, 5},
+		"a webhook that did not answer":     {6, falseStatus(http.StatusInternalServerError, "InternalError", "Internal error occurred: failed calling webhook x"), false, workerCount},
+		"a path that is not served":         {6, falsePage(http.StatusNotFound, notFoundWay), false, workerCount},
+		"it exists":                         {6, falseStatus(http.StatusConflict, "AlreadyExists", "it exists"), false, workerCount},
+		"a namespace that is being deleted": {6, falseStatus(http.StatusNotFound, "NotFound", `namespaces "x" not found`), false, workerCount},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns := shared.Name("false")
@@ -115,6 +119,33 @@ func TestFalsifiedAnswers(t *testing.T) {
 			b.names(t, ns)
 			namesStored(t, b, ns, c.most, b.run(t))
 		})
+	}
+}
+
+// TestReadingHaltsThoseWhoWait: the answers of other workers wait for the reading of the first. Once they go on, nothing
+// more may be sent: the dry run has been halted by then.
+func TestReadingHaltsThoseWhoWait(t *testing.T) {
+	const mark = "veltui-dry-run-test"
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"a","name":"b","uid":"u",`+
+			`"labels":{%q:%q}}}`, veleroapi.RestoreNameLabel, mark)
+	}))
+	t.Cleanup(api.Close)
+	sender, err := NewSender(t.Context(), Options{Config: &rest.Config{Host: api.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{Sender: sender, markLabel: mark}
+	r.ended, r.stop = context.WithCancelCause(t.Context())
+	i := &item{itemKey: itemKey{"configmaps", "a", "b"}, lastRequest: sentRequest{
+		resource: corev1.SchemeGroupVersion.WithResource("configmaps"), namespace: "a", name: "b", marked: true}}
+	answer := apierrors.NewForbidden(corev1.Resource("configmaps"), "b", errors.New("no"))
+	if e := r.corroborateAnswer(t.Context(), i, evidence{proof: notStored}, answer); e.proof != carriedOut {
+		t.Errorf("%+v", e)
+	}
+	if !r.isHalted() {
+		t.Error("the others go on, although an object was stored")
 	}
 }
 
@@ -147,7 +178,7 @@ func TestFalsifiedStandIn(t *testing.T) {
 	}
 	b.query.StandInNamespace = ns
 	b.falsifyAfter(t, http.MethodPost, 6, falseStatus(http.StatusConflict, "AlreadyExists", "it exists"))
-	namesStored(t, b, ns, 5, b.run(t))
+	namesStored(t, b, ns, workerCount, b.run(t))
 }
 
 // TestFalsifiedPatches: the same of patches of what exists.
