@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/veltui/veltui/internal/job"
@@ -465,23 +466,22 @@ func (*lostConnection) Error() string { return "dial tcp: connection refused" }
 func (*lostConnection) Unwrap() error { return errRefused }
 
 func TestDeadlineIsOver(t *testing.T) {
-	in := install(t)
-	in.restore("r")
-	in.server(time.Now().Add(10 * time.Minute))
-	f := in.finalizer()
-	p := in.plan(f, job.Restore, "r", Request{})
-	f.options.TotalTimeout = time.Second
-	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
-		if isPatch(r) {
-			return nil, &lostConnection{}
+	synctest.Test(t, func(t *testing.T) {
+		b := newSendBench(finalizeSend)
+		f, p := b.planned(t, t.TempDir())
+		b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+			if step == "write" {
+				return nil, &lostConnection{}
+			}
+			connected(r)
+			return serve(), nil
 		}
-		return nil, nil
+		out, err := f.ApplyPlan(t.Context(), p, false, nil)
+		var over *retry.DeadlineError
+		if !errors.As(err, &over) || out.State != StateUnfinished || out.Sent != NotSent {
+			t.Errorf("%v, %+v", err, out)
+		}
 	})
-	out, err := f.ApplyPlan(t.Context(), p, false, nil)
-	var over *retry.DeadlineError
-	if !errors.As(err, &over) || out.State != StateUnfinished || out.Sent != NotSent {
-		t.Errorf("%v, %+v", err, out)
-	}
 }
 
 // Who says how long to watch waits no longer.

@@ -1,17 +1,14 @@
 package action
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/retry"
@@ -106,54 +103,43 @@ func TestOperatorSurvivesTheAPIServersStart(t *testing.T) {
 // A patch whose answer got lost, and a job that is gone or refused after it:
 // nobody may be told that nothing was written.
 func TestDoubtIsNotReportedAsNothing(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		after func(in *installation, f *Engine) func(r *http.Request) *http.Response
-	}{
-		{"gone", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
-			if err := in.Delete(in.t.Context(), newObject(jobGVK(job.Restore), in.namespace, "r"), &client.DeleteOptions{}); err != nil {
-				in.t.Error(err)
-			}
+	for name, after := range map[string]func(b *sendBench) func(r *http.Request) *http.Response{
+		"gone": func(b *sendBench) func(*http.Request) *http.Response {
+			b.api.delete(b.path)
 			return nil
-		}},
-		{"another one has its name", func(in *installation, _ *Engine) func(*http.Request) *http.Response {
-			if err := in.Delete(in.t.Context(), newObject(jobGVK(job.Restore), in.namespace, "r")); err != nil {
-				in.t.Error(err)
-			}
-			in.restore("r")
+		},
+		"another one has its name": func(b *sendBench) func(*http.Request) *http.Response {
+			b.api.delete(b.path)
+			b.api.put(b.path, func(o map[string]any) { b.fill(o, b.made(), "uid-2") })
 			return nil
-		}},
-		{"refused", func(*installation, *Engine) func(*http.Request) *http.Response { return forbidden }},
+		},
+		"refused": func(*sendBench) func(*http.Request) *http.Response { return forbidden },
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			in := install(t)
-			in.restore("r")
-			in.server(time.Now().Add(10 * time.Minute))
-			f := in.finalizer(func(o *Options) { o.TotalTimeout = 3 * time.Second })
-			p := in.plan(f, job.Restore, "r", Request{})
-			var answer func(*http.Request) *http.Response
-			sent := false
-			in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
-				if isPatch(r) && !sent {
-					sent = true
-					response, err := next.RoundTrip(r)
-					if err != nil {
-						return nil, err
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newSendBench(finalizeSend)
+				f, p := b.planned(t, t.TempDir())
+				var answer func(*http.Request) *http.Response
+				sent := false
+				b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+					connected(r)
+					switch {
+					case step == "write" && !sent:
+						sent = true
+						serve()
+						answer = after(b)
+						return nil, io.ErrUnexpectedEOF
+					case sent && answer != nil:
+						return answer(r), nil
 					}
-					_ = response.Body.Close()
-					answer = c.after(in, f)
-					return nil, io.ErrUnexpectedEOF
+					return serve(), nil
 				}
-				if sent && answer != nil {
-					return answer(r), nil
+				out, _ := f.ApplyPlan(t.Context(), p, false, nil)
+				if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") ||
+					!strings.Contains(out.Message, "unknown whether it was applied") {
+					t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 				}
-				return nil, nil
 			})
-			out, _ := f.ApplyPlan(t.Context(), p, false, nil)
-			if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") ||
-				!strings.Contains(out.Message, "unknown whether it was applied") {
-				t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
-			}
 		})
 	}
 }
@@ -181,26 +167,32 @@ func TestStoredFilesAreLookedAtAgain(t *testing.T) {
 	}
 }
 
-// A look is a dozen requests. Where each takes its time, all together may take
+// The evidence is a dozen requests. Where each takes its time, all together may take
 // longer than one attempt.
 func TestGatherOnASlowLine(t *testing.T) {
-	in := install(t)
-	in.restore("r")
-	in.server(time.Now().Add(10 * time.Minute))
-	const attempt = 2 * time.Second
-	f := in.finalizer(func(o *Options) { o.AttemptTimeout = attempt })
-	in.requests.set(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
-		select {
-		case <-time.After(attempt / 8):
-			return nil, nil
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
+	synctest.Test(t, func(t *testing.T) {
+		b := newSendBench(finalizeSend)
+		f, err := New(b.options(t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempt, asked := attemptTimeout(f.options), 0
+		b.api.tamper = func(_ string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+			asked++
+			select {
+			case <-time.After(attempt / 8):
+				connected(r)
+				return serve(), nil
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		began := time.Now()
+		if _, err := f.GatherEvidence(t.Context(), job.Restore, "r"); err != nil {
+			t.Fatalf("after %s and %d requests: %v", time.Since(began), asked, err)
+		}
+		if took := time.Since(began); took <= attempt {
+			t.Errorf("%d requests took %s, which one attempt allows", asked, took)
 		}
 	})
-	began := time.Now()
-	if _, err := f.GatherEvidence(t.Context(), job.Restore, "r"); err != nil {
-		var over *retry.DeadlineError
-		t.Fatalf("after %s (gave up: %v): %v", time.Since(began), errors.As(err, &over), err)
-	}
-	t.Log(fmt.Sprint("a look took ", time.Since(began).Round(time.Millisecond)))
 }

@@ -1,16 +1,15 @@
 package action
 
 import (
-	"io"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"net/http"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/veltui/veltui/internal/job"
@@ -105,9 +104,8 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	before := in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
 	p := in.plan(in.finalizer(), job.Restore, "r", Request{})
-	f := in.finalizer(
-		func(o *Options) { o.AttemptTimeout = 3 * time.Second },
-	) // what it sends it sends again, however slow the machine is
+	// What it sends it sends again, however slow the machine is.
+	f := in.finalizer(func(o *Options) { o.AttemptTimeout, o.TotalTimeout = 5*time.Second, 20*time.Minute })
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })
 	failed := 0
 	out, err := f.ApplyPlan(t.Context(), p, false, func(now Progress) {
@@ -118,14 +116,14 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 				t.Error(err)
 			}
 		case now.Attempt.Err != nil:
-			if failed++; failed == 3 {
+			if failed++; failed == 2 {
 				if err := in.ResumeAPIServer(); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 	})
-	if err != nil || out.State != StateSettled || out.Sent != Landed || out.Phase != "Failed" || failed < 3 {
+	if err != nil || out.State != StateSettled || out.Sent != Landed || out.Phase != "Failed" || failed < 2 {
 		t.Fatalf("%v, %+v, %d failed attempts", err, out, failed)
 	}
 	if changes := in.changes(before); len(changes) != 1 || phaseOf(changes[0]) != "Failed" {
@@ -133,65 +131,53 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	}
 }
 
-// The patch has landed, and then looks fail: what became of it is still found out,
-// also after the time to observe, as long as the one deadline allows.
-func TestObservingOutlastsFailedLooks(t *testing.T) {
-	in := install(t)
-	in.server(time.Now().Add(10 * time.Minute))
-	forbidden := func(r *http.Request) *http.Response {
-		return &http.Response{
-			StatusCode: http.StatusForbidden,
-			Header:     http.Header{"Content-Type": {"application/json"}},
-			Request:    r,
-			Body: io.NopCloser(
-				strings.NewReader(
-					`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
-				),
-			),
-		}
-	}
+// The patch has landed, and then reads fail: what became of it is still found out,
+// also after the time to observe, as long as the deadline allows.
+func TestObservingOutlastsFailedReads(t *testing.T) {
+	const observes = DefaultObservePeriod
 	for _, c := range []struct {
 		name     string
 		deadline time.Duration
-		lasts    time.Duration // how long looks fail
-		last     bool          // the one that fails last is refused, as by a server that has not read its roles
+		lasts    time.Duration // how long reads fail
+		refused  bool          // the read that fails last is refused, as by a server that has not read its roles
 		settled  bool
 	}{
-		{"beyond-the-time", time.Minute, 1300 * time.Millisecond, false, true},
-		{"refused-after-outage", time.Minute, 300 * time.Millisecond, true, true},
-		{"beyond-the-deadline", 4 * time.Second, time.Hour, false, false},
+		{"beyond the time to observe", 5 * time.Minute, observes + apiServerStartGrace/2, false, true},
+		{"refused after the outage", 5 * time.Minute, observes / 2, true, true},
+		{"beyond the deadline", observes + apiServerStartGrace/4, observes + apiServerStartGrace/2, false, false},
+		{"for good", 5 * time.Minute, time.Hour, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in.requests.set(nil)
-			in.restore(c.name)
-			f := in.finalizer(func(o *Options) { o.TotalTimeout = c.deadline })
-			p := in.plan(f, job.Restore, c.name, Request{})
-			var since time.Time
-			refused := false
-			in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newSendBench(finalizeSend)
+				f, p := b.planned(t, t.TempDir(), func(o *Options) {
+					o.TotalTimeout, o.ObserveFor = c.deadline, observes
+				})
+				var since time.Time
+				b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+					switch {
+					case since.IsZero() || step != "read":
+					case time.Since(since) < c.lasts:
+						return nil, &lostConnection{}
+					case c.refused:
+						c.refused = false
+						return forbidden(r), nil
+					}
+					connected(r)
+					return serve(), nil
+				}
+				out, err := f.ApplyPlan(t.Context(), p, false, at(StepObserve, func() {
+					if since.IsZero() {
+						since = time.Now()
+					}
+				}))
 				switch {
-				case since.IsZero() || r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/restores/"+c.name):
-					return nil, nil
-				case time.Since(since) < c.lasts:
-					return nil, &lostConnection{} // client-go itself would repeat others
-				case c.last && !refused:
-					refused = true
-					return forbidden(r), nil
+				case c.settled && (err != nil || out.State != StateSettled || out.Phase != "Failed"):
+					t.Errorf("%v, %+v", err, out)
+				case !c.settled && (err == nil || out.State != StateUnfinished || out.Sent != Landed):
+					t.Errorf("%v, %+v", err, out)
 				}
-				return nil, nil
 			})
-			out, err := f.ApplyPlan(t.Context(), p, false, at(StepObserve, func() {
-				if since.IsZero() {
-					since = time.Now()
-				}
-			}))
-			in.requests.set(nil)
-			switch {
-			case c.settled && (err != nil || out.State != StateSettled || out.Phase != "Failed"):
-				t.Errorf("%v, %+v", err, out)
-			case !c.settled && (err == nil || out.State != StateUnfinished || out.Sent != Landed):
-				t.Errorf("%v, %+v", err, out)
-			}
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/veltui/veltui/internal/job"
@@ -584,27 +585,68 @@ func TestCancelAnswerLost(t *testing.T) {
 
 // The API server is away for good after the first patch.
 func TestCancelDeadlineIsOver(t *testing.T) {
-	in := install(t)
-	in.server(time.Now().Add(-time.Hour))
-	in.uploads(in.backup("b", veleroapi.BackupPhaseWaitingForPluginOperations), "du-1", "du-2")
-	f := in.finalizer()
-	w := in.remedy(f, "b", CancelVolumes)
-	f.options.TotalTimeout = 2 * time.Second
-	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
-		if isPatch(r) && strings.HasSuffix(r.URL.Path, "du-2") {
-			return nil, &lostConnection{}
+	synctest.Test(t, func(t *testing.T) {
+		b := newSendBench(sendAction{path: fakeNamespace + "backups/b", given: true, fill: fillWaitingBackup})
+		const uploads = "/apis/velero.io/v2alpha1/namespaces/velero/datauploads/"
+		for _, name := range []string{"du-1", "du-2"} {
+			b.api.put(uploads+name, func(o map[string]any) {
+				o["apiVersion"], o["kind"] = "velero.io/v2alpha1", "DataUpload"
+				o["metadata"] = map[string]any{"name": name, "namespace": "velero", "uid": name,
+					"labels": map[string]any{veleroapi.BackupUIDLabel: "uid-1"}}
+				o["spec"] = map[string]any{"sourceNamespace": "shop", "sourcePVC": name}
+				o["status"] = map[string]any{"phase": "InProgress"}
+			})
 		}
-		return nil, nil
+		b.api.put("/api/v1/namespaces/velero/pods/node-agent-1", fillNodeAgent)
+		f, err := New(b.options(t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.GatherEvidence(t.Context(), job.Backup, "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := planOf(CancelVolumes, remedies(e, Request{}))
+		if w.Action != CancelVolumes {
+			t.Fatalf("no plan: %+v", remedies(e, Request{}))
+		}
+		b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+			if step == "write" && r.URL.Path == uploads+"du-2" {
+				return nil, &lostConnection{}
+			}
+			connected(r)
+			return serve(), nil
+		}
+		out, err := f.ApplyPlan(t.Context(), w, false, nil)
+		var over *retry.DeadlineError
+		if !errors.As(err, &over) || out.State != StateUnfinished || out.Sent != PartlyLanded ||
+			!strings.Contains(out.Message, "in part") {
+			t.Errorf("%v, %+v", err, out)
+		}
+		if !cancelAsked(b.api.get(uploads+"du-1")) || cancelAsked(b.api.get(uploads+"du-2")) {
+			t.Error("the wrong ones were asked")
+		}
 	})
-	out, err := f.ApplyPlan(t.Context(), w, false, nil)
-	var over *retry.DeadlineError
-	if !errors.As(err, &over) || out.State != StateUnfinished || out.Sent != PartlyLanded ||
-		!strings.Contains(out.Message, "in part") {
-		t.Errorf("%v, %+v", err, out)
-	}
-	if !cancelAsked(in.upload("du-1")) || cancelAsked(in.upload("du-2")) {
-		t.Error("the wrong ones were asked")
-	}
+}
+
+// fillWaitingBackup makes backup b, which waits for its data uploads.
+func fillWaitingBackup(o map[string]any, start time.Time, uid string) {
+	fill(o, start, uid)
+	o["kind"] = "Backup"
+	o["metadata"].(map[string]any)["name"] = "b"
+	o["spec"] = map[string]any{}
+	o["status"] = map[string]any{"phase": "WaitingForPluginOperations", "startTimestamp": start.UTC().Format(time.RFC3339)}
+}
+
+// fillNodeAgent makes a node-agent that is ready.
+func fillNodeAgent(o map[string]any) {
+	o["apiVersion"], o["kind"] = "v1", "Pod"
+	o["metadata"] = map[string]any{"name": "node-agent-1", "namespace": "velero", "uid": "n-1",
+		"labels": map[string]any{"name": "node-agent", "role": "node-agent"}}
+	o["spec"] = map[string]any{"nodeName": "n1",
+		"containers": []any{map[string]any{"name": "node-agent", "image": "velero/velero:v1.18.3"}}}
+	o["status"] = map[string]any{"phase": "Running",
+		"containerStatuses": []any{map[string]any{"name": "node-agent", "ready": true}}}
 }
 
 // An older CRD drops spec.cancel without a word.
