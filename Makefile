@@ -63,7 +63,9 @@ BESIDE  := -parallel 4
 # RERUNS=1 gives a test that fails a second try, and prints that it needed one.
 RERUNS  ?=
 RERUN    = $(if $(RERUNS),--rerun-fails=$(RERUNS) --rerun-fails-max-failures=3)
-RUNTEST  = $(GOTESTSUM) --format pkgname $(RERUN)
+# What is printed: pkgname is a line a package, testname one a test.
+FORMAT  ?= pkgname
+RUNTEST  = $(GOTESTSUM) --format $(FORMAT) $(RERUN)
 TIMEOUT ?= 40m
 FLAGS    = -timeout $(TIMEOUT) -p $(JOBS) $(BESIDE) $(TESTFLAGS)
 
@@ -91,8 +93,8 @@ else
 endif
 
 .PHONY: test-all
-test-all: ## Run all tests, with every combination of the invariants (hours)
-	VELTUI_INVARIANTS=all $(MAKE) test TIMEOUT=24h
+test-all: ## Run all tests, also those that only .ci/run asks for, and every combination of the invariants (hours)
+	VELTUI_TESTS=all $(MAKE) test TIMEOUT=24h
 
 # A number of inputs, not a time: a worker that answers after the end of the time fails the target with
 # "context deadline exceeded". Minimizing an input has a time of its own, which becomes a number too.

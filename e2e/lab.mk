@@ -32,11 +32,32 @@ LAB_PROGRAMS := $(LAB)/velero $(LAB_PLUGIN) $(LAB)/plugins/velero-plugin-for-aws
 
 # How long the whole suite may take, and which of its tests to run.
 E2E_TIMEOUT ?= 40m
-E2E_RUN     ?= .
+E2E_RUN     ?=
 E2E_SKIP    ?=
 # With E2E_ROW=yes the result is written into docs/install.md.
 E2E_ROW     ?=
 E2E_AFTER    = $(if $(E2E_ROW),--post-run-command 'e2e/compatibility.sh $(LAB_VELERO_VERSION) $(KUBE_VERSION)')
+
+# The suite mostly waits for Velero's own periods, so it runs in shards beside each
+# other, each with a lab of its own. Each shard takes about as long as the others.
+# The last one runs every test that no list names, also one that is new.
+E2E_LIST_1 := TestFinalPatchLost TestDelete TestServerKilledMidRestore TestTerminatingNamespace TestLongHook \
+  TestFailedValidation TestServersLog TestObjectStoreAway TestMalformedObjects
+E2E_LIST_2 := TestCoverage TestCoverageReasons TestDescribe TestCompare TestRules TestVolumesWaitForASlot \
+  TestCancelOneOfThree TestVolumesAndOperationsPages TestDeleteSnapshots
+E2E_LIST_3 := TestVerifyFindsWhatDidNotComeBack TestVerifySaysWhatBecameOfVolumes TestVerifyFindsLostVolumes \
+  TestVerifyFindsVolumesThatPodsDidNotGet TestVerifyComparesContents TestVerifyAfterTheSameRestoreTwice \
+  TestVerifyReadsTheResourceModifier TestDryRunEqualsRestore TestDryRunStoresNothing
+E2E_SHARDS := 1 2 3 rest
+
+E2E_SPACE   := $(subst ,, )
+e2e-pattern  = ^($(subst $(E2E_SPACE),|,$(strip $(1))))$$
+e2e-select   = $(if $(filter rest,$(1)),-skip '$(call e2e-pattern,$(foreach n,$(E2E_SHARDS),$(E2E_LIST_$(n))))',-run '$(call e2e-pattern,$(E2E_LIST_$(1)))')
+e2e-packages = $(if $(filter rest,$(1)),./e2e/...,./e2e)
+E2E_TESTSUM  = LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN)
+E2E_TEST     = -tags e2e -count 1 -timeout $(E2E_TIMEOUT)
+# Each line tells when it was printed, and by which shard.
+E2E_STAMP    = while IFS= read -r line; do printf '%(%H:%M:%S)T e2e $(1): %s\n' -1 "$$line"; done
 
 .PHONY: lab-programs
 lab-programs: testbed $(LAB_PROGRAMS)
@@ -70,8 +91,18 @@ $(LAB_LINKED): $(LAB)/%: $(LAB_SHARED)/%
 endif
 
 .PHONY: e2e
-e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server, VELERO=1.18 or older (about 25 minutes; the first time also builds it)
-	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN) $(E2E_AFTER) --packages $(if $(E2E_ROW),./e2e,./e2e/...) -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)' -skip '$(E2E_SKIP)'
+e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server, VELERO=1.18 or older (about 12 minutes; the first time also builds it)
+ifneq ($(E2E_RUN)$(E2E_SKIP)$(E2E_ROW),)
+	$(E2E_TESTSUM) $(E2E_AFTER) --packages $(if $(E2E_ROW),./e2e,./e2e/...) -- $(E2E_TEST) -run '$(E2E_RUN)' -skip '$(E2E_SKIP)'
+else
+	@$(GO) test -c -tags e2e -o /dev/null ./e2e # compiled once, and not by each shard
+	@$(MAKE) --no-print-directory -j $(words $(E2E_SHARDS)) $(E2E_SHARDS:%=e2e-shard-%)
+endif
+
+.PHONY: $(E2E_SHARDS:%=e2e-shard-%)
+$(E2E_SHARDS:%=e2e-shard-%): e2e-shard-%:
+	@$(if $(E2E_LOGS),E2E_LOGS='$(E2E_LOGS)/$*') $(E2E_TESTSUM) --packages $(call e2e-packages,$*) -- $(E2E_TEST) $(call e2e-select,$*) 2>&1 | \
+	  $(call E2E_STAMP,$*)
 
 .PHONY: e2e-obstacles
 e2e-obstacles: ## Plant obstacles, restore with a real Velero, and write docs/dev/obstacles.md (about 15 minutes)

@@ -621,9 +621,13 @@ func (c sendCase) apply(
 }
 
 // planned returns an engine that keeps its journal in dir, and its plan for the action of the bench, which must be possible.
-func (b *sendBench) planned(t *testing.T, dir string) (*Engine, Plan) {
+func (b *sendBench) planned(t *testing.T, dir string, change ...func(*Options)) (*Engine, Plan) {
 	t.Helper()
-	engine, err := New(b.options(dir))
+	o := b.options(dir)
+	for _, c := range change {
+		c(&o)
+	}
+	engine, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -829,11 +833,11 @@ func trySends(t *testing.T, a sendAction, every int) {
 	}
 }
 
-// sampleStride returns n of the every nth combination that a test tries: 1 with VELTUI_INVARIANTS=all, more with
-// VELTUI_INVARIANTS=more, short with -short, else usual. Strides are primes, so that no combination of few values is
+// sampleStride returns n of the every nth combination that a test tries: 1 with VELTUI_TESTS=all, more with
+// VELTUI_TESTS=more, short with -short, else usual. Strides are primes, so that no combination of few values is
 // always left out.
 func sampleStride(more, usual, short int) int {
-	switch os.Getenv("VELTUI_INVARIANTS") {
+	switch os.Getenv(testbed.ScopeVar) {
 	case "all":
 		return 1
 	case "more":
