@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/retry"
@@ -62,7 +63,7 @@ func (x *execution) formatAnnotationTime(annotation string) string {
 
 // formatTime formats a time in the user's time zone.
 func (x *execution) formatTime(at time.Time) string {
-	return at.In(x.engine.options.Now().Location()).Format("2006-01-02 15:04:05 MST")
+	return human.Moment(at, x.engine.options.Now())
 }
 
 func (x *execution) addWarning(format string, args ...any) {

@@ -208,7 +208,7 @@ func findNextPhase(e *Evidence) (phase, why string, missing decision) {
 		why = fmt.Sprintf(
 			"all its results are stored, newer than its start, and Velero's log says that it gave up writing its last "+
 				"status at %s",
-			e.ServerLog.GaveUp.At.UTC().Format("2006-01-02 15:04:05 MST"),
+			human.MomentUTC(e.ServerLog.GaveUp.At),
 		)
 	}
 	ops := e.StoredCounts.Operations

@@ -246,11 +246,7 @@ func parseWrite(sent AuditEntry) (write, error) {
 
 // FormatSummary says what an unfinished attempt was about, in now's time zone.
 func (a *Attempt) FormatSummary(now time.Time) string {
-	at := a.Time.In(now.Location())
-	when, end, did := at.Format("15:04"), "was not completed", "change"
-	if now.Sub(at) > 12*time.Hour {
-		when = at.Format("2006-01-02 15:04")
-	}
+	when, end, did := human.ClockTime(a.Time, now), "was not completed", "change"
 	if a.endedInDoubt {
 		end = "ended in doubt"
 	}

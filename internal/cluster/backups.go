@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/stored/artifact"
@@ -187,8 +188,8 @@ func (f *downloadFailures) recentFailure(uid string, now time.Time) error {
 		return fmt.Errorf(
 			"%w (at %s; veltui tries again at %s)",
 			last.err,
-			last.at.Format(time.TimeOnly),
-			next.Format(time.TimeOnly),
+			human.TimeOfDay(last.at, now),
+			human.TimeOfDay(next, now),
 		)
 	}
 	return nil

@@ -254,7 +254,8 @@ func (p *plainSession) printLines(lines ...string) {
 	for _, line := range lines {
 		line = sanitize.String(line)
 		if p.timestamped {
-			line = p.cli.process.clock().Format(time.DateTime) + " " + line
+			now := p.cli.process.clock()
+			line = human.Moment(now, now) + " " + line
 		}
 		if p.printErr == nil {
 			_, p.printErr = fmt.Fprintln(p.cli.stdio.streams.Out, line)

@@ -264,7 +264,7 @@ func (r *reportBuilder) addAuditLog(in string) {
 				d = &deed{PastAction: newAuditDeed(e), sent: "and nothing was sent"}
 				attempts[e.Attempt], deeds = d, append(deeds, d)
 			}
-			switch at := e.Time.UTC().Format(time.RFC3339); e.Event {
+			switch at := human.MomentUTC(e.Time); e.Event {
 			case "send":
 				d.sent = "and it is unknown whether it was applied"
 			case "landed":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/narrate"
@@ -84,7 +85,8 @@ func (s *waitScreen) printLine(line string) {
 		return
 	}
 	if !isTerminal(s.stdio.stderr) {
-		line = s.stdio.process.clock().Format(time.DateTime) + " " + line
+		now := s.stdio.process.clock()
+		line = human.Moment(now, now) + " " + line
 	}
 	fmt.Fprintln(s.stdio.streams.ErrOut, line)
 }

@@ -269,7 +269,7 @@ func limitsText(waits []Wait) string {
 		texts[i] = w.Target + " (no limit)"
 		switch {
 		case !w.Deadline.IsZero():
-			texts[i] = w.Target + " (until " + w.Deadline.UTC().Format("15:04") + " UTC by " + w.LimitSetting + ")"
+			texts[i] = w.Target + " (until " + human.ClockUTC(w.Deadline) + " by " + w.LimitSetting + ")"
 		case w.LimitSetting != "":
 			texts[i] = w.Target + " (" + w.LimitSetting + ", from when is not known)"
 		}

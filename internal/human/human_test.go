@@ -82,6 +82,17 @@ func TestClock(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.at, got, c.short)
 		}
 	}
+	at := time.Date(2026, 11, 20, 23, 10, 7, 0, time.UTC)
+	for got, want := range map[string]string{
+		Moment(at, now):    "2026-11-21 00:10:07 CET",
+		MomentUTC(now):     "2026-11-20 23:30:00 UTC",
+		ClockUTC(now):      "23:30 UTC",
+		TimeOfDay(at, now): "00:10:07 CET",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 	if got := Age(now.Add(-75*time.Minute), now); got != "1h15m" {
 		t.Errorf("age %q", got)
 	}

@@ -140,6 +140,18 @@ func ClockTime(t, now time.Time) string {
 	return t.In(now.Location()).Format(dateLayout(t, now) + "15:04")
 }
 
+// Moment formats t with its date and zone, in now's time zone: 2026-11-21 15:04:05 CET.
+func Moment(t, now time.Time) string { return t.In(now.Location()).Format("2006-01-02 15:04:05 MST") }
+
+// MomentUTC is [Moment] in UTC, for a text that is read in several time zones.
+func MomentUTC(t time.Time) string { return Moment(t, t.UTC()) }
+
+// ClockUTC formats the time of day in UTC, for such a text: 15:04 UTC.
+func ClockUTC(t time.Time) string { return t.UTC().Format("15:04 MST") }
+
+// TimeOfDay formats the time of day with its zone, in now's time zone: 15:04:05 CET.
+func TimeOfDay(t, now time.Time) string { return t.In(now.Location()).Format("15:04:05 MST") }
+
 // CompactClock formats t within seven cells: 15:04, Nov 21, 2025-11.
 func CompactClock(t, now time.Time) string {
 	if t.IsZero() {

@@ -177,7 +177,7 @@ var imports = map[string][]string{
 		"internal/diagnosis", "internal/human", "internal/job", "internal/velero", "internal/velero/decode",
 	},
 	"internal/job":           {"internal/velero", "internal/velero/decode", "internal/velero/veleroapi"},
-	"internal/velero":        {"internal/glob", "internal/velero/veleroapi"},
+	"internal/velero":        {"internal/glob", "internal/human", "internal/velero/veleroapi"},
 	"internal/velero/decode": {"internal/sanitize"},
 	"internal/glob":          nil,
 	"internal/kubectl":       nil,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -172,7 +173,7 @@ func (c *CopyRules) checkExpiry(b *veleroapi.Backup) CopyExclusion {
 	case IsExpired(b, c.Now):
 		return excludeCopy(CopyExpired, "expired")
 	case IsExpired(b, c.Now.Add(c.MinLifetime)):
-		return excludeCopy(CopyExpiresSoon, "expires at %s UTC", b.Status.Expiration.UTC().Format("15:04"))
+		return excludeCopy(CopyExpiresSoon, "expires at %s", human.ClockUTC(b.Status.Expiration.Time))
 	}
 	return CopyExclusion{}
 }

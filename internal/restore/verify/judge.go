@@ -243,7 +243,7 @@ func (j *itemJudge) judgePresent(resource string, i results.Item, o live.Object)
 	case !o.DeletingSince.IsZero() && passing != "":
 		return Transient, passing
 	case !o.DeletingSince.IsZero():
-		return Deleting, "the cluster is deleting it since " + o.DeletingSince.UTC().Format(time.RFC3339)
+		return Deleting, "the cluster is deleting it since " + human.MomentUTC(o.DeletingSince)
 	case i.Status == results.Failed && (ours && !older):
 		return Restored, i.Why
 	case older && j.mayBeRenamed(resource, i):

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/retry"
 )
@@ -133,8 +134,8 @@ func (r *Reader) drainLog(
 			if _, changed := r.checkContainer(ctx, t, lines, say); !changed {
 				say(
 					"Lines between %s and %s may be missing: the log of pod %s was rotated",
-					formatClock(last),
-					formatClock(line.at),
+					human.MomentUTC(last),
+					human.MomentUTC(line.at),
 					t.pod,
 				)
 			}
@@ -204,7 +205,7 @@ func (r *Reader) checkContainer(
 	t.position = logPosition{at: t.position.at}
 	what := "ended"
 	if !t.started.IsZero() {
-		what = "started again at " + formatClock(t.started)
+		what = "started again at " + human.MomentUTC(t.started)
 	}
 	say("The container in pod %s %s", t.pod, what)
 	return false, true

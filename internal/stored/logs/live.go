@@ -166,11 +166,11 @@ func (f *logMerger) openOldest(ctx context.Context, t *containerTail) error {
 	case apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
 		return f.out.writeNotice(
 			"Lines from before %s are missing: the log of the container that ran before in pod %s is gone",
-			formatClock(t.started),
+			human.MomentUTC(t.started),
 			t.pod,
 		)
 	}
-	return f.out.writeNotice("Lines from before %s are missing: %v", formatClock(t.started), err)
+	return f.out.writeNotice("Lines from before %s are missing: %v", human.MomentUTC(t.started), err)
 }
 
 // noteMissingStart marks that the first lines of a server's log, or the log of the previous container, are missing.
@@ -182,7 +182,7 @@ func (f *logMerger) noteMissingStart(ctx context.Context, t *containerTail, bega
 		return f.out.writeNotice(
 			"Pod %s was made at %s; what a server's pod before it logged is gone",
 			t.pod,
-			formatClock(t.created),
+			human.MomentUTC(t.created),
 		)
 	}
 	few := int64(64)
@@ -206,22 +206,19 @@ func (f *logMerger) noteMissingStart(ctx context.Context, t *containerTail, bega
 		return f.out.writeNotice(
 			"Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the "+
 				"last start is kept",
-			formatClock(line.at),
+			human.MomentUTC(line.at),
 			t.pod,
 			human.Count(t.restarts, "time"),
 		)
 	case line.at.After(t.started.Add(velero.ClockMargin)):
 		return f.out.writeNotice(
 			"Lines from before %s are missing: the log of pod %s was rotated",
-			formatClock(line.at),
+			human.MomentUTC(line.at),
 			t.pod,
 		)
 	}
 	return nil
 }
-
-// formatClock formats a time for a mark: with its date, because the log may be from another day.
-func formatClock(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 
 // advanceTail reads up to the container's next line about the job.
 func (f *logMerger) advanceTail(ctx context.Context, t *containerTail) {

@@ -153,7 +153,7 @@ func (d *describer) addMoment(name, title string, at time.Time) {
 	d.addField(Field{
 		Name:   name,
 		Title:  title,
-		Values: []string{view.FormatMoment(at, d.now)},
+		Values: []string{human.Moment(at, d.now)},
 		Note:   note,
 		At:     document.Moment{Time: at},
 	})
@@ -292,7 +292,7 @@ func (d *describer) addDeletions(all []diagnosis.DeletionRequest) {
 		if d.job.Kind != job.Backup || request.Backup != d.job.Name || request.Created.Before(d.job.Created) {
 			continue
 		}
-		f.Values = append(f.Values, view.FormatMoment(request.Created, d.now)+": "+cmp.Or(request.Phase, velero.PhaseNew))
+		f.Values = append(f.Values, human.Moment(request.Created, d.now)+": "+cmp.Or(request.Phase, velero.PhaseNew))
 		for _, err := range request.Errors {
 			f.Values, f.Tone = append(f.Values, "  "+err), view.Bad
 		}

@@ -125,7 +125,7 @@ func (w *markdownWriter) writeAbout(d Document) {
 		w.writeProgress(j)
 	}
 	w.Item("UID: %s", markdown.Code(j.UID))
-	w.Item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(time.DateTime), markdown.Code(d.VeltuiVersion))
+	w.Item("This report: made %s by veltui %s", human.MomentUTC(d.MadeAt.Time), markdown.Code(d.VeltuiVersion))
 	w.Line("")
 	w.Line(
 		"All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks "+
