@@ -231,7 +231,7 @@ func joinSome(words []string) string {
 	if len(words) <= few {
 		return strings.Join(words, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:few], ", "), len(words)-few)
+	return strings.Join(words[:few], ", ") + human.AndMore(len(words)-few)
 }
 
 const (

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/view/narrate"
 	"github.com/veltui/veltui/ui/command"
 	"github.com/veltui/veltui/ui/dialog"
@@ -157,7 +158,7 @@ func (m *Model) reportUnfinished(sentences unfinishedAttemptsMsg) {
 	m.exitLines = append(m.exitLines, sentences...)
 	m.notice = sentences[0]
 	if more := len(sentences) - 1; more > 0 {
-		m.notice += fmt.Sprintf(" veltui prints this and %d more when you quit.", more)
+		m.notice += " veltui prints this" + human.AndMore(more) + " when you quit."
 	}
 }
 

@@ -84,7 +84,7 @@ func (l *attentionBuilder) addHeldUp(j *job.Job) {
 	}
 	more := ""
 	if len(held) > 1 {
-		more = ", and " + human.Count(len(held)-1, "volume") + " more"
+		more = ", and " + human.Count(len(held)-1, "more volume")
 	}
 	l.addJob(j, Finding{Severity: Warning, Reason: first.Verdict.Reason, Since: first.Created, Count: len(held),
 		Summary: "Held up by volume " + first.Target + human.Prefixed(": ", first.Verdict.Cause) + more})

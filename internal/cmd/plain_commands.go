@@ -130,7 +130,7 @@ func (p *plainSession) printJobs(names []string) {
 	case found == 1:
 		lines = append(lines, facts...)
 	case found > maxPlainJobs:
-		lines = append(lines, fmt.Sprintf("And %d more have %q in their names.", found-maxPlainJobs, name))
+		lines = append(lines, fmt.Sprintf("And %s have %q in their names.", human.More(found-maxPlainJobs), name))
 	}
 	p.printLines(lines...)
 }

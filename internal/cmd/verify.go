@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
@@ -161,7 +162,7 @@ func (l *linePrinter) addVerification(j assess.JudgedJob, r *verify.Result, all 
 	l.PrefixedLine("", v.LeftOutText)
 	l.PrefixedLine("\n", v.BoundText)
 	if n := len(v.Unchecked) - maxNamedUnchecked; n > 0 && !all {
-		v.Unchecked = append(v.Unchecked[:maxNamedUnchecked], fmt.Sprintf("and %d more%s", n, allFlagHint))
+		v.Unchecked = append(v.Unchecked[:maxNamedUnchecked], "and "+human.More(n)+allFlagHint)
 	}
 	l.List("Unchecked:", v.Unchecked)
 	l.List("Notes:", v.Notes)

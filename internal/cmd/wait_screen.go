@@ -123,7 +123,7 @@ func (s *waitScreen) renderTargets(targets []*waitTarget, a *assess.Assessment) 
 	var drawn []string
 	for i, t := range targets {
 		if len(drawn)+2 >= rows && i < len(targets)-1 {
-			drawn = append(drawn, c.Truncate(fmt.Sprintf(" and %d more", len(targets)-i), c.Width))
+			drawn = append(drawn, c.Truncate(human.AndMore(len(targets)-i), c.Width))
 			break
 		}
 		drawn = append(drawn, waitLines(c, t, a, longest)...)

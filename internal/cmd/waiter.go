@@ -388,7 +388,7 @@ func (w *waiter) renderAndNotify() {
 	case 1:
 		w.screen.notifyUser(news[0])
 	default:
-		w.screen.notifyUser(fmt.Sprintf("%s, and %d more", news[0], len(news)-1))
+		w.screen.notifyUser(news[0] + human.AndMore(len(news)-1))
 	}
 	w.screen.renderTargets(w.targets, w.assessed)
 }

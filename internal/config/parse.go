@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/veltui/veltui/internal/human"
 )
 
 const MaxFileSize = 64 << 10
@@ -41,7 +43,7 @@ func (p Problems) Error() string {
 	var lines []string
 	for i, problem := range p {
 		if i == maxProblems {
-			lines = append(lines, fmt.Sprintf("and %d more", len(p)-i))
+			lines = append(lines, "and "+human.More(len(p)-i))
 			break
 		}
 		lines = append(lines, problem.Error())

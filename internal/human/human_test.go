@@ -127,6 +127,7 @@ func TestCounts(t *testing.T) {
 		{CountForms(1, "volume is", "volumes are"), "1 volume is"}, {CountForms(2, "volume is", "volumes are"), "2 volumes are"},
 		{JoinNames(nil, 3), ""}, {JoinNames([]string{"a"}, 3), "a"}, {JoinNames([]string{"a", "b"}, 3), "a and b"}, {JoinNames([]string{"a", "b", "c"}, 3), "a, b and c"},
 		{JoinNames([]string{"a", "b", "c", "d"}, 3), "a, b, c and d"}, {JoinNames([]string{"a", "b", "c", "d", "e"}, 3), "a, b, c and 2 more"},
+		{More(1234), "1,234 more"}, {AndMore(3), " and 3 more"}, {AndMore(0), ""}, {AndMore(-1), ""},
 		{TopCounts(nil, 3), ""}, {TopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, -1), "c 5, a 3, b 3"}, {TopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, 2), "c 5, a 3, +1 more"},
 		{strings.Join(ShorterTopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, 9), "; "), "c 5, a 3, +1 more; c 5, +2 more"},
 		{strings.Join(ShorterTopCounts(map[string]int{"b": 3, "a": 3, "c": 5}, 1), "; "), "c 5, +2 more"},

@@ -148,7 +148,7 @@ func Pluralize(noun string) string {
 // more".
 func JoinNames(names []string, most int) string {
 	if len(names) > most+1 {
-		return strings.Join(names[:most], ", ") + " and " + Number(len(names)-most) + " more"
+		return strings.Join(names[:most], ", ") + AndMore(len(names)-most)
 	}
 	switch len(names) {
 	case 0:
@@ -157,6 +157,17 @@ func JoinNames(names []string, most int) string {
 		return names[0]
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// More counts what a list leaves out: 3 more.
+func More(left int) string { return Number(left) + " more" }
+
+// AndMore is [More] to follow the list: " and 3 more", empty if nothing is left out.
+func AndMore(left int) string {
+	if left <= 0 {
+		return ""
+	}
+	return " and " + More(left)
 }
 
 // TopCounts lists the most names with the highest counts: "a 5, b 3, +2 more"; all names if most is negative. Equal
@@ -189,7 +200,7 @@ func joinCounts(ranked []string, most int) string {
 	if most < 0 || left <= 0 {
 		return strings.Join(ranked, ", ")
 	}
-	return strings.Join(append(slices.Clone(ranked[:most]), "+"+Number(left)+" more"), ", ")
+	return strings.Join(append(slices.Clone(ranked[:most]), "+"+More(left)), ", ")
 }
 
 // EndSentence adds a full stop to a text unless it ends as a sentence already.

@@ -145,7 +145,7 @@ var imports = map[string][]string{
 		"internal/velero/veleroapi",
 	},
 	"internal/client": nil,
-	"internal/config": nil,
+	"internal/config": {"internal/human"},
 	"internal/view/narrate": {
 		"internal/assess", "internal/diagnosis", "internal/human", "internal/job", "internal/velero",
 		"internal/view", "watch",
@@ -200,7 +200,7 @@ var imports = map[string][]string{
 	"internal/testbed":          {"internal/velero/veleroapi"},
 	"internal/velero/veleroapi": nil,
 	"internal/view/markdown":    {"internal/diagnosis", "internal/human", "internal/sanitize", "internal/view"},
-	"internal/view/text":        {"internal/sanitize", "internal/view"},
+	"internal/view/text":        {"internal/human", "internal/sanitize", "internal/view"},
 	"internal/view/remedy":      {"internal/action", "internal/human", "internal/velero", "internal/view"},
 }
 

@@ -104,7 +104,7 @@ func preflightSubject(f preflight.Finding) string {
 	}
 	subject := strings.Join(names, ", ")
 	if len(names) > 0 {
-		subject += AndMore(f.Count - len(names))
+		subject += human.AndMore(f.Count - len(names))
 	}
 	if subject != "" && f.Namespace != "" && f.Namespace != subject {
 		return "in " + f.Namespace + ": " + subject

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -124,7 +123,7 @@ func OpenVolumes(volumes []assess.JudgedVolume) []Text {
 		}
 	}
 	if left := len(open) - maxVolumesShown; left > 0 {
-		open = append(open[:maxVolumesShown], Toned(Dim, fmt.Sprintf("%d more", left)))
+		open = append(open[:maxVolumesShown], Toned(Dim, human.More(left)))
 	}
 	return open
 }

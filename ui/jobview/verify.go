@@ -310,7 +310,7 @@ func (p *verifyPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 	say(c.Theme.Dim, v.BoundText)
 	for n, unchecked := range v.Unchecked {
 		if n == maxUnchecked {
-			say(c.Theme.Waiting, fmt.Sprintf("Unchecked: %d more.", len(v.Unchecked)-n))
+			say(c.Theme.Waiting, "Unchecked: "+human.More(len(v.Unchecked)-n)+".")
 			break
 		}
 		say(c.Theme.Waiting, "Unchecked: "+unchecked+".")
@@ -408,7 +408,7 @@ func (o verifyOutline) addVerifiedRows(key string, rows []verifiedRow, need int)
 		if i == maxKindRows {
 			o.addRow(key+"/more", func(c draw.Canvas) string {
 				return c.Theme.Dim.Render(
-					fmt.Sprintf("     and %s more: veltui verify --all names all", human.Number(len(rows)-i)),
+					"    " + human.AndMore(len(rows)-i) + ": veltui verify --all names all",
 				)
 			})
 			return

@@ -134,12 +134,8 @@ func (n *Namespace) summarizeItems() {
 		}
 	}
 	n.NeverExpires = n.Backup != "" && n.ExpiresAt.IsZero()
-	switch {
-	case worst.State == Covered:
-	case same == 1:
-		n.Sentence = worst.Title() + ": " + worst.Sentence
-	default:
-		n.Sentence = fmt.Sprintf("%s and %d more: %s", worst.Title(), same-1, worst.Sentence)
+	if worst.State != Covered {
+		n.Sentence = worst.Title() + human.AndMore(same-1) + ": " + worst.Sentence
 	}
 }
 

@@ -61,7 +61,7 @@ func Facts(j assess.JudgedJob, most int) []string {
 	facts := j.VerdictInWords().Facts
 	for _, f := range facts {
 		if len(lines) == most {
-			lines = append(lines, formatSentence("And %s", human.Count(len(facts)-most, "fact more")))
+			lines = append(lines, formatSentence("And %s", human.Count(len(facts)-most, "more fact")))
 			break
 		}
 		kind := "fact"

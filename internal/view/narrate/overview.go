@@ -19,7 +19,7 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 	active := slices.DeleteFunc(sortByUrgency(a), func(j assess.JudgedJob) bool { return said[j.UID] })
 	for i, j := range active {
 		if i == most {
-			lines = append(lines, formatSentence("And %d more; type: get", len(active)-most))
+			lines = append(lines, formatSentence("And %s; type: get", human.More(len(active)-most)))
 			break
 		}
 		lines = append(lines, Job(j, a.World.Now, flags))

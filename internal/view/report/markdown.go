@@ -231,7 +231,7 @@ func (w *markdownWriter) writeMessages(d Document) {
 		for i, r := range m.Resources {
 			names[i] = markdown.Code(r.String())
 		}
-		w.Line("  - of %s%s", markdown.Join(names, ", "), view.AndMore(m.OmittedResources))
+		w.Line("  - of %s%s", markdown.Join(names, ", "), human.AndMore(m.OmittedResources))
 	}
 	if d.Messages.OmittedGroups > 0 {
 		command := markdown.Code("veltui results " + d.JobRef() + " --all")
@@ -290,7 +290,7 @@ func (w *markdownWriter) writeVolumes(d Document) {
 		w.Item("%s", volumeSpan(line))
 	}
 	if d.Volumes.OmittedVolumes > 0 {
-		w.Item("%d more", d.Volumes.OmittedVolumes)
+		w.Item("%s", human.More(d.Volumes.OmittedVolumes))
 	}
 	if o := d.Operations; o.Attempted > 0 {
 		w.Item("%s: %s", view.OperationsTitle, view.NewOperationCounts(o.Operations).String())

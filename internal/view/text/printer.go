@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/view"
 )
@@ -155,7 +156,7 @@ func (p *Printer) ListByState(title string, things []TextWithState, most int, hi
 		case most < 0 || n < most:
 			p.Line("  %-*s %s", stateWidth, thing.State, thing.Text)
 		case n == most:
-			p.Line("  %-*s and %d more%s", stateWidth, thing.State, count[thing.State]-most, hint)
+			p.Line("  %-*s%s%s", stateWidth, thing.State, human.AndMore(count[thing.State]-most), hint)
 		}
 		printed[thing.State]++
 	}
