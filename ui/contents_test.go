@@ -280,7 +280,7 @@ func TestEstimatedTotal(t *testing.T) {
 		checkFrame(t, m),
 	); !strings.Contains(
 		frame,
-		"Velero counted 1,399 items; the estimate was 1,402.",
+		"Velero counted 1,399 items; the estimate is 1,402,",
 	) {
 		t.Errorf("nothing is said of the difference:\n%s", frame)
 	}

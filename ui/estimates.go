@@ -11,8 +11,8 @@ import (
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/fetch"
-	"github.com/veltui/veltui/ui/jobview"
 )
 
 // progressRedrawInterval is the shortest time between two redraws of a download's progress.
@@ -21,7 +21,7 @@ const progressRedrawInterval = 250 * time.Millisecond
 type downloadProgress struct{ done, total int64 }
 
 type fetchedContents struct {
-	jobview.Contents
+	view.Contents
 	knownRates  forecast.Rates       // of the cluster, when the contents were read
 	clientLimit forecast.ClientLimit // of the server
 }
@@ -30,7 +30,7 @@ type contentsQuery struct {
 	isBackground  bool // true if no open screen asked for it
 	answer        fetch.Answer[fetchedContents]
 	progress      *fetch.Progress[downloadProgress]
-	shownContents *jobview.Contents // the answer so far, as pages show it
+	shownContents *view.Contents // the answer so far, as pages show it
 }
 
 func (q *contentsQuery) cancelFetch() {
@@ -39,9 +39,9 @@ func (q *contentsQuery) cancelFetch() {
 }
 
 // knownContents returns what is known of a job's backup, nil if nothing was requested.
-func (c *clusterState) knownContents(uid types.UID) *jobview.Contents {
+func (c *clusterState) knownContents(uid types.UID) *view.Contents {
 	if c.UnavailableReason(cluster.CapabilityContents) != "" {
-		return jobview.ForbiddenContents
+		return view.ForbiddenContents
 	}
 	if q := c.contentsQueries[uid]; q != nil {
 		return q.shownContents
@@ -84,14 +84,14 @@ func (m *Model) fetchContents(c *clusterState, j *job.Job, unasked bool) tea.Cmd
 		return nil
 	}
 	c.contentsQueries[j.UID] = q
-	q.progress, q.shownContents = progress, &jobview.Contents{Pending: true}
+	q.progress, q.shownContents = progress, &view.Contents{Pending: true}
 	return tea.Batch(cmd, m.followDownload(c, j.UID, q))
 }
 
 // followDownload redraws the page of a job while its backup is downloaded.
 func (m *Model) followDownload(c *clusterState, uid types.UID, q *contentsQuery) tea.Cmd {
 	return q.progress.FollowReports(c.newRequester(nil), progressRedrawInterval, func(at downloadProgress) bool {
-		q.shownContents = &jobview.Contents{Pending: true, Done: at.done, Total: at.total}
+		q.shownContents = &view.Contents{Pending: true, Done: at.done, Total: at.total}
 		s := m.findJobScreen()
 		return s != nil && s.UID() == uid
 	})
@@ -101,7 +101,7 @@ func (c *clusterState) handleContents(uid types.UID, q *contentsQuery) tea.Cmd {
 	q.progress.Close()
 	q.isBackground = false
 	if q.answer.Err != nil {
-		q.shownContents = &jobview.Contents{Err: q.answer.Err}
+		q.shownContents = &view.Contents{Err: q.answer.Err}
 	} else {
 		read := &q.answer.Value
 		q.shownContents = &read.Contents

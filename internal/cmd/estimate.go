@@ -14,7 +14,6 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/cluster"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/restore/restorespec"
@@ -279,21 +278,9 @@ func (f *estimateCommand) estimateFromCluster(ctx context.Context, args []string
 	estimate.Assumptions = slices.Concat(
 		estimate.Assumptions,
 		cluster.MalformedSpecNotes(subject),
-		resultDifference(subject, estimate),
 	)
+	if difference := view.EstimateDifference(subject, &estimate); difference != "" {
+		estimate.Assumptions = append(estimate.Assumptions, difference)
+	}
 	return f.printEstimate(index, estimate, readErr)
-}
-
-// resultDifference compares an estimate with the restore's result; an aborted job has no final total.
-func resultDifference(j *job.Job, e collector.Estimate) []string {
-	if j.Kind != job.Restore || !j.IsTerminal() || !j.Items.Known || j.Items.Done != j.Items.Total ||
-		j.Items.Total == e.Total {
-		return nil
-	}
-	return []string{
-		fmt.Sprintf(
-			"Velero ended this restore with %s (the estimate uses the target's present kinds and namespaces).",
-			human.Count(j.Items.Total, "item"),
-		),
-	}
 }

@@ -334,7 +334,7 @@ func TestEstimateOfRestore(t *testing.T) {
 		d := parseEstimate(t, stdout)
 		if told := strings.Contains(
 			strings.Join(d.Assumptions, "\n"),
-			"ended this restore with 940",
+			"Velero counted 940 items; the estimate is",
 		); d.Items != want ||
 			told != (name == "other") {
 			t.Errorf("%s: %d items, want %d, assuming %q", name, d.Items, want, d.Assumptions)

@@ -100,7 +100,7 @@ func (p *resourcesPage) renderHead(c draw.Canvas, s *Screen) []string {
 	if !p.showsItems(s) || !p.itemsAnswer.HasValue {
 		return nil
 	}
-	columns := itemColumns(s.job.Kind)
+	columns := view.ItemColumns(s.job.Kind)
 	return []string{
 		renderItemCounts(c, s.job.Job, p.itemsAnswer.Value),
 		c.RenderTableHeader(columns, view.FitColumns(columns, c.Width), draw.SortOrder{}),
@@ -115,8 +115,9 @@ func (p *resourcesPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 	case p.itemsAnswer.HasValue:
 		return p.buildOutline(c, s)
 	case p.itemsAnswer.Err != nil:
-		lines := wrapNote(c, c.Theme.Bad, "The list of the items cannot be read: "+p.itemsAnswer.Err.Error(), 6)
-		if s.contents != ForbiddenContents {
+		note := view.ItemsUnavailable(p.itemsAnswer.Err)
+		lines := wrapNote(c, c.Theme.ToneStyle(note.Tone), note.Text, 6)
+		if s.contents != view.ForbiddenContents {
 			lines = append(append(lines, ""), renderContents(c, s)...)
 		}
 		return pager.PlainLines(lines)
@@ -142,60 +143,10 @@ func (p *resourcesPage) buildOutline(c draw.Canvas, s *Screen) *outline {
 			o.addRow(own, func(c draw.Canvas) string { return overlayMark(c, marked, renderItemRow(c, &kind.Items[i])) })
 		}
 	}
-	below := func(style lipgloss.Style, text string) {
-		o.addLines(append([]string{""}, wrapNote(c, style, text, 6)...)...)
-	}
-	if items.CompareUnavailable != "" {
-		below(c.Theme.Waiting, "What of the backup did not come back is not known: "+items.CompareUnavailable)
-	}
-	if items.ReasonsUnavailable != "" {
-		below(c.Theme.Waiting, "Why items failed is not known: "+items.ReasonsUnavailable)
-	}
-	if items.UnnamedCount > 0 {
-		below(c.Theme.Dim, human.Count(items.UnnamedCount, "item")+" more are counted, but not named here.")
-	}
-	if !s.job.IsTerminal() {
-		below(c.Theme.Dim, "Velero may write some items anew until the backup has ended.")
+	for _, note := range view.ItemNotes(s.job.Job, &items) {
+		o.addLines(append([]string{""}, wrapNote(c, c.Theme.ToneStyle(note.Tone), note.Text, 6)...)...)
 	}
 	return o
-}
-
-var restoredColumns = []view.ScreenColumn{
-	{Width: 1},
-	{Width: 1},
-	{Title: "RESOURCE", Width: 22, Grow: 1, Limit: 60},
-	{Title: "CREATED", Width: 7, Right: true},
-	{Title: "UPDATED", Width: 7, Right: true, Priority: 3},
-	{Title: "SKIPPED", Width: 7, Right: true, Priority: 2},
-	{Title: "FAILED", Width: 7, Right: true},
-	{Title: "MISSING", Width: 7, Right: true, Priority: 1},
-	{Title: "LEFT OUT", Width: 8, Right: true, Priority: 1},
-	{Width: 1},
-}
-
-// itemStatuses are the statuses that the columns of a restore count, in their order.
-var itemStatuses = []results.ItemStatus{
-	results.Created,
-	results.Updated,
-	results.Skipped,
-	results.Failed,
-	results.Missing,
-	results.LeftOut,
-}
-
-var backupColumns = []view.ScreenColumn{
-	{Width: 1},
-	{Width: 1},
-	{Title: "IN THE BACKUP", Width: 22, Grow: 1, Limit: 60},
-	{Title: "ITEMS", Width: 8, Right: true},
-	{Width: 1},
-}
-
-func itemColumns(of job.Kind) []view.ScreenColumn {
-	if of == job.Restore {
-		return restoredColumns
-	}
-	return backupColumns
 }
 
 // renderKindRow draws a kind with the number of its items in each status.
@@ -209,7 +160,7 @@ func renderKindRow(c draw.Canvas, of job.Kind, kind *results.Kind, sign string) 
 	if of == job.Backup {
 		return renderCountRow(
 			c,
-			backupColumns,
+			view.ItemColumns(of),
 			sign,
 			name,
 			kind.Name,
@@ -219,67 +170,41 @@ func renderKindRow(c draw.Canvas, of job.Kind, kind *results.Kind, sign string) 
 	}
 	var counts []int
 	var styles []lipgloss.Style
-	for _, did := range itemStatuses {
-		_, style := itemStatusSign(c, did)
-		counts, styles = append(counts, kind.CountByStatus[did]), append(styles, style)
+	for _, status := range view.ItemStatuses {
+		counts = append(counts, kind.CountByStatus[status])
+		styles = append(styles, c.Theme.ToneStyle(view.ItemStatusTone(status)))
 	}
-	return renderCountRow(c, restoredColumns, sign, name, kind.Name, counts, styles)
+	return renderCountRow(c, view.ItemColumns(of), sign, name, kind.Name, counts, styles)
 }
 
-// itemStatusSign returns the sign and the style of an item's status.
-func itemStatusSign(c draw.Canvas, did results.ItemStatus) (string, lipgloss.Style) {
-	switch did {
+// itemStatusSign returns the sign of an item's status.
+func itemStatusSign(c draw.Canvas, status results.ItemStatus) string {
+	switch status {
 	case results.Failed, results.Missing:
-		return c.Glyphs.Failed, c.Theme.Bad
+		return c.Glyphs.Failed
 	case results.LeftOut, results.Skipped:
-		return c.Glyphs.Skipped, c.Theme.Dim
+		return c.Glyphs.Skipped
 	case results.InBackup:
-		return c.Glyphs.Fact, c.Theme.Dim
+		return c.Glyphs.Fact
 	}
-	return c.Glyphs.Done, c.Theme.Good
+	return c.Glyphs.Done
 }
 
 // renderItemRow draws an item with its status.
 func renderItemRow(c draw.Canvas, i *results.Item) string {
-	sign, style := itemStatusSign(c, i.Status)
-	head := "     " + style.Render(sign) + " "
+	style := c.Theme.ToneStyle(view.ItemStatusTone(i.Status))
+	head := "     " + style.Render(itemStatusSign(c, i.Status)) + " "
 	if i.Status != results.InBackup {
 		head += style.Render(c.FitLeft(string(i.Status), 8)) + " "
 	}
-	return head + c.Theme.Text.Render(
-		human.Namespaced(i.Namespace, i.Name),
-	) + c.Theme.Dim.Render(
-		originAndReason(i.BackupNamespace, i.Why),
-	)
+	return head + c.Theme.Text.Render(human.Namespaced(i.Namespace, i.Name)) + c.Theme.Dim.Render(view.ItemDetails(i))
 }
 
-// originAndReason returns the text after an item's name: its namespace in the backup, and the reason for its status.
-func originAndReason(from, why string) string {
-	return human.Prefixed(" from ", from) + human.Prefixed(": ", why)
-}
-
-// renderItemCounts counts all items by status, in one line.
+// renderItemCounts counts all items, in one line.
 func renderItemCounts(c draw.Canvas, j *job.Job, items results.Items) string {
-	if j.Kind == job.Backup {
-		return c.Theme.Strong.Render(
-			fmt.Sprintf(" %s of %s", human.Count(items.CountItems(), "item"), human.Count(len(items.Kinds), "kind")),
-		)
-	}
-	count := map[results.ItemStatus]int{}
-	for _, k := range items.Kinds {
-		for did, n := range k.CountByStatus {
-			count[did] += n
-		}
-	}
 	var parts []string
-	for _, did := range itemStatuses {
-		if n := count[did]; n > 0 {
-			_, style := itemStatusSign(c, did)
-			parts = append(parts, style.Render(fmt.Sprintf("%d %s", n, did)))
-		}
-	}
-	if len(parts) == 0 {
-		return c.Theme.Dim.Render(" Velero worked on no item.")
+	for _, count := range view.ItemCounts(j.Kind, &items) {
+		parts = append(parts, c.Theme.ToneStyle(count.Tone).Render(count.Text))
 	}
 	return " " + strings.Join(parts, c.Theme.Dim.Render(", "))
 }

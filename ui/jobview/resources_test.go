@@ -20,6 +20,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/watch"
@@ -99,15 +100,15 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 	unnamed := job.Observation{Restore: &veleroapi.Restore{ObjectMeta: meta()}}
 	for _, c := range []struct {
 		of       job.Observation
-		contents *Contents
+		contents *view.Contents
 		want     string
 	}{
-		{running, ForbiddenContents, "--no-artifacts"},
+		{running, view.ForbiddenContents, "--no-artifacts"},
 		{running, nil, "when all items are done"},
 		{waiting, nil, "anew until it has ended"},
 		{unnamed, nil, "has no backup yet"},
-		{unnamed, &Contents{Pending: true}, "Reading the backup's contents"},
-		{unnamed, &Contents{Estimate: collector.Estimate{Refusals: []string{"Both included and excluded: namespaces ops."}}}, "refuses this restore: Both"},
+		{unnamed, &view.Contents{Pending: true}, "Reading the backup's contents"},
+		{unnamed, &view.Contents{Estimate: collector.Estimate{Refusals: []string{"Both included and excluded: namespaces ops."}}}, "refuses this restore: Both"},
 	} {
 		s, canvas := shown(t, c.of)
 		s.SetContents(c.contents)
@@ -191,7 +192,7 @@ func TestErrorsAreNotCalledRestored(t *testing.T) {
 		},
 	}
 	s, c := shown(t, job.Observation{Restore: r})
-	s.SetContents(&Contents{Estimate: collector.Estimate{Total: 7, Steps: []collector.Step{{Resource: "pods", Items: 7}}}})
+	s.SetContents(&view.Contents{Estimate: collector.Estimate{Total: 7, Steps: []collector.Step{{Resource: "pods", Items: 7}}}})
 	text := strings.Join(renderContents(c, s), "\n")
 	if strings.Contains(text, "RESTORED") || !strings.Contains(text, "3 errors") {
 		t.Error(text)
@@ -214,7 +215,7 @@ func TestResourcesAddUpToTheEstimate(t *testing.T) {
 			},
 		},
 	)
-	s.SetContents(&Contents{Estimate: collector.Estimate{
+	s.SetContents(&view.Contents{Estimate: collector.Estimate{
 		Total: 9,
 		Steps: []collector.Step{
 			{Resource: "persistentvolumeclaims", Items: 2},

@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -30,7 +31,7 @@ type Screen struct {
 	// assessment is the assessment that job was last taken from.
 	assessment *assess.Assessment
 
-	contents     *Contents
+	contents     *view.Contents
 	dependencies Dependencies
 	// movedVolumesAnswer are all volumes of a job that only sums some of them up.
 	movedVolumesAnswer fetch.Answer[[]job.Volume]
@@ -59,7 +60,7 @@ type Screen struct {
 type fillState struct {
 	page     jobPage
 	job      *job.Job
-	contents *Contents
+	contents *view.Contents
 	width    int
 	seconds  int64
 	seq      uint64
@@ -204,7 +205,7 @@ func (s *Screen) SetAssessment(a *assess.Assessment) {
 		s.isDeleted = true
 		what := "It was deleted from the cluster"
 		if s.mayBeAgedOut = s.job.IsTerminal() && a.Snapshot.AgedOutBackups+a.Snapshot.AgedOutRestores > 0; s.mayBeAgedOut {
-			what = "It ended too long ago to be read any more (--ended-within), or was deleted"
+			what = "It ended too long ago to be read (--ended-within), or was deleted"
 		}
 		s.job = assess.JudgedJob{
 			Job:     s.job.Job,
@@ -257,7 +258,7 @@ func (s *Screen) WantsContents() bool {
 }
 
 // SetContents sets the contents of the backup, nil if they were not requested.
-func (s *Screen) SetContents(contents *Contents) { s.contents = contents }
+func (s *Screen) SetContents(contents *view.Contents) { s.contents = contents }
 
 // FetchMissing returns the command that reads what the open page lacks, nil for none.
 func (s *Screen) FetchMissing() tea.Cmd {
