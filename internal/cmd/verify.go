@@ -136,7 +136,7 @@ func (l *linePrinter) addVerification(j assess.JudgedJob, r *verify.Result, all 
 	v := view.NewVerification(r)
 	l.Line("restore %s/%s, phase %s: %s", j.Namespace, j.Name, orDash(j.Phase), v.Summary.Text)
 	if r.InProgress {
-		l.Line("It has not ended: this is how it is so far.")
+		l.Line("The restore has not ended. These are the results so far.")
 	}
 	most := maxNamedItems
 	if all {

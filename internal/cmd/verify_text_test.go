@@ -34,7 +34,7 @@ func TestVerificationIsPrinted(t *testing.T) {
 		InProgress:          true,
 	}
 	const head = `restore velero/r, phase InProgress: 7 of 9 items are not there yet; the data of 1 volume did not come back
-It has not ended: this is how it is so far.
+The restore has not ended. These are the results so far.
 
 data of volumes
   not moved        shop/db: r-1 is Failed

@@ -114,7 +114,7 @@ func TestDashboardReadsVolumes(t *testing.T) {
 	}
 	c = open("--kubeconfig", kubeconfig)
 	c.types(t, "\r")
-	c.sees(t, "Its spec is not known", "volumes-lister", "forbidden")
+	c.sees(t, "The spec is unknown", "volumes-lister", "forbidden")
 	c.types(t, "q")
 	c.exits(t)
 }

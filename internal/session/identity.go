@@ -59,9 +59,9 @@ func (i Identity) String() string {
 }
 
 func IsSameServer(a, b string) bool {
-	one, err := url.Parse(a)
-	other, err2 := url.Parse(b)
-	return err == nil && err2 == nil && normalizeURL(one) == normalizeURL(other)
+	first, err := url.Parse(a)
+	second, err2 := url.Parse(b)
+	return err == nil && err2 == nil && normalizeURL(first) == normalizeURL(second)
 }
 
 // Difference describes how another identity, or the way to its cluster, differs; empty if it does not. A uid that

@@ -121,7 +121,7 @@ func initHookText(hook *veleroapi.InitRestoreHook) string {
 			Image string `json:"image"`
 		}
 		if err := json.Unmarshal(raw.Raw, &container); err != nil {
-			names = append(names, "one that cannot be read")
+			names = append(names, "(unreadable)")
 			continue
 		}
 		names = append(names, container.Name+" ("+container.Image+")")

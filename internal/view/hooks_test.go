@@ -54,7 +54,7 @@ func TestHookGroups(t *testing.T) {
 		}},
 		{restore, "(no name)", []string{
 			"namespaces *", "resources pods", "labels app=web",
-			"after: warm (wait 1m)", "init containers: i (img), one that cannot be read, timeout 1m",
+			"after: warm (wait 1m)", "init containers: i (img), (unreadable), timeout 1m",
 		}},
 	} {
 		if len(c.groups) != 1 || c.groups[0].Name != c.name || !slices.Equal(c.groups[0].Lines, c.want) {

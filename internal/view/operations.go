@@ -120,12 +120,12 @@ func (r OperationRow) Fields() []PageField {
 	}
 	fields := plainFields(
 		"Item", r.ItemText(), "Plugin", r.Action, "Operation", r.ID, "Phase", r.Phase,
-		"Done", amount, "It says", r.Description, "Updates", r.PostOperationItems, "Error", r.Error,
+		"Done", amount, "Description", r.Description, "Updates", r.PostOperationItems, "Error", r.Error,
 	)
 	if v := r.Volume; v != nil {
 		fields = append(fields, plainFields(
-			"Moves", v.Ref().String()+", "+v.Target, "Its phase", VolumePhase(v.Phase),
-			"Its bytes", human.BytesProgress(v.Done, v.Total), "Its cause", v.Verdict.Cause, "Its message", v.Message,
+			"Volume", v.Ref().String()+", "+v.Target, "Volume phase", VolumePhase(v.Phase),
+			"Bytes moved", human.BytesProgress(v.Done, v.Total), "Cause", v.Verdict.Cause, "Message", v.Message,
 		)...)
 	}
 	return append(fields, plainFields(

@@ -70,8 +70,8 @@ func TestOperationRow(t *testing.T) {
 	}
 	if want := []string{
 		"Item=persistentvolumeclaims erp/data", "Plugin=csi", "Operation=du-1", "Phase=InProgress",
-		"Done=1/4B (1 of 4 bytes)", "Error=slow", "Moves=dataupload/n-1, erp/data",
-		"Its phase=Prepared: it is ready, and waits for a slot on its node", "Its bytes=1.0/4.0G",
+		"Done=1/4B (1 of 4 bytes)", "Error=slow", "Volume=dataupload/n-1, erp/data",
+		"Volume phase=Prepared: it is ready, and waits for a slot on its node", "Bytes moved=1.0/4.0G",
 		"Created=2026-11-20 11:00:00 UTC  1h ago",
 		"Deadline=Velero cancels it in 5m (itemOperationTimeout, from its creation)",
 	}; !slices.Equal(fields, want) {

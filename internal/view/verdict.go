@@ -136,11 +136,11 @@ type FactList struct {
 }
 
 // NewFactLists returns a list of the facts that hold, and one of those that are unknown or contradict. It leaves out
-// the facts in said, and lists without facts.
-func NewFactLists(facts []diagnosis.Fact, said ...diagnosis.Fact) (lists []FactList) {
+// the facts in named, and lists without facts.
+func NewFactLists(facts []diagnosis.Fact, named ...diagnosis.Fact) (lists []FactList) {
 	for _, list := range []FactList{{Title: FactsTitle}, {Title: DoubtsTitle, Doubt: true}} {
 		for _, f := range facts {
-			if f.Supports != list.Doubt && !slices.Contains(said, f) {
+			if f.Supports != list.Doubt && !slices.Contains(named, f) {
 				list.Facts = append(list.Facts, f)
 			}
 		}

@@ -260,7 +260,7 @@ func storedFields(r *assess.VolumeRecord) []PageField {
 		"Volume", i.PersistentVolume, "Result", i.Result, "CSI driver", i.CSIDriver,
 		"Data mover", i.DataMover, "Uploader", i.Uploader, "Content", i.SnapshotContent,
 		"CSI snapshot", textIf(i.DataMoved, i.LocalSnapshotHandle),
-		"Its size", textIf(i.DataMoved && i.LocalSnapshotSize != i.Size, exactBytes(i.LocalSnapshotSize)),
+		"Snapshot size", textIf(i.DataMoved && i.LocalSnapshotSize != i.Size, exactBytes(i.LocalSnapshotSize)),
 		"Kept", textIf(i.LocalSnapshotPreserved, "the snapshot stays in the cluster"), "Retained", i.RetainedSnapshot,
 		"Volume type", i.VolumeType, "Zone", i.Zone, "IOPS", textIf(i.IOPS != "0", i.IOPS),
 	)

@@ -156,12 +156,12 @@ func (p *resourcesPage) failedItems(namespace, name, about string) []restorespec
 		p.failedByName = map[[3]string][]restorespec.Item{}
 		for _, k := range p.itemsAnswer.Value.Kinds {
 			for n, i := range k.Items {
-				one := cluster.FailedItems(
+				failed := cluster.FailedItems(
 					results.Items{Kinds: []results.Kind{{Name: k.Name, Items: k.Items[n : n+1]}}},
 				)
 				for _, about := range []string{k.Name, i.Why} {
 					key := [3]string{i.Namespace, i.Name, about}
-					p.failedByName[key] = append(p.failedByName[key], one...)
+					p.failedByName[key] = append(p.failedByName[key], failed...)
 				}
 			}
 		}

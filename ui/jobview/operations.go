@@ -88,13 +88,13 @@ func (p *operationsPage) listStatus(c draw.Canvas, s *Screen) (string, lipgloss.
 	}
 	switch why := s.dependencies.UnavailableReason(cluster.CapabilityStored); {
 	case why != "":
-		return strings.TrimSpace(why + " The operations themselves are not known."), c.Theme.Dim
+		return strings.TrimSpace(why + " The operations themselves are unknown."), c.Theme.Dim
 	case !s.job.HasStoredLists():
 		return "Velero stores the list of operations when all items are done.", c.Theme.Dim
 	case p.listAnswer.Err != nil && p.listAnswer.HasValue:
 		return age + " It could not be read again: " + p.listAnswer.Err.Error(), c.Theme.Waiting
 	case p.listAnswer.Err != nil:
-		return "The operations themselves are not known: " + p.listAnswer.Err.Error(), c.Theme.Waiting
+		return "The operations themselves are unknown: " + p.listAnswer.Err.Error(), c.Theme.Waiting
 	case p.listAnswer.IsPending() && !p.listAnswer.HasValue:
 		return "Reading the list of operations...", c.Theme.Dim
 	case j.IsTerminal():

@@ -249,7 +249,7 @@ func (s *Screen) renderTitle(c draw.Canvas) string {
 	}
 	switch {
 	case s.isDeleted && s.mayBeAgedOut:
-		right = c.Theme.Waiting.Render("not read any more")
+		right = c.Theme.Waiting.Render("no longer read")
 	case s.isDeleted:
 		right = c.Theme.Bad.Render("deleted from the cluster")
 	case !s.job.DeletionRequestedAt.IsZero():

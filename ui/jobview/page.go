@@ -164,19 +164,19 @@ func newCopyBindings(s *Screen, on func() bool, selected, all func() (what, text
 	}
 }
 
-// newListBindings returns the keys of a page that lists things with details below their rows: one returns the name of
-// the selected thing and its details.
+// newListBindings returns the keys of a page that lists things with details below their rows: selected returns the
+// name of the selected thing and its details.
 func newListBindings(
 	s *Screen,
 	p jobPage,
 	f *foldState,
 	on func() bool,
 	what string,
-	one func() (what, text string),
+	selected func() (what, text string),
 ) []keys.Binding {
 	all := func() (string, string) { return what, sourceText(s.copyCanvas(), p.renderLines(s.copyCanvas(), s)) }
 	itself := func(key string) string { return key }
-	return append([]keys.Binding{f.newBinding(s, "details", on, itself)}, newCopyBindings(s, on, one, all)...)
+	return append([]keys.Binding{f.newBinding(s, "details", on, itself)}, newCopyBindings(s, on, selected, all)...)
 }
 
 // detailCanvas returns a canvas for details below a row.

@@ -35,7 +35,7 @@ func (s *Screen) newReportBindings() []keys.Binding {
 			Do: func(string) tea.Cmd {
 				if r.IsPending() {
 					r.Close()
-					return sendNotice("veltui no longer makes the report.")
+					return sendNotice("The report is cancelled.")
 				}
 				return promptSavePath(s.newFileName("veltui-report", ".md"), s.saveReport)
 			},
@@ -84,16 +84,16 @@ func (s *Screen) handleReport() tea.Cmd {
 		return sendNotice("There is no report: " + s.reportAnswer.Err.Error())
 	}
 	made := s.reportAnswer.Value
-	said := fmt.Sprintf("The report is in %s (%s).", made.path, human.Bytes(int64(len(made.text))))
+	notice := fmt.Sprintf("The report is in %s (%s).", made.path, human.Bytes(int64(len(made.text))))
 	if made.saveErr != nil {
-		said = "The report is not saved: " + made.saveErr.Error() + "."
+		notice = "The report is not saved: " + made.saveErr.Error() + "."
 	}
 	switch {
 	case s.dependencies.ClipboardUnavailable != "":
 	case len(made.text) > MaxCopyBytes:
-		said += " It is too large for a terminal's clipboard."
+		notice += " It is too large for a terminal's clipboard."
 	default:
-		said += fmt.Sprintf(" %s copies it.", s.dependencies.Keys.FirstKey("copy-report"))
+		notice += fmt.Sprintf(" %s copies it.", s.dependencies.Keys.FirstKey("copy-report"))
 	}
-	return sendNotice(said)
+	return sendNotice(notice)
 }

@@ -342,7 +342,7 @@ func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
 	s.SetAssessment(new(assess.Estimates).AssessSnapshot(&reading, noon))
 	if frame := ansi.Strip(
 		s.View(c),
-	); !strings.Contains(frame, "not all been looked at yet: ") ||
+	); !strings.Contains(frame, "Not all volumes have been read yet: ") ||
 		strings.Contains(frame, "No volume data") {
 		t.Errorf("while they are read:\n%s", frame)
 	}

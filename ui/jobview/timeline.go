@@ -40,10 +40,10 @@ func (p *timelinePage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 	if p, ok := s.pages[s.tabIndex(Operations)].(*operationsPage); ok && p.listAnswer.HasValue {
 		operations = p.listAnswer.Value
 	}
-	told := s.assessment.BuildTimeline(s.job.Job, operations)
+	timeline := s.assessment.BuildTimeline(s.job.Job, operations)
 	if n := s.job.Operations.Attempted; n > 0 && operations == nil {
-		told.Notes = append(
-			told.Notes,
+		timeline.Notes = append(
+			timeline.Notes,
 			fmt.Sprintf(
 				"The job has %s; their times are here once %s has read them.",
 				human.Count(n, "operation"),
@@ -58,10 +58,10 @@ func (p *timelinePage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 		}
 	}
 	p.drawnLines = nil
-	for _, note := range told.Notes {
+	for _, note := range timeline.Notes {
 		say("", c.WithSize(c.Width-2, 0).RenderParagraph(c.Theme.Waiting, note, 2)...)
 	}
-	if len(told.Events) == 0 {
+	if len(timeline.Events) == 0 {
 		say("", "", "Nothing is known yet.")
 		return lines
 	}
@@ -71,7 +71,7 @@ func (p *timelinePage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 		assess.Bad:     c.Theme.Bad,
 	}
 	day := ""
-	for _, e := range told.Events {
+	for _, e := range timeline.Events {
 		at := e.At.In(c.Now.Location())
 		if d := at.Format("Monday 2006-01-02"); d != day {
 			if day != "" || d != c.Now.Format("Monday 2006-01-02") {

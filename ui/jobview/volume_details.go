@@ -26,7 +26,7 @@ func (p *volumesPage) renderSpec(c draw.Canvas, s *Screen, key string, r *assess
 		}
 		return lines
 	case a.Err != nil:
-		return append([]string{""}, c.RenderParagraph(c.Theme.Waiting, "Its spec is not known: "+a.Err.Error(), 3)...)
+		return append([]string{""}, c.RenderParagraph(c.Theme.Waiting, "The spec is unknown: "+a.Err.Error(), 3)...)
 	}
-	return []string{"", c.Theme.Dim.Render("Reading its spec...")}
+	return []string{"", c.Theme.Dim.Render("Reading the spec...")}
 }

@@ -139,16 +139,16 @@ func (p *volumesPage) missingInfoText(c draw.Canvas, s *Screen) (string, lipglos
 	case p.infoAnswer.IsPending() && !p.infoAnswer.HasValue:
 		return "Reading the volume info: it has the snapshots and the skipped volumes...", c.Theme.Dim
 	case p.infoAnswer.Err != nil && strings.Contains(p.infoAnswer.Err.Error(), artifact.ErrAbsent.Error()):
-		return "No volume info is stored, so snapshots and skipped volumes are not known. Velero stores it for " +
+		return "No volume info is stored, so snapshots and skipped volumes are unknown. Velero stores it for " +
 			"backups since 1.13, for restores since 1.14.", c.Theme.Dim
 	case p.infoAnswer.Err != nil:
-		return "Snapshots and skipped volumes are not known: " + p.infoAnswer.Err.Error(), c.Theme.Waiting
+		return "Snapshots and skipped volumes are unknown: " + p.infoAnswer.Err.Error(), c.Theme.Waiting
 	case p.infoAnswer.HasValue:
 	case !s.job.HasStoredLists():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
 	case s.dependencies.UnavailableReason(cluster.CapabilityStored) != "":
 		return strings.TrimSpace(
-			s.dependencies.UnavailableReason(cluster.CapabilityStored) + " Snapshots and skipped volumes are not known.",
+			s.dependencies.UnavailableReason(cluster.CapabilityStored) + " Snapshots and skipped volumes are unknown.",
 		), c.Theme.Dim
 	}
 	return "", c.Theme.Text
@@ -168,7 +168,7 @@ func (p *volumesPage) renderLines(c draw.Canvas, s *Screen) pager.Source {
 	if len(records) == 0 {
 		text := view.NoVolumes(j, p.infoAnswer.HasValue)
 		if s.assessment != nil && s.assessment.World.ReadProgress.Kind != "" && !p.infoAnswer.HasValue {
-			text = "Its volumes have not all been looked at yet: " + s.assessment.World.ReadProgress.String() + "."
+			text = "Not all volumes have been read yet: " + s.assessment.World.ReadProgress.String() + "."
 		}
 		return pager.PlainLines([]string{"", "  " + text})
 	}

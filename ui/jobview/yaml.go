@@ -63,7 +63,7 @@ func (p *yamlPage) newBindings(s *Screen) []keys.Binding {
 	copyAll.Do = func(key string) tea.Cmd {
 		if p.isReading(s) {
 			return sendNotice(
-				"Not copied: the resources of its volumes are still being read. Press the key again when they are there.",
+				"Not copied: the resources of the job's volumes are still being read. Press the key again later.",
 			)
 		}
 		return copyNow(key)
@@ -102,16 +102,16 @@ func (p *yamlPage) renderHead(c draw.Canvas, s *Screen) []string {
 	switch {
 	case volumes == 0:
 	case s.dependencies.UnavailableReason(cluster.CapabilityObjects) != "":
-		text = "The resources of its volumes are not shown."
+		text = "The resources of the job's volumes are not shown."
 	case s.job.SummedVolumeCount() > 0 && s.movedVolumesAnswer.Err != nil:
-		text, style = "Its volumes are not known: "+s.movedVolumesAnswer.Err.Error(), c.Theme.Waiting
+		text, style = "The job's volumes are unknown: "+s.movedVolumesAnswer.Err.Error(), c.Theme.Waiting
 	case p.documentsAnswer.Err != nil:
-		text, style = "The resources of its volumes are not known: "+p.documentsAnswer.Err.Error(), c.Theme.Waiting
+		text, style = "The resources of the job's volumes are unknown: "+p.documentsAnswer.Err.Error(), c.Theme.Waiting
 	case !p.documentsAnswer.HasValue:
-		text = "Reading the resources of " + human.CountForms(volumes, "its volume", "its volumes") + "..."
+		text = "Reading the resources of " + human.CountForms(volumes, "volume of the job", "volumes of the job") + "..."
 	case len(p.documentsAnswer.Value) < volumes:
 		text = fmt.Sprintf(
-			"With the resources of %d of its %s.",
+			"With the resources of %d of %s.",
 			len(p.documentsAnswer.Value),
 			human.Count(volumes, "volume"),
 		)

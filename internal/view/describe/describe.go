@@ -362,10 +362,10 @@ func (d *describer) describeMetadata() {
 	d.addPairs("annotations", "Annotations", d.job.Object.GetAnnotations(), "=")
 }
 
-func (d *describer) addSelectors(one *metav1.LabelSelector, or []*metav1.LabelSelector) {
-	d.addOption("labelSelector", "Label selector", view.SelectorText(one), none)
+func (d *describer) addSelectors(selector *metav1.LabelSelector, alternatives []*metav1.LabelSelector) {
+	d.addOption("labelSelector", "Label selector", view.SelectorText(selector), none)
 	var any []string
-	for _, s := range or {
+	for _, s := range alternatives {
 		any = append(any, view.SelectorText(s))
 	}
 	d.addOption("orLabelSelectors", "Or label selector", strings.Join(any, " or "), none)

@@ -251,7 +251,7 @@ func TestRestore(t *testing.T) {
 		"options / Write sparse files":     "true",
 		"options / Parallel restore":       "8",
 		"options / Item operation timeout": "not set",
-		"hooks / warm":                     "namespaces *\nresources *\nlabels none\nafter: warm (wait 1m)\ninit containers: i (img), one that cannot be read",
+		"hooks / warm":                     "namespaces *\nresources *\nlabels none\nafter: warm (wait 1m)\ninit containers: i (img), (unreadable)",
 		"metadata / Annotations":           "none",
 	})
 }

@@ -248,7 +248,7 @@ func Deletion(r assess.Deletion, a *assess.Assessment) []Section {
 	}
 	restores := fmt.Sprint(r.Restores)
 	if r.Restores > 0 {
-		restores += ", which Velero deletes, too"
+		restores += ", which Velero also deletes"
 	}
 	if n := a.Snapshot.AgedOutRestores; n > 0 {
 		restores += fmt.Sprintf(
@@ -256,7 +256,7 @@ func Deletion(r assess.Deletion, a *assess.Assessment) []Section {
 			human.Count(n, "restore"),
 		)
 	}
-	d.addText("restores", "Restores of it", cmp.Or(UncheckedText(a.Snapshot, watch.Restores), restores))
+	d.addText("restores", "Restores", cmp.Or(UncheckedText(a.Snapshot, watch.Restores), restores))
 	d.startSection("errors")
 	d.addField(Field{Name: "errors", Title: "Errors", Values: r.Status.Errors, Tone: view.Bad})
 	return nonEmptySections(d.sections)

@@ -130,41 +130,41 @@ func (a *Audit) addEntry(e action.AuditEntry) {
 			},
 		)
 	}
-	one := &a.Items[i]
-	one.onlyDryRun = one.onlyDryRun || e.DryRun
+	attempt := &a.Items[i]
+	attempt.onlyDryRun = attempt.onlyDryRun || e.DryRun
 	switch e.Event {
 	case "check":
 		if request := append(e.Patch, e.Object...); len(request) > 0 {
-			one.checks = append(one.checks, request)
+			attempt.checks = append(attempt.checks, request)
 		}
 	case "send":
 		if request := append(e.Patch, e.Object...); len(request) > 0 {
-			one.Requests, one.DryRun = append(one.Requests, request), "accepted"
+			attempt.Requests, attempt.DryRun = append(attempt.Requests, request), "accepted"
 		}
-		if !one.landed[e.Target] {
-			one.landed[e.Target] = false
+		if !attempt.landed[e.Target] {
+			attempt.landed[e.Target] = false
 		}
 	case "landed":
-		one.landed[e.Target] = true
+		attempt.landed[e.Target] = true
 	case "end":
-		one.Sent, one.State, one.Message, one.Undo, one.ended = e.Sent, e.State, e.Message, e.UndoCommands, true
+		attempt.Sent, attempt.State, attempt.Message, attempt.Undo, attempt.ended = e.Sent, e.State, e.Message, e.UndoCommands, true
 		if e.State == action.StateCarriedOut {
-			one.DryRun = "carried out"
+			attempt.DryRun = "carried out"
 		}
-		if e.State == action.StateCarriedOut && len(one.Requests) == 0 {
-			one.Requests = one.checks
+		if e.State == action.StateCarriedOut && len(attempt.Requests) == 0 {
+			attempt.Requests = attempt.checks
 		}
 		return
 	}
 	// It is known what landed also if veltui did not live to note the end.
 	all, any := true, false
-	for _, landed := range one.landed {
+	for _, landed := range attempt.landed {
 		all, any = all && landed, any || landed
 	}
 	switch {
 	case any && all:
-		one.Sent = action.Landed
+		attempt.Sent = action.Landed
 	case any:
-		one.Sent = action.PartlyLanded
+		attempt.Sent = action.PartlyLanded
 	}
 }

@@ -74,17 +74,17 @@ func Facts(j assess.JudgedJob, most int) []string {
 }
 
 func adviceText(j assess.JudgedJob, subject string) string {
-	said := human.Prefixed("What helps: ", human.EndSentence(j.Verdict.Advice)) + " "
+	advice := human.Prefixed("What helps: ", human.EndSentence(j.Verdict.Advice)) + " "
 	if j.NeedsCloserLook {
-		said += "For all the evidence, type: explain " + subject + ". "
+		advice += "For all the evidence, type: explain " + subject + ". "
 	}
 	switch {
 	case j.Verdict.Action == diagnosis.Wake:
-		said += "To wake it, type: finalize " + subject + " --wake. "
+		advice += "To wake it, type: finalize " + subject + " --wake. "
 	case j.Verdict.Action != "":
-		said += "To see what veltui can do, type: finalize " + subject + ". "
+		advice += "To see what veltui can do, type: finalize " + subject + ". "
 	}
-	return strings.TrimSpace(said)
+	return strings.TrimSpace(advice)
 }
 
 // detailsHint says where to read more about a job that did not end well.

@@ -14,9 +14,9 @@ import (
 // Overview returns the overall state: counts, findings, at most most other active jobs, the urgent ones first, and
 // the job that ended last. flags are as for [Job].
 func Overview(a *assess.Assessment, most int, flags string) []string {
-	needed, said := attentionLines(a, flags)
+	needed, named := attentionLines(a, flags)
 	lines := append(append([]string{countsText(a)}, noticeLines(a)...), needed...)
-	active := slices.DeleteFunc(sortByUrgency(a), func(j assess.JudgedJob) bool { return said[j.UID] })
+	active := slices.DeleteFunc(sortByUrgency(a), func(j assess.JudgedJob) bool { return named[j.UID] })
 	for i, j := range active {
 		if i == most {
 			lines = append(lines, formatSentence("And %s; type: get", human.More(len(active)-most)))
@@ -24,7 +24,7 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 		}
 		lines = append(lines, Job(j, a.World.Now, flags))
 	}
-	if j := findLastEnded(a); j != nil && !said[j.UID] {
+	if j := findLastEnded(a); j != nil && !named[j.UID] {
 		lines = append(lines, Job(a.AssessJob(j), a.World.Now, flags))
 	}
 	return lines

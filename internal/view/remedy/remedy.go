@@ -80,9 +80,9 @@ func PlanTitle(p *action.Plan) string {
 func RefusalReason(p *action.Plan) string { return cmp.Or(p.Refusal, "veltui does not do this itself") }
 
 // OtherPlans returns the plans other than that of an action.
-func OtherPlans(plans []action.Plan, asked action.Kind) (others []*action.Plan) {
+func OtherPlans(plans []action.Plan, kind action.Kind) (others []*action.Plan) {
 	for i := range plans {
-		if plans[i].Action != asked {
+		if plans[i].Action != kind {
 			others = append(others, &plans[i])
 		}
 	}

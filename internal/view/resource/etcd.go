@@ -258,7 +258,7 @@ func EtcdBackupFields(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time)
 		plainField(map[bool]string{true: "took", false: "so far"}[b.HasEnded()], durationText(b.TotalDuration(now))),
 	}
 	if at := b.Deadline(); !at.IsZero() {
-		fields = append(fields, plainField("the pod is ended", human.Until(at, now)))
+		fields = append(fields, plainField("pod is stopped", human.Until(at, now)))
 	}
 	return fields
 }
@@ -354,7 +354,7 @@ func EtcdScheduleFields(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.T
 	}
 	if last := s.LastCompleted; last != nil {
 		age := human.Ago(last.Condition.LastTransitionTime.Time, now)
-		fields = append(fields, plainField("last that completed", last.Name+", "+age))
+		fields = append(fields, plainField("last completed", last.Name+", "+age))
 	}
 	return fields
 }
@@ -367,7 +367,7 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 		Notes: etcdVerdictNotes(s.Verdict, s.IsTroubled),
 	}
 	settings := view.PageSection{Title: "Schedule", Fields: EtcdScheduleFields(cluster, s, now)}
-	runs := view.PageSection{Title: "Its backups", Columns: view.ScreenColumns(EtcdBackupColumns[:4])}
+	runs := view.PageSection{Title: "Backups", Columns: view.ScreenColumns(EtcdBackupColumns[:4])}
 	for i := range cluster.Backups {
 		if b := &cluster.Backups[i]; b.Schedule == s.Name {
 			cells := EtcdBackupCells(cluster.JudgeBackup(b, now), now)
