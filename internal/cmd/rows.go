@@ -115,7 +115,7 @@ func (r listRow) newDocument(alone bool) document.Placed {
 	return d
 }
 
-var namespaceColumn = listColumn{view.NamespaceColumn, func(r listRow) view.Cell {
+var namespaceColumn = listColumn{Column: view.NamespaceColumn, Cell: func(r listRow) view.Cell {
 	return view.TextCell(view.Dim, sanitize.String(r.assessed.Snapshot.Namespace))
 }}
 
@@ -125,31 +125,33 @@ func sortableColumns(k *resource.Kind) []listColumn {
 		return jobColumns()
 	}
 	columns := []listColumn{
-		{view.FindJobColumn("context").Column, func(r listRow) view.Cell {
+		{Column: view.FindJobColumn("context").Column, Cell: func(r listRow) view.Cell {
 			return view.TextCell(view.Dim, sanitize.String(r.context))
 		}},
 		namespaceColumn,
-		{view.FindJobColumn("name").Column, func(r listRow) view.Cell { return view.TextCell(view.Plain, r.ref.name) }},
+		{Column: view.FindJobColumn("name").Column, Cell: func(r listRow) view.Cell {
+			return view.TextCell(view.Plain, r.ref.name)
+		}},
 	}
 	for i, c := range k.Columns {
 		if c.ScreenOnly {
 			continue
 		}
 		cell := func(r listRow) view.Cell { return r.thing.Cells(r.assessed.World.Now)[i] }
-		of := listColumn{c, cell}
+		column := listColumn{Column: c, Cell: cell}
 		switch {
 		case c.Name == "state":
-			of.MinWidth, of.TypicalWidth = 5, 11
-			of.cell = func(r listRow) view.Cell {
+			column.MinWidth, column.TypicalWidth = 5, 11
+			column.Cell = func(r listRow) view.Cell {
 				if r.deleted {
 					return view.TextCell(view.Plain, "Deleted")
 				}
 				return cell(r)
 			}
 		case !c.Screen.Right && !c.Wide:
-			of.MinWidth = min(len(c.Name), 6)
+			column.MinWidth = min(len(c.Name), 6)
 		}
-		columns = append(columns, of)
+		columns = append(columns, column)
 	}
 	return append(columns, thingColumns...)
 }
@@ -159,7 +161,8 @@ func jobColumns() (columns []listColumn) {
 	for _, wide := range []bool{false, true} {
 		for _, c := range view.JobColumns {
 			if !c.ScreenOnly && c.Wide == wide {
-				columns = append(columns, listColumn{c.Column, func(r listRow) view.Cell { return c.Cell(r.jobRow()) }})
+				cell := func(r listRow) view.Cell { return c.Cell(r.jobRow()) }
+				columns = append(columns, listColumn{Column: c.Column, Cell: cell})
 			}
 		}
 	}
@@ -178,16 +181,16 @@ func (r listRow) jobRow() view.JobRow {
 
 // thingColumns are the last columns of all kinds other than jobs.
 var thingColumns = []listColumn{
-	{view.Column{Name: "verdict", MinWidth: 7, TypicalWidth: len("alarming")}, func(r listRow) view.Cell {
+	{Column: view.Column{Name: "verdict", MinWidth: 7, TypicalWidth: len("alarming")}, Cell: func(r listRow) view.Cell {
 		worst := assess.WorstTone(r.thing.Notes)
 		cell := view.TextCell(view.Plain, worst.String())
 		cell.SortKey = float64(worst)
 		return cell
 	}},
-	{view.Column{Name: "age", Priority: 8, TypicalWidth: 6}, func(r listRow) view.Cell {
+	{Column: view.Column{Name: "age", Priority: 8, TypicalWidth: 6}, Cell: func(r listRow) view.Cell {
 		return view.AgeCell(view.Dim, r.ageSince, r.assessed.World.Now, "")
 	}},
-	{view.Column{Name: "note", MinWidth: 12, TypicalWidth: 60}, func(r listRow) view.Cell {
+	{Column: view.Column{Name: "note", MinWidth: 12, TypicalWidth: 60}, Cell: func(r listRow) view.Cell {
 		if len(r.thing.Notes) == 0 {
 			return view.Cell{}
 		}

@@ -96,7 +96,7 @@ func (s *sortOrder) sortRows(rows []listRow) ([]listRow, error) {
 // sortValues returns the value by which each row is sorted.
 func (s *sortOrder) sortValues(rows []listRow) ([]any, error) {
 	if s.column != nil {
-		return mapSlice(rows, func(r listRow) any { return s.column.cell(r).SortKey }), nil
+		return mapSlice(rows, func(r listRow) any { return s.column.Cell(r).SortKey }), nil
 	}
 	values := make([]any, len(rows))
 	for _, document := range []func(listRow) (map[string]any, error){veltuiDocument, veleroDocument} {

@@ -10,11 +10,8 @@ import (
 	"github.com/veltui/veltui/internal/view/text"
 )
 
-// listColumn is a column that `get` prints, with its cell for a row.
-type listColumn struct {
-	view.Column
-	cell func(listRow) view.Cell
-}
+// listColumn is a column that `get` prints.
+type listColumn = view.RowColumn[listRow]
 
 type tablePrinter struct {
 	text.Table
@@ -46,7 +43,7 @@ func viewColumns(columns []listColumn) []view.Column {
 func (p *tablePrinter) printRows(rows []listRow, _ []document.Malformed, places rowPlaces) error {
 	columns := p.chosenColumns(places)
 	return p.Print(viewColumns(columns), mapSlice(rows, func(r listRow) []string {
-		return mapSlice(columns, func(c listColumn) string { return c.cell(r).PrintedText })
+		return mapSlice(columns, func(c listColumn) string { return c.Cell(r).PrintedText })
 	}))
 }
 

@@ -25,6 +25,13 @@ type Column struct {
 	TypicalWidth int  // the width of a long text, reserved in a table that grows
 }
 
+// RowColumn is a column of lists of R, with its cell for a row.
+type RowColumn[R any] struct {
+	Column
+	Cell func(R) Cell
+	Sort JobOrder // how the screen sorts jobs by the column
+}
+
 // Title returns the column's title in the output of commands.
 func (c Column) Title() string { return strings.ToUpper(c.Name) }
 

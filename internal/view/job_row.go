@@ -23,11 +23,7 @@ type JobRow struct {
 }
 
 // JobColumn is a column of lists of jobs.
-type JobColumn struct {
-	Column
-	Cell func(JobRow) Cell
-	Sort JobOrder // on the screen
-}
+type JobColumn = RowColumn[JobRow]
 
 // JobOrder is the way in which the screen sorts jobs by a column. Without Compare it does not sort by the column.
 type JobOrder struct {
