@@ -175,7 +175,7 @@ func TestGetLikeKubectl(t *testing.T) {
 		{"restores like-c -w", "", `restores.velero.io "like-c"`, 1},
 		{"-l like=(", "", "--selector like=(: ", 2},
 		{"-l like=kubectl --sort-by .status.nope", "", "--sort-by .status.nope: no job has such a field", 1},
-		{"--sort-by {", "", "expected a column (context, kind, name,", 2},
+		{"--sort-by {", "", "expected a column (context, namespace, kind, name,", 2},
 		{"bak,rst like-a -o name", "restore.velero.io/like-a\n", `backups.velero.io "like-a"`, 1},
 	} {
 		stdout, stderr, code := b.run(t, append([]string{"get"}, strings.Fields(c.args)...)...)
