@@ -158,7 +158,7 @@ func (d *dashboard) buildAttentionRows() (rows []tableRow) {
 	acknowledged := 0
 	for _, f := range d.findings {
 		fields := append(
-			[]string{f.Kind, f.Name, string(f.Reason), f.Summary, f.Severity.String(), f.cluster.Context},
+			[]string{f.Kind, f.Name, f.Reason.String(), f.Summary, f.Severity.String(), f.cluster.Context},
 			f.Affects...)
 		if f.IsStuckJob() || !d.activeTab.filter.matchesFields(fields...) {
 			continue

@@ -68,7 +68,7 @@ func newClusterState(ctx context.Context, o Options, shown Cluster, n int) *clus
 		ctx:              ctx,
 		cancelAll:        cancel,
 		acknowledgedKeys: map[string]bool{},
-		estimates:        &assess.Estimates{BackupAge: o.MaxBackupAge},
+		estimates:        &assess.Estimates{BackupAge: o.MaxBackupAge, Access: shown.Request.ClusterAccess()},
 		contentsQueries:  map[types.UID]*contentsQuery{},
 	}
 	c.jobDependencies = jobview.Dependencies{

@@ -93,7 +93,7 @@ func (d *dashboard) renderCompactRow(c draw.Canvas, r tableRow, selected bool) s
 			renderCursor(c, selected)+sign,
 			2,
 		) + " " + c.Truncate(
-			d.clusterPrefix(r)+f.Ref()+" "+string(f.Reason),
+			d.clusterPrefix(r)+f.Ref()+" "+f.Reason.String(),
 			max(c.Width-3, 1),
 		)
 	}

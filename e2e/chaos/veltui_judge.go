@@ -168,7 +168,7 @@ func (p *VeltuiJudge) JudgeJobs(now, heard time.Time, stale bool) ([]Verdict, er
 			Verdict{
 				Job:     j.Kind.Noun() + "/" + j.Name,
 				State:   string(v.State()),
-				Reason:  string(v.Reason),
+				Reason:  v.Reason.String(),
 				Summary: v.Summary(),
 			},
 		)

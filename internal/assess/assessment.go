@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -134,13 +135,15 @@ func (a *Assessment) ListLimits(j *job.Job) []velero.Limit {
 // IsStale reports whether the shown data may be out of date.
 func (a *Assessment) IsStale() bool { return !a.World.StaleSince.IsZero() }
 
-func newAssessment(enriched, source *watch.Snapshot, looks map[types.UID]CloserLook, now time.Time) *Assessment {
+func newAssessment(
+	enriched, source *watch.Snapshot, looks map[types.UID]CloserLook, now time.Time, access kubectl.ClusterAccess,
+) *Assessment {
 	a := &Assessment{
 		Snapshot: enriched, Source: source, closerLooks: looks,
 		World:      enriched.BuildWorld(now),
 		judgedJobs: make(map[types.UID]JudgedJob, len(enriched.Active)),
 	}
-	a.World.Evidence = evidenceByJob(looks)
+	a.World.Evidence, a.World.Access = evidenceByJob(looks), access
 	for _, j := range enriched.Active {
 		judged := a.judgeJob(j, human.ShortStyle)
 		a.judgedJobs[j.UID] = judged

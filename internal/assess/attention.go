@@ -60,12 +60,17 @@ type Finding struct {
 	Count int
 	// Affects names what else does not work because of it, as KIND/NAME.
 	Affects []string
+	// Names are what the commands of the next step are about.
+	Names diagnosis.Names
 	// Tab is the tab whose row with the key UID leads to the thing's page, empty if there is none.
 	Tab Tab
 
 	isStuck       bool   // has not ended, and does not continue
 	locationCause string // of a location: follows Summary and the location's users
 }
+
+// Next returns what to do next.
+func (f *Finding) Next() diagnosis.Next { return f.Reason.Next(f.Names, "") }
 
 // Ref returns the thing as KIND/NAME.
 func (f *Finding) Ref() string { return f.Kind + "/" + f.Name }
@@ -78,7 +83,7 @@ func (f *Finding) Key() string {
 		since = f.Since.UTC().Format(time.RFC3339)
 	}
 	return strings.Join(
-		[]string{cmp.Or(string(f.UID), f.Namespace+"/"+f.Ref()), string(f.Reason), f.Severity.String(), since},
+		[]string{cmp.Or(string(f.UID), f.Namespace+"/"+f.Ref()), f.Reason.String(), f.Severity.String(), since},
 		" ",
 	)
 }
@@ -154,11 +159,27 @@ func (l *attentionBuilder) addFinding(f Finding) *Finding {
 	if f.Summary = strings.TrimSpace(f.Summary); !strings.HasSuffix(f.Summary, "...") {
 		f.Summary = strings.TrimSuffix(f.Summary, ".")
 	}
+	f.Names = l.namesOf(&f)
 	if f.UID != "" {
 		l.byObject[f.UID] = &f
 	}
 	l.findings = append(l.findings, &f)
 	return &f
+}
+
+// namesOf returns the names for the commands of a finding, with those that it has already.
+func (l *attentionBuilder) namesOf(f *Finding) diagnosis.Names {
+	n := l.World.ServerNames()
+	n.Kind, n.Name, n.Namespace = f.Kind, f.Name, l.Snapshot.Namespace
+	if f.Tab == TabEtcd {
+		n.Namespace = "" // the commands of its reasons name the operator's
+	}
+	if f.Kind == "storage" {
+		n.Location = f.Name
+	}
+	n.Node, n.Agent, n.Pod = f.Names.Node, f.Names.Agent, f.Names.Pod
+	n.Location, n.Backup = cmp.Or(f.Names.Location, n.Location), f.Names.Backup
+	return n
 }
 
 // addObjectFinding adds the finding about an object of a resource, unless another finding is about that object.
@@ -208,7 +229,7 @@ func (l *attentionBuilder) joinQueues() {
 
 func (l *attentionBuilder) addServer() {
 	why, since := diagnosis.FindServerOutage(l.World)
-	if why == "" {
+	if why.IsZero() {
 		return
 	}
 	s := l.World.Server

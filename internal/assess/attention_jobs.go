@@ -41,6 +41,7 @@ func (l *attentionBuilder) addActive() {
 					Severity: Critical,
 					Reason:   judged.Verdict.Reason,
 					Since:    j.QuietSince(),
+					Names:    judged.Verdict.Names,
 					isStuck:  true,
 					Summary:  human.Capitalize(string(judged.State)) + ": " + judged.Verdict.Text,
 				},
@@ -110,7 +111,7 @@ func (l *attentionBuilder) addEnded() {
 				j,
 				Finding{
 					Severity: Warning,
-					Reason:   diagnosis.Reason(j.Phase),
+					Reason:   diagnosis.ReasonOfPhase(j.Phase),
 					Since:    endTime(j),
 					Summary:  j.Phase + failureClause(j),
 				},

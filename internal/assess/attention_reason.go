@@ -8,39 +8,92 @@ import (
 )
 
 // What else needs attention. Stuck and ended jobs and etcd backups have the reasons above.
-const (
+var (
 	// ScheduleInvalid: Velero rejected the schedule, and it never runs.
-	ScheduleInvalid diagnosis.Reason = "ScheduleInvalid"
+	ScheduleInvalid = diagnosis.NewReason("ScheduleInvalid", diagnosis.NewStep(
+		"Correct what the finding names.",
+		"kubectl edit schedules.velero.io NAME",
+	))
 	// ScheduleMissed: a run is due, and Velero has made no backup.
-	ScheduleMissed diagnosis.Reason = "ScheduleMissed"
+	ScheduleMissed = diagnosis.NewReason("ScheduleMissed", diagnosis.NewStep(
+		"Search the server's log for the schedule's name.",
+		"veltui describe schedule/NAME",
+		"kubectl logs SERVER --since=1h",
+	))
 	// ForgottenPause: has been paused for more than a day after it missed a run.
-	ForgottenPause diagnosis.Reason = "ForgottenPause"
+	ForgottenPause = diagnosis.NewReason("ForgottenPause", diagnosis.NewStep(
+		"Unpause the schedule, or delete it.",
+		"veltui schedule unpause NAME",
+	))
 	// LastRunFailed: the last run of the schedule is not Completed.
-	LastRunFailed diagnosis.Reason = "LastRunFailed"
+	LastRunFailed = diagnosis.NewReason("LastRunFailed", diagnosis.NewStep(
+		"Read why its last run failed.",
+		"veltui explain backup/BACKUP",
+		"veltui describe schedule/NAME",
+	))
 	// FailingRepeatedly: several runs of the schedule in a row are not Completed.
-	FailingRepeatedly diagnosis.Reason = "FailingRepeatedly"
+	FailingRepeatedly = diagnosis.NewReason("FailingRepeatedly", diagnosis.NewStep(
+		"Remove the cause of the newest run's errors; earlier ones are mostly the same.",
+		"veltui explain backup/BACKUP",
+		"veltui describe schedule/NAME",
+	))
 	// RunsLostData: the newest Completed runs hold fewer items, volumes or bytes than the runs before.
-	RunsLostData diagnosis.Reason = "RunsLostData"
+	RunsLostData = diagnosis.NewReason("RunsLostData", diagnosis.NewStep(
+		"Compare the runs side by side. Look for claims, namespaces or labels that changed.",
+		"veltui describe schedule/NAME",
+	))
 	// BackupTooOld: the last Completed backup of the schedule is older than thresholds.backup-age.
-	BackupTooOld diagnosis.Reason = "BackupTooOld"
+	BackupTooOld = diagnosis.NewReason("BackupTooOld", diagnosis.NewStep(
+		"Find out why its runs fail or are missing.",
+		"veltui describe schedule/NAME",
+	))
 	// ImpossibleCron: no date fits the cron expression, and Velero makes a backup every minute.
-	ImpossibleCron diagnosis.Reason = "ImpossibleCron"
+	ImpossibleCron = diagnosis.NewReason("ImpossibleCron", diagnosis.NewStep(
+		"Correct the expression, and delete the backups.",
+		"kubectl edit schedules.velero.io NAME",
+	))
 	// ExpiresFirst: the backups of the schedule expire before the next run.
-	ExpiresFirst diagnosis.Reason = "ExpiresFirst"
+	ExpiresFirst = diagnosis.NewReason("ExpiresFirst", diagnosis.NewStep(
+		"Raise spec.template.ttl, or run it more often.",
+		"kubectl edit schedules.velero.io NAME",
+	))
 	// LocationMissing: schedules name a storage location that does not exist.
-	LocationMissing diagnosis.Reason = "LocationMissing"
+	LocationMissing = diagnosis.NewReason("LocationMissing", diagnosis.NewStep(
+		"Create the location, or correct the name in the schedules.",
+		"veltui get storage",
+		"veltui get schedules",
+	))
 	// RepositoryNotReady: no volume data can be saved to it or restored from it.
-	RepositoryNotReady diagnosis.Reason = "RepositoryNotReady"
+	RepositoryNotReady = diagnosis.NewReason("RepositoryNotReady", diagnosis.NewStep(
+		"Its message says why: often the storage location or the repository's password.",
+		"veltui describe repository/NAME",
+	))
 	// MaintenanceFailing: the last maintenance runs of the repository failed.
-	MaintenanceFailing diagnosis.Reason = "MaintenanceFailing"
+	MaintenanceFailing = diagnosis.NewReason("MaintenanceFailing", diagnosis.NewStep(
+		"Read the errors of its runs. If it ran out of memory, raise the limit of the maintenance jobs.",
+		"veltui describe repository/NAME",
+	))
 	// DeletionStuck: Velero has not begun with the deletion, or does not end it.
-	DeletionStuck diagnosis.Reason = "DeletionStuck"
+	DeletionStuck = diagnosis.NewReason("DeletionStuck", diagnosis.NewStep(
+		"Read the server's log. If the server restarted meanwhile, delete the backup again.",
+		"veltui get deletions",
+		"kubectl logs SERVER --since=1h",
+	))
 	// NamespaceUnprotected: a claim or workload of the namespace is in no backup with its data.
-	NamespaceUnprotected diagnosis.Reason = "NamespaceUnprotected"
+	NamespaceUnprotected = diagnosis.NewReason("NamespaceUnprotected", diagnosis.NewStep(
+		"Read which things they are, and the rule that leaves each out.",
+		"veltui coverage NAME",
+	))
 	// CopyAtRisk: the newest copy of something in the namespace is too old, failed, or nothing takes it again.
-	CopyAtRisk diagnosis.Reason = "CopyAtRisk"
+	CopyAtRisk = diagnosis.NewReason("CopyAtRisk", diagnosis.NewStep(
+		"Read which copies they are, and when the last one expires.",
+		"veltui coverage NAME",
+	))
 	// WritesFail: the API server does not store what is written.
-	WritesFail diagnosis.Reason = "WritesFail"
+	WritesFail = diagnosis.NewReason("WritesFail", diagnosis.NewStep(
+		"Look at the API server and etcd: their disk or quota may be full.",
+		"kubectl get --raw /readyz?verbose",
+	))
 )
 
 // FindingReasons are those that a finding can have.

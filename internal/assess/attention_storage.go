@@ -92,7 +92,7 @@ func (l *attentionBuilder) addRepositories() {
 	for _, r := range l.JudgeRepositories() {
 		location := l.locations[r.Spec.BackupStorageLocation]
 		away := location != nil && location.Reason == diagnosis.LocationUnavailable
-		if r.finding.Reason != "" && !(away && location.addAffected("repository/"+r.Name)) {
+		if !r.finding.Reason.IsZero() && !(away && location.addAffected("repository/"+r.Name)) {
 			l.addObjectFinding(watch.Repositories, r.BackupRepository, r.finding)
 		}
 	}
@@ -119,7 +119,7 @@ func (l *attentionBuilder) addDeletions() {
 			// While Velero deletes nothing from the backup's location, a new request fails too.
 			cause = l.locations[d.Backup.StorageLocation]
 		}
-		if d.finding.Reason != "" && (d.Backup == nil || !l.hasFinding(d.Backup.UID)) &&
+		if !d.finding.Reason.IsZero() && (d.Backup == nil || !l.hasFinding(d.Backup.UID)) &&
 			!cause.addAffected("deletion/"+d.Name) {
 			newest[d.Spec.BackupName] = l.addObjectFinding(watch.DeleteRequests, d.DeleteBackupRequest, d.finding)
 		}

@@ -33,7 +33,7 @@ var deliberateReasons = []coverage.Reason{
 
 // NeedsCoverage reports whether the finding with a key is known only after coverage was read.
 func NeedsCoverage(key string) bool {
-	return strings.HasPrefix(key, "/namespace/") || strings.Contains(key, " "+string(CopyAtRisk)+" ")
+	return strings.HasPrefix(key, "/namespace/") || strings.Contains(key, " "+CopyAtRisk.String()+" ")
 }
 
 // addCoverage adds what the last reading says about namespaces. A namespace is one finding; its page names what is in

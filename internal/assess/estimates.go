@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -21,6 +22,8 @@ import (
 type Estimates struct {
 	// BackupAge is [Assessment.BackupAge]. Set it before the first assessment.
 	BackupAge time.Duration
+	// Access is how the commands that verdicts and findings advise reach the cluster. Set it as BackupAge.
+	Access kubectl.ClusterAccess
 
 	mu           sync.Mutex
 	restores     map[types.UID]*restoreEstimate
@@ -68,7 +71,7 @@ func (e *Estimates) TakeLearnedRates() []forecast.Rates {
 
 // AssessSnapshot enriches and judges the jobs of a snapshot for a time by our own clock.
 func (e *Estimates) AssessSnapshot(snap *watch.Snapshot, now time.Time) *Assessment {
-	a := newAssessment(e.enrichSnapshot(snap, now.Add(snap.ClockOffset)), snap, e.recentLooks(now), now)
+	a := newAssessment(e.enrichSnapshot(snap, now.Add(snap.ClockOffset)), snap, e.recentLooks(now), now, e.Access)
 	a.BackupAge = e.BackupAge
 	return a
 }

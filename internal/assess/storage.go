@@ -228,7 +228,7 @@ func (a *Assessment) judgeRepository(r *Repository) {
 			),
 			cmp.Or(human.Shorten(strings.TrimSuffix(recent[len(recent)-1].Message, "."), 300), "it gives no reason"),
 		)
-		if mood == Alarming && r.finding.Reason == "" {
+		if mood == Alarming && r.finding.Reason.IsZero() {
 			r.finding = f
 		}
 	}

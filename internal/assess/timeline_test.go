@@ -11,6 +11,7 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
@@ -125,7 +126,7 @@ func TestTimelineIsNewestFirstAndNamesItsSources(t *testing.T) {
 			Updated:   noon.Add(-14 * time.Minute),
 		},
 	}
-	a := newAssessment(snap, snap, nil, noon)
+	a := newAssessment(snap, snap, nil, noon, kubectl.ClusterAccess{})
 	got := texts(a.BuildTimeline(j, operations))
 	want := `30s cluster deletion of the backup and its data was asked for (b-x): Processed: denied
 1m0s cluster somebody asked to delete its resource
@@ -155,7 +156,7 @@ func TestTimelineIsNewestFirstAndNamesItsSources(t *testing.T) {
 // known to be off, and says where times cannot be compared.
 func TestTimelineOfDifferentClocks(t *testing.T) {
 	j := storied()
-	a := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
+	a := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon, kubectl.ClusterAccess{})
 	a.World.ServerClockOffset = 12 * time.Minute
 	l := a.BuildTimeline(j, nil)
 	if got := texts(
@@ -191,7 +192,7 @@ func TestTimelineTellsTheLog(t *testing.T) {
 	looks := map[types.UID]CloserLook{"b": {At: noon, Evidence: diagnosis.JobEvidence{LogChecked: true, ServerLog: velero.JobLog{
 		GaveUp: velero.LogLine{At: noon.Add(-time.Hour), Text: "Error updating backup's status", Error: "refused"}}}}}
 	if got := texts(
-		newAssessment(snap, snap, looks, noon).BuildTimeline(j, nil),
+		newAssessment(snap, snap, looks, noon, kubectl.ClusterAccess{}).BuildTimeline(j, nil),
 	); !strings.Contains(
 		got,
 		"1h0m0s log the server gave up writing its status: Error updating backup's status: refused",
@@ -214,7 +215,7 @@ func TestTimelineNamesWhatMayNotBeSeen(t *testing.T) {
 		{Resource: watch.StorageLocations, State: watch.SourceLive},
 	}
 	looks := map[types.UID]CloserLook{"b": {At: noon, Evidence: diagnosis.JobEvidence{LogUnchecked: "you may not get pods/log"}}}
-	notes := strings.Join(newAssessment(snap, snap, looks, noon).BuildTimeline(j, nil).Notes, "\n")
+	notes := strings.Join(newAssessment(snap, snap, looks, noon, kubectl.ClusterAccess{}).BuildTimeline(j, nil).Notes, "\n")
 	for _, words := range []string{"You may not list pods and datauploads.velero.io,", "log is missing here: you may not get pods/log."} {
 		if !strings.Contains(notes, words) {
 			t.Errorf("%q is not in:\n%s", words, notes)
@@ -249,7 +250,7 @@ func TestTimelineIsBounded(t *testing.T) {
 			Completed: noon,
 		},
 	)
-	l := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon).BuildTimeline(j, nil)
+	l := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon, kubectl.ClusterAccess{}).BuildTimeline(j, nil)
 	if n := len(
 		l.Events,
 	); n > 5*maxTimelineVolumes+20 || len(l.Notes) != 1 ||

@@ -9,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
@@ -163,7 +164,7 @@ func TestSkippedReasonsAndHandles(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	j := restore(veleroapi.RestorePhaseWaitingForPluginOperations, 0, 0)
-	a := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
+	a := newAssessment(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon, kubectl.ClusterAccess{})
 	created := noon.Add(-time.Hour)
 	du := upload("db", velero.VolumeInProgress)
 	got := a.JoinOperations(j, []artifact.Operation{

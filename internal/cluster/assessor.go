@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
@@ -46,11 +47,11 @@ type SingleAssessment struct {
 }
 
 // NewAssessor returns a monitor of a cluster. backupAge is the limit for the age of a schedule's last Completed
-// backup, 0 for none.
-func (c *Cluster) NewAssessor(backupAge time.Duration) *Assessor {
+// backup, 0 for none; access is how the commands that it advises reach the cluster.
+func (c *Cluster) NewAssessor(backupAge time.Duration, access kubectl.ClusterAccess) *Assessor {
 	return &Assessor{
 		cluster:           c,
-		estimates:         assess.Estimates{BackupAge: backupAge},
+		estimates:         assess.Estimates{BackupAge: backupAge, Access: access},
 		estimateAttempted: map[types.UID]bool{},
 	}
 }

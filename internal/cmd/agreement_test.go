@@ -77,7 +77,7 @@ func (c *scenarioCheck) agreement() {
 	var made report.Document
 	c.document(&made, "report", subject, "-o", "json")
 	v := made.Verdict
-	c.agrees("report", judgement{v.State, string(v.Reason), v.Summary, v.Advice}.timeless())
+	c.agrees("report", judgement{v.State, v.Reason, v.Summary, v.Advice}.timeless())
 	c.checkAgrees(kind, name, trouble)
 	var waited document.WaitResult
 	c.document(&waited, "wait", subject, "--timeout", "3s", "--no-artifacts", "-o", "json")

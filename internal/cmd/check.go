@@ -91,7 +91,7 @@ the configuration is wrong.`,
 			return c.runCheck(cmd.Context(), f)
 		},
 	}
-	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
+	addOutputFlag(cmd, &f.output, "text", "wide", "json", "yaml")
 	c.addAllNamespacesFlag(cmd)
 	cmd.Flags().
 		StringVar(&f.minSeverity, "min-severity", "warning", "Leave out findings that are less severe: warning or critical")
@@ -112,7 +112,7 @@ the configuration is wrong.`,
 
 func findingReasons() []string {
 	return slices.Sorted(
-		slices.Values(mapSlice(assess.FindingReasons(), func(r diagnosis.Reason) string { return string(r) })),
+		slices.Values(mapSlice(assess.FindingReasons(), func(r diagnosis.Reason) string { return r.String() })),
 	)
 }
 
@@ -143,7 +143,7 @@ func (f *checkFlags) checkUsage(cmd *cobra.Command) error {
 
 // excludesFinding reports whether the flags leave out a finding, acknowledged or not.
 func (f *checkFlags) excludesFinding(found assess.Finding) bool {
-	return f.criticalOnly && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason))
+	return f.criticalOnly && found.Severity < assess.Critical || slices.Contains(f.ignore, found.Reason.String())
 }
 
 // clusterCheck is the result of checking one target.
@@ -431,7 +431,7 @@ func (c *cli) printCheck(d document.Check, found []placedFinding, output string,
 				Acknowledged: f.acknowledged,
 				Now:          c.process.clock(),
 			}.Cells()
-		}), false, ""))
+		}), output == "wide", ""))
 		if len(d.Items)+d.AcknowledgedLeftOut > 0 {
 			fmt.Fprintln(c.stdio.streams.ErrOut, countFindings(d))
 		}

@@ -115,7 +115,7 @@ func (c *cli) newMonitor(waiting func(what string)) (*cluster.Assessor, error) {
 	cluster := c.newCluster()
 	cluster.Indexes, cluster.RestoreRates = c.files.openIndexCache(conn), c.files.openRates(conn)
 	cluster.OnWaiting = waiting
-	return cluster.NewAssessor(c.settings.ageThreshold(backupAgeSetting)), nil
+	return cluster.NewAssessor(c.settings.ageThreshold(backupAgeSetting), conn.Request.ClusterAccess()), nil
 }
 
 // readJudgedJob reads and assesses the selected job, with other kinds as needed and with the closer look that its

@@ -100,6 +100,7 @@ func (c *connector) readEtcd(ctx context.Context) (*etcd.Cluster, error) {
 	case err != nil:
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
+	cluster.Access = conn.Request.ClusterAccess()
 	logs := map[string]etcd.BackupLog{}
 	for i := range cluster.Backups {
 		pod := cluster.FindUnreadLogPod(&cluster.Backups[i])

@@ -420,7 +420,7 @@ func TestFinalizeSignalInMidRetry(t *testing.T) {
 // verdictIn is a verdict of a state.
 func verdictIn(state diagnosis.State) diagnosis.Verdict {
 	if state == diagnosis.Stuck || state == diagnosis.Orphaned {
-		return diagnosis.NewProven(state, diagnosis.ProveOwnerGone(diagnosis.Fact{Text: "gone"}), "", "")
+		return diagnosis.NewProven(state, diagnosis.ProveOwnerGone(diagnosis.Fact{Text: "gone"}), diagnosis.Reason{}, "")
 	}
-	return diagnosis.NewUnproven(diagnosis.UnprovenState(state), "", "")
+	return diagnosis.NewUnproven(diagnosis.UnprovenState(state), diagnosis.Reason{}, "")
 }

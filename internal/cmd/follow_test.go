@@ -10,6 +10,7 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
@@ -52,7 +53,7 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	f := &followed{now: followNoon, out: &printed{}}
 	c := newCLI(nil, nil, nil)
 	c.process.clock = func() time.Time { return f.now }
-	f.monitor = c.newCluster().NewAssessor(0)
+	f.monitor = c.newCluster().NewAssessor(0, kubectl.ClusterAccess{})
 	f.rowFollower = rowFollower{
 		cli:           c,
 		printer:       rowPrinter{printRows: f.out.list},

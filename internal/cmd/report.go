@@ -172,8 +172,9 @@ func (r *reportBuilder) addPlans(ctx context.Context, reach action.Request) {
 	if plan != nil && plan.Effect() != action.EffectRefuse {
 		left("Finalize it, which moves it "+remedy.TransitionText(plan), command("finalize", subject))
 	}
-	if v.Advice != "" {
-		left(v.Advice)
+	v.Names.Access = reach.ClusterAccess()
+	if next := v.Next(); next.Text != "" {
+		left(next.Text, next.Commands...)
 	}
 	if plan != nil && plan.Effect() == action.EffectRefuse {
 		left(human.EndSentence(human.Capitalize(plan.FinalizeRefusal())) + " " + plan.Advice)

@@ -181,7 +181,7 @@ func (c *scenarioCheck) page() {
 		assessed = known.AssessSnapshot(snap, time.Now())
 	}
 	judged := assessed.AssessJob(j)
-	if string(judged.Verdict.State()) != c.state || string(judged.Verdict.Reason) != c.reason ||
+	if string(judged.Verdict.State()) != c.state || judged.Verdict.Reason.String() != c.reason ||
 		judged.Verdict.Advice != c.advice {
 		c.Errorf(
 			"the page says %s (%s): %s\n%s\nexplain says %s (%s)\n%s",

@@ -228,7 +228,7 @@ func (s *waitScreen) reportTarget(t *waitTarget, a *assess.Assessment) {
 	}
 	state, reason := j.State, j.Verdict.Reason
 	if state == "" || state == diagnosis.Progressing {
-		state, reason = "", ""
+		state, reason = "", diagnosis.Reason{}
 	}
 	said := fmt.Sprint(j.UID, j.Phase, j.Stage, state, reason, tenth)
 	if said == t.lastLine {

@@ -48,7 +48,7 @@ func (a *jobJudge) judgeEnded() Verdict {
 	if len(j.MalformedFields) > 0 {
 		text += fmt.Sprintf("; %s. %s", j.MalformedFields[0], decode.ServerWarning)
 	}
-	return a.Conclude("", Reason(j.Phase), advice, "%s", text)
+	return a.Conclude("", ReasonOfPhase(j.Phase), advice, "%s", text)
 }
 
 func (a *jobJudge) noteFailedVolumes() int {

@@ -45,7 +45,13 @@ type jobJudge struct {
 }
 
 func newJobJudge(j *job.Job, env *World) *jobJudge {
-	return &jobJudge{VerdictBuilder: VerdictBuilder{Subject: j.Name, Now: env.Now}, j: j, world: env}
+	names := env.ServerNames()
+	names.Kind, names.Name, names.Namespace = j.Kind.Noun(), j.Name, j.Namespace
+	names.Location, names.Backup, names.Schedule = j.StorageLocation, j.BackupName, j.ScheduleName
+	if j.Kind == job.Restore {
+		names.Location = env.LocationByBackup[j.BackupName]
+	}
+	return &jobJudge{VerdictBuilder: VerdictBuilder{Subject: j.Name, Now: env.Now, Names: names}, j: j, world: env}
 }
 
 func (a *jobJudge) proveStuck(proof Proof, reason Reason, advice, format string, args ...any) Verdict {

@@ -1,173 +1,423 @@
 package diagnosis
 
-// Reason says why a job is as it is, in one CamelCase word. Reasons are API:
-// they are never renamed. docs/reasons.md lists them all, with the meaning that
-// their comments give here (`make docs`).
-type Reason string
+import "github.com/veltui/veltui/internal/velero"
+
+// Reason says why a thing is as it is, in one CamelCase word, and what to do about it. Reasons are API: they are never
+// renamed. docs/reasons.md lists them all, with the meaning that their comments give here (`make docs`). Only
+// [NewReason] makes one, so that none is without a next step. The zero Reason is none.
+type Reason struct{ definition *reasonDefinition }
+
+type reasonDefinition struct {
+	name string
+	step NextStep
+}
+
+// NewReason returns a new reason, which differs from all others. A reason is made once, in a variable of its name.
+func NewReason(name string, step NextStep) Reason {
+	return Reason{&reasonDefinition{name, step}}
+}
+
+// IsZero reports whether there is no reason.
+func (r Reason) IsZero() bool { return r.definition == nil }
+
+// String returns the word, empty for no reason.
+func (r Reason) String() string {
+	if r.IsZero() {
+		return ""
+	}
+	return r.definition.name
+}
+
+// MarshalText returns the word.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// NextStep returns what to do about it.
+func (r Reason) NextStep() NextStep {
+	if r.IsZero() {
+		return NextStep{}
+	}
+	return r.definition.step
+}
+
+// phaseReasons are the reasons of jobs that have ended, by their phase.
+var phaseReasons = map[string]Reason{
+	velero.PhaseCompleted:        Completed,
+	velero.PhasePartiallyFailed:  PartiallyFailed,
+	velero.PhaseFailed:           Failed,
+	velero.PhaseFailedValidation: FailedValidation,
+}
+
+// ReasonOfPhase returns the reason of a job that has ended, none for another phase.
+func ReasonOfPhase(phase string) Reason { return phaseReasons[phase] }
 
 // The job moves.
-const (
+var (
 	// ItemsMoving: its items are counted up.
-	ItemsMoving Reason = "ItemsMoving"
+	ItemsMoving = NewReason("ItemsMoving", NoStep("Nothing: it moves."))
 	// BytesMoving: the bytes of its volumes are counted up.
-	BytesMoving Reason = "BytesMoving"
+	BytesMoving = NewReason("BytesMoving", NoStep("Nothing: it moves."))
 	// LogMoving: nothing is counted up, but the server's log spoke of it in
 	// the last two minutes.
-	LogMoving Reason = "LogMoving"
+	LogMoving = NewReason("LogMoving", NoStep(
+		"Nothing yet. Its log shows what Velero does.",
+		"veltui logs KIND/NAME -f",
+	))
 )
 
 // The job has not begun.
-const (
+var (
 	// NotPickedUp: nothing known holds it back, but Velero has not looked at it.
-	NotPickedUp Reason = "NotPickedUp"
+	NotPickedUp = NewReason("NotPickedUp", NewStep(
+		"Read the log of the Velero server. A restart makes it look at every backup again, and fails what is "+
+			"in progress.",
+		"kubectl logs SERVER --since=1h",
+	))
 	// Starting: Velero let it out of the queue and is about to begin.
-	Starting Reason = "Starting"
+	Starting = NewReason("Starting", NoStep(
+		"Nothing for the first minutes. If it is stuck, make Velero look again; until then it keeps its place "+
+			"in the queue, and others may not start.",
+		"veltui finalize KIND/NAME --wake",
+	))
 	// QueuedBehind: another one is before it in the queue.
-	QueuedBehind Reason = "QueuedBehind"
+	QueuedBehind = NewReason("QueuedBehind", NoStep(
+		"Nothing: it starts after the one before it.",
+		"veltui get",
+	))
 	// ConcurrencyLimit: as many as may run at once do.
-	ConcurrencyLimit Reason = "ConcurrencyLimit"
+	ConcurrencyLimit = NewReason("ConcurrencyLimit", NoStep(
+		"Nothing, or raise --concurrent-backups of the Velero server.",
+		"veltui get",
+	))
 	// NamespaceOverlap: one that runs takes a namespace of its own.
-	NamespaceOverlap Reason = "NamespaceOverlap"
+	NamespaceOverlap = NewReason("NamespaceOverlap", NoStep(
+		"Nothing: it starts when the other one ends.",
+		"veltui get",
+	))
 	// RestoreWorkerBusy: the only restore worker is taken.
-	RestoreWorkerBusy Reason = "RestoreWorkerBusy"
+	RestoreWorkerBusy = NewReason("RestoreWorkerBusy", NoStep(
+		"Nothing: Velero runs one restore at a time.",
+		"veltui get restores",
+	))
 	// QueueBlocked: what it waits for is stuck or forgotten itself.
-	QueueBlocked Reason = "QueueBlocked"
+	QueueBlocked = NewReason("QueueBlocked", NewStep(
+		"Look at the job that the verdict names. This one begins when that one is out of the way.",
+		"veltui get --stuck",
+	))
 	// QueueStalled: it is free to start, but the server starts nothing.
-	QueueStalled Reason = "QueueStalled"
+	QueueStalled = NewReason("QueueStalled", NewStep(
+		"Restart the Velero server. That fails what is in progress.",
+		"veltui get",
+		"kubectl rollout restart DEPLOYMENT",
+	))
 	// WorkerHung: no restore runs, but the only restore worker takes none.
-	WorkerHung Reason = "WorkerHung"
+	WorkerHung = NewReason("WorkerHung", NewStep(
+		"Restart the Velero server. That fails what is in progress.",
+		"veltui get",
+		"kubectl rollout restart DEPLOYMENT",
+	))
 	// ForgottenReady: it was ready to start when the server restarted, which
 	// makes Velero forget it.
-	ForgottenReady Reason = "ForgottenReady"
+	ForgottenReady = NewReason("ForgottenReady", NewStep(
+		"Make Velero look at it again, which starts it. Until then it keeps back queued backups of the same "+
+			"namespaces.",
+		"veltui finalize KIND/NAME --wake",
+	))
 	// NotHandled: the server's version has no controller for its phase, or its flags
 	// disable that controller.
-	NotHandled Reason = "NotHandled"
+	NotHandled = NewReason("NotHandled", NewStep(
+		"Delete it or end it as Failed, and make it again; or let the server run the controller that the "+
+			"verdict names.",
+		"veltui finalize KIND/NAME --phase Failed",
+	))
 )
 
 // The job is in progress.
-const (
+var (
 	// CollectingItems: Velero lists the cluster or reads the backup; no count yet.
-	CollectingItems Reason = "CollectingItems"
+	CollectingItems = NewReason("CollectingItems", NoStep(
+		"Nothing. It takes long where there is much to list or download.",
+		"veltui logs KIND/NAME -f",
+	))
 	// KindNotListed: a restore waits until the API server lists a kind that it cannot
 	// list.
-	KindNotListed Reason = "KindNotListed"
+	KindNotListed = NewReason("KindNotListed", NewStep(
+		"Make the API server list that kind again: its conversion webhook, its aggregated API, or the version "+
+			"that the backup has. The restore then goes on. No other restore runs meanwhile.",
+		"kubectl get apiservices",
+		"kubectl get crds -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.name",
+	))
 	// SlowItem: one item takes long, and nothing tells which or why.
-	SlowItem Reason = "SlowItem"
+	SlowItem = NewReason("SlowItem", NoStep(
+		"Nothing proves that it hangs. The verdict lists what it may wait for.",
+		"veltui logs KIND/NAME -f",
+	))
 	// RunningHook: it waits for a hook that was asked for.
-	RunningHook Reason = "RunningHook"
+	RunningHook = NewReason("RunningHook", NoStep(
+		"Nothing, or look into the pod that the verdict names: the hook runs there.",
+		"veltui logs KIND/NAME -f",
+	))
 	// NamespaceTerminating: it waits for a namespace to be gone.
-	NamespaceTerminating Reason = "NamespaceTerminating"
+	NamespaceTerminating = NewReason("NamespaceTerminating", NewStep(
+		"Look at the status of the namespace: it names the finalizers that remain. Velero gives up after its "+
+			"resource timeout.",
+		"kubectl get namespaces --field-selector status.phase=Terminating -o yaml",
+	))
 	// PreparingRepository: a backup repository is being created or connected.
-	PreparingRepository Reason = "PreparingRepository"
+	PreparingRepository = NewReason("PreparingRepository", NoStep(
+		"Nothing. If it fails, the BackupRepository says why.",
+		"veltui get repositories",
+	))
 	// RepositoryLocked: it waits for the server's lock on a backup repository.
-	RepositoryLocked Reason = "RepositoryLocked"
+	RepositoryLocked = NewReason("RepositoryLocked", NoStep(
+		"Nothing. It goes on when the deletion that holds the lock has ended.",
+		"veltui get deletions",
+	))
 	// UploadingArtifacts: all items are done and Velero stores its files.
-	UploadingArtifacts Reason = "UploadingArtifacts"
+	UploadingArtifacts = NewReason("UploadingArtifacts", NoStep(
+		"Nothing. If it lasts, look at the storage location.",
+		"veltui get storage",
+	))
 	// LostPatch: all work is done, but the status patch that says so never landed.
-	LostPatch Reason = "LostPatch"
+	LostPatch = NewReason("LostPatch", NewStep(
+		"Finalize it. If its results are stored, Velero finishes it. If you restart Velero instead, it marks "+
+			"the job Failed, and all others in progress too.",
+		"veltui finalize KIND/NAME",
+	))
 	// Reopened: it had ended, and somebody set it back to InProgress, which nobody takes
 	// up.
-	Reopened Reason = "Reopened"
+	Reopened = NewReason("Reopened", NewStep(
+		"Finalize it. If its results are stored, Velero finishes it. If you restart Velero instead, it marks "+
+			"the job Failed, and all others in progress too.",
+		"veltui finalize KIND/NAME",
+	))
 	// SchemaTooOld: the CRD does not allow the phase that comes next.
-	SchemaTooOld Reason = "SchemaTooOld"
+	SchemaTooOld = NewReason("SchemaTooOld", NewStep(
+		"Apply the CRDs of the server's own version.",
+		"kubectl exec SERVER -- ./velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+	))
 	// HasStatusSubresource: the CRD splits the status off, and nothing that Velero writes
 	// lands.
-	StatusSubresource Reason = "StatusSubresource"
+	StatusSubresource = NewReason("StatusSubresource", NewStep(
+		"Apply the CRDs of the server's own version, which have no status subresource. What Velero wrote "+
+			"meanwhile is lost.",
+		"kubectl exec SERVER -- ./velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+	))
 	// LocationReadOnly: its storage location is read-only, so Velero cannot end it.
-	LocationReadOnly Reason = "LocationReadOnly"
+	LocationReadOnly = NewReason("LocationReadOnly", NewStep(
+		"Make the storage location ReadWrite. Velero then ends the job by itself.",
+		`kubectl patch backupstoragelocations.velero.io LOCATION --type=merge -p {"spec":{"accessMode":"ReadWrite"}}`,
+		"veltui get storage",
+	))
 	// LimitPassed: every limit that Velero puts on it has passed.
-	LimitPassed Reason = "LimitPassed"
+	LimitPassed = NewReason("LimitPassed", NewStep(
+		"Read the log of the Velero server: it should have given up by itself. Then finalize says what the "+
+			"evidence allows.",
+		"kubectl logs SERVER --since=1h",
+		"veltui finalize KIND/NAME",
+	))
 	// CancelledVolumeHang: Velero waits for a volume that was cancelled (issue 9464), up to
 	// its limit.
-	CancelledVolumeHang Reason = "CancelledVolumeHang"
+	CancelledVolumeHang = NewReason("CancelledVolumeHang", NewStep(
+		"Do not wait for the timeout: this Velero then loses the list of the volumes that did end. A restart "+
+			"of the server fails everything in progress. Velero 1.17.0 to 1.18.2 hang so.",
+		"veltui finalize KIND/NAME",
+	))
 	// WaitingForSnapshot: it waits for a CSI driver to make a snapshot.
-	WaitingForSnapshot Reason = "WaitingForSnapshot"
+	WaitingForSnapshot = NewReason("WaitingForSnapshot", NewStep(
+		"If it lasts, look at the VolumeSnapshot that the verdict names, and at its CSI driver.",
+		"kubectl get volumesnapshots -A",
+		"kubectl get volumesnapshotcontents",
+	))
 	// WaitingForSlot: its volumes wait for a slot on a node, or in the queue of
 	// the node-agents.
-	WaitingForSlot Reason = "WaitingForSlot"
+	WaitingForSlot = NewReason("WaitingForSlot", NoStep(
+		"Nothing, or raise loadConcurrency in the ConfigMap of the node-agents. What holds the slot is named "+
+			"with each volume.",
+		"veltui describe KIND/NAME",
+	))
 	// PreparingVolume: a volume's snapshot, claim or pod is being made.
-	PreparingVolume Reason = "PreparingVolume"
+	PreparingVolume = NewReason("PreparingVolume", NoStep(
+		"Nothing at first. For a restore, look whether the restored pods are scheduled and start.",
+		"veltui describe KIND/NAME",
+	))
 	// VolumeSilent: a volume in progress shows no new bytes, which is no proof
 	// that nothing moves.
-	VolumeSilent Reason = "VolumeSilent"
+	VolumeSilent = NewReason("VolumeSilent", NoStep(
+		"Nothing at first. If it lasts, read the log of the node-agent on that node.",
+		"veltui logs KIND/NAME --volumes",
+		"kubectl logs AGENT --since=1h",
+	))
 	// VolumeStalled: nobody starts a volume that may begin, or prepares it on.
-	VolumeStalled Reason = "VolumeStalled"
+	VolumeStalled = NewReason("VolumeStalled", NewStep(
+		"Read the log of the node-agent. If a volume cannot go on, cancel it: a cancelled volume is lost to "+
+			"the job, which then ends PartiallyFailed.",
+		"kubectl logs AGENT --since=1h",
+		"veltui logs KIND/NAME --volumes",
+		"veltui finalize KIND/NAME --cancel-volumes",
+	))
 	// MoverUnschedulable: no node can take the pod that moves a volume.
-	MoverUnschedulable Reason = "MoverUnschedulable"
+	MoverUnschedulable = NewReason("MoverUnschedulable", NewStep(
+		"Make room on a node that may run the pod. The node-agent gives the volume up after its prepare "+
+			"timeout.",
+		"kubectl describe pod POD",
+		"kubectl get pods -o wide --field-selector status.phase=Pending",
+	))
 	// MoverGone: the pod that moved a volume is gone or has failed.
-	MoverGone Reason = "MoverGone"
+	MoverGone = NewReason("MoverGone", NewStep(
+		"Remove the cause that the facts name (evicted, out of memory, image not found). Then cancel the "+
+			"volume that cannot go on.",
+		"veltui finalize KIND/NAME --cancel-volumes",
+		"kubectl logs AGENT --since=1h",
+	))
 	// MoverForgotten: the pod has moved a volume, but the node-agent lost track.
-	MoverForgotten Reason = "MoverForgotten"
+	MoverForgotten = NewReason("MoverForgotten", NewStep(
+		"Restart the node-agent on that node. Do not cancel the volume: its data are complete.",
+		"kubectl delete AGENT",
+		"veltui finalize KIND/NAME",
+	))
 	// NodeAgentMissing: no node-agent runs where a volume needs one.
-	NodeAgentMissing Reason = "NodeAgentMissing"
+	NodeAgentMissing = NewReason("NodeAgentMissing", NewStep(
+		"Get the node-agent to run on the node that the verdict names.",
+		"kubectl get pods -o wide",
+		"kubectl describe node NODE",
+	))
 	// WaitingForOperations: asynchronous operations have not ended.
-	WaitingForOperations Reason = "WaitingForOperations"
+	WaitingForOperations = NewReason("WaitingForOperations", NoStep(
+		"Nothing. The verdict says when Velero gives up.",
+		"veltui describe KIND/NAME",
+	))
 	// Finalizing: the job is in its last steps.
-	Finalizing Reason = "Finalizing"
+	Finalizing = NewReason("Finalizing", NoStep(
+		"Nothing. If a restore lasts, look whether a hook still runs in a restored pod.",
+		"veltui logs KIND/NAME -f",
+	))
 	// FinalizingBehind: another job is being finalized before it.
-	FinalizingBehind Reason = "FinalizingBehind"
+	FinalizingBehind = NewReason("FinalizingBehind", NewStep(
+		"Look at the other job first: one worker finalizes all jobs of a kind.",
+		"veltui get",
+	))
 	// FinalizerStalled: finalizing lasts longer than anything explains.
-	FinalizerStalled Reason = "FinalizerStalled"
+	FinalizerStalled = NewReason("FinalizerStalled", NewStep(
+		"Of a backup, make Velero look again; if that does not help, restart the server, which goes on with "+
+			"finalizing. Of a restore, read the log of the Velero server.",
+		"veltui finalize KIND/NAME",
+		"kubectl logs SERVER --since=1h",
+	))
 	// HookHung: finalizing waits for a hook that does not end.
-	HookHung Reason = "HookHung"
+	HookHung = NewReason("HookHung", NewStep(
+		"Get the pod that the verdict names to start, or end the hook in it. A restart of the server ends the "+
+			"restore, and its hooks never run.",
+		"veltui explain KIND/NAME",
+		"kubectl get pods -A -l velero.io/restore-name=NAME -o wide",
+	))
 	// LocationUnavailable: the storage location that it needs cannot be reached.
-	LocationUnavailable Reason = "LocationUnavailable"
+	LocationUnavailable = NewReason("LocationUnavailable", NewStep(
+		"Bring the storage location back. Velero then goes on by itself.",
+		"veltui describe storage/LOCATION",
+		"veltui get storage",
+	))
 )
 
 // The job is being deleted.
-const (
+var (
 	// Deleting: Velero removes it.
-	Deleting Reason = "Deleting"
+	Deleting = NewReason("Deleting", NoStep(
+		"Nothing. It needs the storage location.",
+		"veltui get deletions",
+	))
 	// DeletionFailed: its deletion began and did not end.
-	DeletionFailed Reason = "DeletionFailed"
+	DeletionFailed = NewReason("DeletionFailed", NewStep(
+		"Remove what its DeleteBackupRequest reports, then delete it again.",
+		"veltui get deletions",
+		"veltui backup delete NAME",
+	))
 )
 
 // The server decides.
-const (
+var (
 	// ServerStarting: no server runs at the moment, but one did just now.
-	ServerStarting Reason = "ServerStarting"
+	ServerStarting = NewReason("ServerStarting", NoStep(
+		"Nothing. If no server comes up, the verdict becomes ServerDown.",
+		"kubectl get pods",
+	))
 	// ServerRestarted: the server started after the job began.
-	ServerRestarted Reason = "ServerRestarted"
+	ServerRestarted = NewReason("ServerRestarted", NewStep(
+		"Wait a moment: Velero marks it Failed at its start. If that was lost, finalize it as Failed.",
+		"veltui finalize KIND/NAME",
+	))
 	// ServerElsewhere: no pod was recognised as the server, but something writes
 	// as one.
-	ServerElsewhere Reason = "ServerElsewhere"
+	ServerElsewhere = NewReason("ServerElsewhere", NoStep(
+		"Nothing here. Find out who else runs a Velero in this namespace.",
+		"kubectl get deployments,pods -A -l component=velero",
+	))
 	// ServerDown: no server runs.
-	ServerDown Reason = "ServerDown"
+	ServerDown = NewReason("ServerDown", NewStep(
+		"Get the Velero server to run: its pod says why it does not. A job in progress is then marked Failed; "+
+			"a job that waits goes on.",
+		"kubectl describe SERVER",
+		"kubectl get deployments,pods",
+	))
 	// ServerCrashLooping: the server ends again and again.
-	ServerCrashLooping Reason = "ServerCrashLooping"
+	ServerCrashLooping = NewReason("ServerCrashLooping", NewStep(
+		"Read why it ends; the facts name the last reason, such as OOMKilled.",
+		"kubectl logs SERVER --previous",
+		"kubectl describe SERVER",
+	))
 )
 
 // Velero cannot work with the job as it is written.
-const (
+var (
 	// MalformedSpec: a field has a value that the API server accepts and Velero
 	// cannot read. It may be another resource's, of the job's own kind, which keeps
 	// the server from seeing any of them.
-	MalformedSpec Reason = "MalformedSpec"
+	MalformedSpec = NewReason("MalformedSpec", NewStep(
+		"Correct or delete the resource with kubectl. Do not restart the Velero server before that: it may "+
+			"not come up again.",
+		"veltui check",
+	))
 )
 
 // The job cannot be judged further.
-const (
+var (
 	// PodsHidden: pods may not be listed.
-	PodsHidden Reason = "PodsHidden"
+	PodsHidden = NewReason("PodsHidden", NewStep(
+		"Ask for the right to list pods in Velero's namespace, or look at the Velero pod yourself.",
+		"kubectl auth can-i list pods",
+		"veltui rbac viewer",
+	))
 	// VersionUnknown: what holds it up depends on the server's version, which is
 	// not known.
-	VersionUnknown Reason = "VersionUnknown"
+	VersionUnknown = NewReason("VersionUnknown", NoStep(
+		"Nothing, or let veltui see the image of the Velero server: what a job waits for differs between "+
+			"versions.",
+		"kubectl get pods -o custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image",
+	))
 	// UnknownPhase: the phase is not known to this veltui.
-	UnknownPhase Reason = "UnknownPhase"
+	UnknownPhase = NewReason("UnknownPhase", NewStep("A newer veltui may know the phase.", "veltui version"))
 	// StaleData: the API server does not answer.
-	StaleData Reason = "StaleData"
+	StaleData = NewReason("StaleData", NewStep(
+		"Wait until the API server answers.",
+		"kubectl get --raw /readyz",
+	))
 )
 
 // The job has ended: the reason is its phase.
-const (
+var (
 	// Completed: it ended, and Velero counted no errors.
-	Completed Reason = "Completed"
+	Completed = NewReason("Completed", NoStep("Nothing."))
 	// PartiallyFailed: it ended, and Velero counted errors on the way.
-	PartiallyFailed Reason = "PartiallyFailed"
+	PartiallyFailed = NewReason("PartiallyFailed", NewStep("Read its errors.", "veltui results KIND/NAME"))
 	// Failed: it ended before its work was done, or Velero found it in progress
 	// when it started.
-	Failed Reason = "Failed"
+	Failed = NewReason("Failed", NewStep(
+		"Read why in its log, then make a new one.",
+		"veltui logs KIND/NAME",
+	))
 	// FailedValidation: Velero did not begin it, because its spec cannot be carried
 	// out.
-	FailedValidation Reason = "FailedValidation"
+	FailedValidation = NewReason("FailedValidation", NewStep(
+		"Correct what is not valid, and make a new one.",
+		"veltui describe KIND/NAME",
+	))
 )

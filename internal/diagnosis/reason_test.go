@@ -19,7 +19,8 @@ func constants(t *testing.T) map[string]string {
 	found := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
-			if value, ok := spec.Values[0].(*ast.BasicLit); ok {
+			if made, ok := spec.Values[0].(*ast.CallExpr); ok {
+				value := made.Args[0].(*ast.BasicLit)
 				found[spec.Names[0].Name] = strings.Trim(value.Value, `"`)
 			}
 		}

@@ -92,7 +92,7 @@ func compare(t *testing.T, v diagnosis.Verdict, want scene.Expectation) {
 	if len(want.AllowedStates) > 0 && !slices.Contains(want.AllowedStates, state) || slices.Contains(want.ForbiddenStates, state) {
 		t.Errorf("state %s, want one of %q: %s", state, want.AllowedStates, v.Summary())
 	}
-	if len(want.AllowedReasons) > 0 && !slices.Contains(want.AllowedReasons, string(v.Reason)) {
+	if len(want.AllowedReasons) > 0 && !slices.Contains(want.AllowedReasons, v.Reason.String()) {
 		t.Errorf("reason %s (%s), want one of %q: %s", v.Reason, state, want.AllowedReasons, v.Summary())
 	}
 	text := v.Summary() + "\n" + v.Advice

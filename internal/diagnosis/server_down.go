@@ -11,13 +11,13 @@ import (
 func FindServerOutage(env World) (why Reason, since time.Time) {
 	s := env.Server
 	if !s.Visible || s.Running || !env.StaleSince.IsZero() {
-		return "", time.Time{}
+		return Reason{}, time.Time{}
 	}
 	since = job.LatestTime(s.LastTerminationAt, s.Created)
 	a := &jobJudge{VerdictBuilder: VerdictBuilder{Now: env.Now}, world: &env}
 	if _, elsewhere := a.findLocationServedElsewhere(); elsewhere ||
 		!since.IsZero() && env.Now.Sub(since) < s.DownGrace() {
-		return "", time.Time{}
+		return Reason{}, time.Time{}
 	}
 	if s.WaitingReason == "CrashLoopBackOff" {
 		return ServerCrashLooping, since

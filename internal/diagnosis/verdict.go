@@ -39,11 +39,17 @@ type Verdict struct {
 	storageDecides bool
 	Waits          []Wait
 	Facts          []Fact
-	// Advice is empty if nothing has to be done. It names no key or command of veltui: front ends add theirs for Action.
+	// Advice is what to do beyond what the reason says, empty for nothing. It names no key or command of veltui: front
+	// ends add theirs for Action, and [Verdict.Next] has those of the reason.
 	Advice string
 	// Action is what veltui can do about the job, or show the commands for.
 	Action Action
+	// Names are what the commands of the next step are about.
+	Names Names
 }
+
+// Next returns what to do next: Advice, or the text of the reason's next step, with its commands.
+func (v Verdict) Next() Next { return v.Reason.Next(v.Names, v.Advice) }
 
 func (v Verdict) State() State { return v.state }
 
@@ -153,12 +159,14 @@ type VerdictBuilder struct {
 	FactCollector
 	Subject string
 	Now     time.Time
+	// Names are those of the verdict.
+	Names Names
 }
 
 // Conclude returns a verdict that needs no proof.
 func (c *VerdictBuilder) Conclude(state UnprovenState, reason Reason, advice, format string, args ...any) Verdict {
 	v := NewUnproven(state, reason, fmt.Sprintf(format, args...))
-	v.Subject, v.Facts, v.Advice = c.Subject, c.facts, advice
+	v.Subject, v.Facts, v.Advice, v.Names = c.Subject, c.facts, advice, c.Names
 	return v
 }
 
@@ -171,7 +179,7 @@ func (c *VerdictBuilder) ConcludeProven(
 	args ...any,
 ) Verdict {
 	v := NewProven(state, proof, reason, fmt.Sprintf(format, args...))
-	v.Subject, v.Facts, v.Advice = c.Subject, c.facts, advice
+	v.Subject, v.Facts, v.Advice, v.Names = c.Subject, c.facts, advice, c.Names
 	if !proof.IsZero() {
 		rest := slices.DeleteFunc(slices.Clone(c.facts), func(f Fact) bool { return f == proof.fact })
 		v.Facts = append([]Fact{proof.fact}, rest...)

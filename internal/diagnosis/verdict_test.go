@@ -342,7 +342,7 @@ func TestHowAJobEnded(t *testing.T) {
 		c.job.name = "crm-old"
 		j := c.job.job(t)
 		v := Judge(j, c.s)
-		checkVerdict(t, j, v, "", Reason(j.Phase))
+		checkVerdict(t, j, v, "", ReasonOfPhase(j.Phase))
 		if !strings.Contains(v.Summary(), c.says) {
 			t.Errorf("%s: %q, want %q", c.name, v.Summary(), c.says)
 		}

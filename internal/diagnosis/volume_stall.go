@@ -170,26 +170,26 @@ func (c *VolumeContext) findStall(v *job.Volume) (Reason, string) {
 	silent := v.QuietDuration(c.Now)
 	switch {
 	case v.HasEnded() || !v.IsBuiltIn() || !c.PodsChecked:
-		return "", ""
+		return Reason{}, ""
 	case c.HidingResources[v.Kind] != "" && v.IsWaiting() && v.Phase != velero.VolumeAccepted:
 		if !c.WaitsForPod(v) && silent >= prepareMargin && len(c.AgentRunningSince) > 0 {
 			return MalformedSpec, "the node-agents see no " + v.Kind.Resource() +
 				", because Velero cannot read " + c.HidingResources[v.Kind]
 		}
-		return "", ""
+		return Reason{}, ""
 	case !c.isOwnerless(c.findOwners(v)):
-		return "", ""
+		return Reason{}, ""
 	case c.hasNoAgent(""):
 		return NodeAgentMissing, "no node-agent runs" + human.InParens(c.moverCauseText(v))
 	case v.Node != "" && c.hasNoAgent(v.Node):
 		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
 	case !c.AllVolumesKnown || c.FindSlotHolder(v) != nil:
-		return "", ""
+		return Reason{}, ""
 	}
 	switch v.Phase {
 	case "", velero.VolumeNew, velero.VolumePrepared:
 		if velero.IsUnreviewedVersion(c.Version) {
-			return "", "" // the holders of its slots are unknown
+			return Reason{}, "" // the holders of its slots are unknown
 		}
 		return VolumeStalled, "its slot is free, but nobody starts it for " + c.Style.Duration(silent)
 	case velero.VolumeAccepted:
@@ -212,9 +212,9 @@ func (c *VolumeContext) findLossCause(v *job.Volume) (Reason, string) {
 	mover := c.MoverPods[v.Ref()]
 	switch since := c.AgentRunningSince[v.Node]; {
 	case mover.Phase == velero.MoverSucceeded:
-		return "", "" // see HasAgentLostTrack
+		return Reason{}, "" // see HasAgentLostTrack
 	case mover.Phase == velero.MoverFailed && v.QuietDuration(c.Now) < ownerCheckQuiet:
-		return "", ""
+		return Reason{}, ""
 	case mover.Phase == velero.MoverFailed:
 		return MoverGone, "its mover pod has failed" + human.InParens(
 			moverReasonText(mover),

@@ -72,7 +72,7 @@ func TestVolumeCauses(t *testing.T) {
 		{volume("a", "backup/mine", velero.VolumeInProgress, "node-3", 0), nil, false, BytesMoving, ""},
 		{volume("a", "backup/mine", velero.VolumeInProgress, "node-3", 5), nil, false, VolumeSilent, "no new bytes for 5m"},
 		{volume("a", "backup/mine", velero.VolumePrepared, "node-7", 60), nil, true, NodeAgentMissing, "no node-agent runs on its node node-7"},
-		{volume("a", "backup/mine", velero.VolumeCompleted, "node-7", 30), nil, false, "", ""},
+		{volume("a", "backup/mine", velero.VolumeCompleted, "node-7", 30), nil, false, Reason{}, ""},
 		{cancelled, nil, false, VolumeSilent, "a cancel was requested"},
 		{foreign, nil, false, WaitingForOperations, "data mover vendor"},
 	} {

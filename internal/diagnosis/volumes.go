@@ -139,6 +139,7 @@ func NewVolumeContext(env *World, j *job.Job) *VolumeContext {
 func (a *jobJudge) judgeStalledVolume(volumes []*job.Volume, until string) (Verdict, bool) {
 	c := NewVolumeContext(a.world, a.j)
 	for _, v := range volumes {
+		a.world.nameVolume(&a.Names, v)
 		switch reason, cause := c.findStall(v); {
 		case reason == MalformedSpec:
 			a.noteAgents()
@@ -236,6 +237,7 @@ func (a *jobJudge) stalledAdvice(c *VolumeContext, v *job.Volume, reason Reason)
 func (a *jobJudge) judgeBlockedMover(c *VolumeContext, v *job.Volume, until string) Verdict {
 	a.noteMover(v)
 	a.noteAgents()
+	a.world.nameVolume(&a.Names, v)
 	pod, reason, state := "pod "+c.MoverPods[v.Ref()].Pod+" in namespace "+a.j.Namespace, c.blockedReason(
 		v,
 	), UnprovenState(
@@ -295,6 +297,7 @@ func (a *jobJudge) judgeWaitingVolumes(waiting []*job.Volume, until string) Verd
 	c := NewVolumeContext(a.world, a.j)
 	preparing := false
 	for _, v := range waiting {
+		a.world.nameVolume(&a.Names, v)
 		if !v.IsBuiltIn() {
 			a.AddSupport(
 				SourceWatch,
@@ -375,6 +378,7 @@ func (a *jobJudge) noteSlots(s velero.Slots) {
 // judgeMovingVolumes judges a job with volumes in progress whose bytes stand still.
 func (a *jobJudge) judgeMovingVolumes(moving []*job.Volume, until string) Verdict {
 	slowest := slices.MinFunc(moving, func(v, w *job.Volume) int { return v.LastChanged.Compare(w.LastChanged) })
+	a.world.nameVolume(&a.Names, slowest)
 	a.AddSupport(
 		SourceWatch,
 		slowest.LastChanged,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/velero"
 )
 
@@ -62,6 +63,31 @@ type World struct {
 	MalformedResources []MalformedResource
 	// Style is the style of the durations in the verdict's sentences.
 	Style human.DurationStyle
+	// Access is how the commands of a next step reach the cluster.
+	Access kubectl.ClusterAccess
+}
+
+// ServerNames returns the names that commands need, of the server and of the cluster.
+func (e *World) ServerNames() Names {
+	n := Names{Access: e.Access}
+	switch s := e.Server; {
+	case s.Deployment != "":
+		n.Deployment = "deployment/" + s.Deployment
+		n.Server = n.Deployment
+	case s.Name != "":
+		n.Server = "pod/" + s.Name
+	}
+	return n
+}
+
+// nameVolume adds the names of a volume's node, its node-agent and its pod.
+func (e *World) nameVolume(n *Names, v *job.Volume) {
+	n.Node, n.Pod, n.Agent = v.Node, e.MoverPods[v.Ref()].Pod, ""
+	for _, agent := range e.NodeAgents {
+		if agent.Node == v.Node && agent.Node != "" {
+			n.Agent = "pod/" + agent.Pod
+		}
+	}
 }
 
 // ListCompleteness says whether all objects of a kind were read, and the list is live. With an incomplete list, as the

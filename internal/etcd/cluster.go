@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/velero/decode"
 )
 
@@ -85,6 +86,8 @@ type Cluster struct {
 	Unchecked []UncheckedResource
 	// StaleSince is set while the API server is unreachable.
 	StaleSince time.Time
+	// Access is how the commands that verdicts advise reach the cluster.
+	Access kubectl.ClusterAccess
 
 	jobs   []*Job
 	claims map[string]*corev1.PersistentVolumeClaim // by name

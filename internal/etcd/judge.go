@@ -36,6 +36,7 @@ type judgment struct {
 
 func (c *Cluster) newJudgment(r Resource, now time.Time) *judgment {
 	a := &judgment{VerdictBuilder: diagnosis.VerdictBuilder{Subject: r.Name, Now: now}, cluster: c}
+	a.Names.Name, a.Names.Access = r.Name, c.Access
 	for _, m := range r.Malformed {
 		a.AddDoubt(diagnosis.SourceSchema, time.Time{}, "%s", m.String())
 	}

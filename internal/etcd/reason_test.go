@@ -30,7 +30,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 		}
 		documented[m[1]] = true
 	}
-	reasons := regexp.MustCompile(`(?m)^\t(\w+) +diagnosis\.Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	reasons := regexp.MustCompile(`(?m)^\t(\w+) += diagnosis\.NewReason\("(\w+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(reasons) < 30 {
 		t.Fatalf("only %d reasons found", len(reasons))
 	}

@@ -114,3 +114,16 @@ func needsPrintf(r rune) bool {
 	}
 	return !unicode.In(r, unicode.L, unicode.N)
 }
+
+// Command returns the command of a program, kubectl, veltui or velero, which is the first word.
+func (r ClusterAccess) Command(namespace string, words ...string) string {
+	switch program, args := words[0], words[1:]; program {
+	case "veltui":
+		return r.VeltuiCommand(namespace, args...)
+	case "velero":
+		line, _ := r.VeleroCommand(namespace, args...)
+		return line
+	default:
+		return r.KubectlCommand(namespace, args...)
+	}
+}

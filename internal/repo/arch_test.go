@@ -21,7 +21,7 @@ var imports = map[string][]string{
 	"internal/cluster": {
 		"collector", "collector/cache", "internal/action", "internal/assess", "internal/assess/coverage",
 		"internal/client", "internal/diagnosis", "internal/human", "internal/job", "internal/job/forecast",
-		"internal/job/forecast/history", "internal/restore/dryrun", "internal/restore/live",
+		"internal/job/forecast/history", "internal/kubectl", "internal/restore/dryrun", "internal/restore/live",
 		"internal/restore/preflight", "internal/restore/prepare", "internal/restore/restorespec",
 		"internal/restore/verify", "internal/safefile", "internal/sanitize", "internal/session", "internal/statedir",
 		"internal/stored/artifact", "internal/stored/logs", "internal/stored/results", "internal/velero",
@@ -76,7 +76,7 @@ var imports = map[string][]string{
 	"ui/terminal": {"internal/sanitize"},
 	"internal/assess": {
 		"collector", "internal/assess/coverage", "internal/diagnosis", "internal/etcd", "internal/human",
-		"internal/job", "internal/job/forecast", "internal/stored/artifact", "internal/velero",
+		"internal/job", "internal/job/forecast", "internal/kubectl", "internal/stored/artifact", "internal/velero",
 		"internal/velero/veleroapi", "watch",
 	},
 	"internal/assess/coverage": {
@@ -171,10 +171,12 @@ var imports = map[string][]string{
 	"collector/cache":            {"collector", "internal/statedir"},
 	"collector/internal/inflate": nil,
 	"internal/diagnosis": {
-		"internal/human", "internal/job", "internal/velero", "internal/velero/decode", "internal/velero/veleroapi",
+		"internal/human", "internal/job", "internal/kubectl", "internal/velero", "internal/velero/decode",
+		"internal/velero/veleroapi",
 	},
 	"internal/etcd": {
-		"internal/diagnosis", "internal/human", "internal/job", "internal/velero", "internal/velero/decode",
+		"internal/diagnosis", "internal/human", "internal/job", "internal/kubectl", "internal/velero",
+		"internal/velero/decode",
 	},
 	"internal/job":           {"internal/velero", "internal/velero/decode", "internal/velero/veleroapi"},
 	"internal/velero":        {"internal/glob", "internal/human", "internal/velero/veleroapi"},

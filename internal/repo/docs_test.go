@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -297,38 +298,19 @@ func TestDocsOfOwners(t *testing.T) {
 }
 
 // docs/reasons.md has each reason, with the meaning that its comment in the code
-// gives. What to do about it is written by hand in the row's last cell, and kept.
+// gives, and the next step that it is made with.
 func TestDocsOfReasons(t *testing.T) {
 	const path = "docs/reasons.md"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	remedies := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(line, " | ")
-		if name := strings.Trim(
-			cells[0],
-			"| `",
-		); len(cells) == 3 && strings.HasPrefix(line, "| `") &&
-			name != strings.ToLower(name) {
-			remedies[name] = strings.TrimSuffix(strings.TrimSpace(cells[2]), " |")
-		}
-	}
 	for _, source := range []struct{ name, file, what string }{
 		{"reasons", "internal/diagnosis/reason.go", "the job"}, {"etcd-reasons", "internal/etcd/reason.go", "the EtcdBackup or schedule"},
 		{"attention-reasons", "internal/assess/attention_reason.go", "what it is about"},
 	} {
-		inDoc(t, path, source.name, reasonTables(t, source.file, source.what, remedies))
-	}
-	for name := range remedies {
-		t.Errorf("%s: %s is no reason", path, name)
+		inDoc(t, path, source.name, reasonTables(t, source.file, source.what))
 	}
 }
 
-// reasonTables makes a table of each group of reasons in a file, under the group's
-// comment, and takes from remedies those that it used.
-func reasonTables(t *testing.T, file, what string, remedies map[string]string) string {
+// reasonTables makes a table of each group of reasons in a file, under the group's comment.
+func reasonTables(t *testing.T, file, what string) string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 	if err != nil {
@@ -337,7 +319,7 @@ func reasonTables(t *testing.T, file, what string, remedies map[string]string) s
 	var b strings.Builder
 	for _, d := range f.Decls {
 		group, ok := d.(*ast.GenDecl)
-		if !ok || group.Tok != token.CONST {
+		if !ok || group.Tok != token.VAR || group.Doc == nil || !madeByNewReason(group) {
 			continue
 		}
 		title, more, _ := strings.Cut(strings.Join(strings.Fields(group.Doc.Text()), " ")+" ", ". ")
@@ -353,17 +335,99 @@ func reasonTables(t *testing.T, file, what string, remedies map[string]string) s
 			if means = strings.TrimSuffix(means, "."); means == "" {
 				t.Errorf("%s: the comment on %s does not say what it means", file, name)
 			}
-			remedy := remedies[name]
-			if delete(remedies, name); remedy == "" {
-				t.Errorf(
-					"docs/reasons.md does not say what to do about %s: write it into the last cell of its row",
-					name,
-				)
-				remedy = "?"
+			word, text, commands := readReason(t, spec)
+			if word != name {
+				t.Errorf("%s: the reason %s is the word %q", file, name, word)
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, means, remedy)
+			for _, command := range commands {
+				checkCommand(t, name, command)
+				text += " `" + strings.ReplaceAll(command, "|", `\|`) + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, means, text)
 		}
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// madeByNewReason reports whether a group of variables is one of reasons.
+func madeByNewReason(group *ast.GenDecl) bool {
+	spec, ok := group.Specs[0].(*ast.ValueSpec)
+	return ok && len(spec.Values) == 1 && calledName(spec.Values[0]) == "NewReason"
+}
+
+func calledName(e ast.Expr) string {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}
+
+// readReason returns what a reason is made with: NewReason(WORD, NewStep(TEXT, COMMAND...)).
+func readReason(t *testing.T, spec *ast.ValueSpec) (word, text string, commands []string) {
+	t.Helper()
+	made := spec.Values[0].(*ast.CallExpr)
+	if calledName(made) != "NewReason" || len(made.Args) != 2 {
+		t.Fatalf("%s is not made by NewReason", spec.Names[0].Name)
+	}
+	step, ok := made.Args[1].(*ast.CallExpr)
+	if !ok || calledName(step) != "NewStep" && calledName(step) != "NoStep" {
+		t.Fatalf("the next step of %s is not written with it", spec.Names[0].Name)
+	}
+	texts := []string{literal(t, made.Args[0])}
+	for _, arg := range step.Args {
+		texts = append(texts, literal(t, arg))
+	}
+	if texts[1] == "" {
+		t.Errorf("%s: nothing says what to do", texts[0])
+	}
+	return texts[0], texts[1], texts[2:]
+}
+
+// literal returns the text of a string that is written out, in one piece or several.
+func literal(t *testing.T, e ast.Expr) string {
+	t.Helper()
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		return literal(t, e.X) + literal(t, e.Y)
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	t.Fatalf("%T is no text", e)
+	return ""
+}
+
+// checkCommand checks that veltui has the command and the flags that a reason advises, and that other programs are
+// those of which veltui knows how to reach the cluster.
+func checkCommand(t *testing.T, reason, command string) {
+	t.Helper()
+	for part := range strings.SplitSeq(command, " | ") {
+		words := strings.Fields(part)
+		switch words[0] {
+		case "kubectl", "velero":
+			continue
+		case "veltui":
+		default:
+			t.Errorf("%s: nobody knows %s", reason, words[0])
+			continue
+		}
+		found, rest, err := cmd.Root().Find(words[1:])
+		if err == nil {
+			err = found.ParseFlags(rest)
+		}
+		if err != nil || !found.Runnable() {
+			t.Errorf("%s: veltui has no %q: %v", reason, part, err)
+		}
+	}
 }

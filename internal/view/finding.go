@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 )
 
@@ -27,6 +28,7 @@ var FindingColumns = []Column{
 	{Name: "reason", Priority: 2},
 	{Name: "since", Priority: 3},
 	{Name: "summary", MinWidth: 20},
+	{Name: "next", Wide: true},
 }
 
 // Cells returns the cells of [FindingColumns].
@@ -40,10 +42,19 @@ func (r FindingRow) Cells() []Cell {
 		TextCell(Dim, r.Velero),
 		TextCell(SeverityTone(r.Severity), strings.ToUpper(r.Severity.String())),
 		TextCell(Strong, r.Ref()),
-		TextCell(Plain, string(r.Reason)),
+		TextCell(Plain, r.Reason.String()),
 		AgeCell(Plain, r.Since, r.Now, ""),
 		TextCell(Plain, summary),
+		TextCell(Plain, NextText(r.Next())),
 	}
+}
+
+// NextText returns what to do next in one line: its first command, or its text if there is none.
+func NextText(n diagnosis.Next) string {
+	if len(n.Commands) > 0 {
+		return n.Commands[0]
+	}
+	return n.Text
 }
 
 // SeverityTone returns the tone of a severity.
@@ -64,7 +75,7 @@ func FindingText(f *assess.Finding) string {
 
 // FindingSentence returns a finding with its resource, its severity and its time.
 func FindingSentence(f *assess.Finding, now time.Time) string {
-	kind := f.Severity.String() + ", " + string(f.Reason) + human.Prefixed(", since ", human.ClockTime(f.Since, now))
+	kind := f.Severity.String() + ", " + f.Reason.String() + human.Prefixed(", since ", human.ClockTime(f.Since, now))
 	return f.Ref() + human.InParens(kind) + ": " + FindingText(f) + "."
 }
 
@@ -90,7 +101,7 @@ const mostFindings = 3
 func CheckSummary(c CheckCounts, findings []assess.Finding) string {
 	var names []string
 	for i := range findings {
-		names = append(names, findings[i].Ref()+" "+string(findings[i].Reason))
+		names = append(names, findings[i].Ref()+" "+findings[i].Reason.String())
 	}
 	return c.String() + human.Prefixed(": ", human.JoinNames(names, mostFindings))
 }

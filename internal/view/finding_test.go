@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/diagnosis"
 )
 
 func TestFindings(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	finding := assess.Finding{
-		Severity: assess.Critical, Reason: "LocationUnavailable", Kind: "storage", Name: "nas",
+		Severity: assess.Critical, Reason: diagnosis.LocationUnavailable, Kind: "storage", Name: "nas",
 		Summary: "It cannot be written.", Since: now.Add(-time.Hour),
 		Affects: []string{"schedule/a", "schedule/b", "schedule/c", "schedule/d"},
 	}
@@ -29,6 +30,7 @@ func TestFindings(t *testing.T) {
 	}
 	row := []string{
 		"east", "velero", "CRITICAL", "storage/nas", "LocationUnavailable", "1h", "(acknowledged) " + text,
+		"veltui get storage",
 	}
 	if !slices.Equal(printed, row) {
 		t.Errorf("%q, want %q", printed, row)
@@ -51,8 +53,8 @@ func TestCheckCounts(t *testing.T) {
 		}
 	}
 	findings := []assess.Finding{
-		{Kind: "storage", Name: "nas", Reason: "LocationUnavailable"},
-		{Kind: "backup", Name: "a", Reason: "Failed"},
+		{Kind: "storage", Name: "nas", Reason: diagnosis.LocationUnavailable},
+		{Kind: "backup", Name: "a", Reason: diagnosis.Failed},
 	}
 	want := "1 critical, 1 warning: storage/nas LocationUnavailable and backup/a Failed"
 	if got := CheckSummary(CheckCounts{Critical: 1, Warnings: 1}, findings); got != want {

@@ -57,21 +57,27 @@ func (p *Proof) Sentence() string {
 func NewVerdict(v diagnosis.Verdict, limits []velero.Limit) Verdict {
 	shown := Verdict{
 		Summary:   v.Summary(),
-		State:     VerdictState(string(v.State()), string(v.Reason)),
+		State:     VerdictState(string(v.State()), v.Reason.String()),
 		FactLists: NewFactLists(v.Facts, v.Proof.Fact()),
 	}
 	if !v.Proof.IsZero() {
 		shown.Proof = &Proof{string(v.Proof.Kind()), v.Proof.Fact()}
 	}
-	if v.Advice != "" {
-		shown.Next = []Step{{Title: NextTitle, Text: v.Advice}}
-	}
+	shown.Next = NextSteps(v.Next())
 	waits := make([]velero.WaitName, len(v.Waits))
 	for i, wait := range v.Waits {
 		waits[i] = wait.Name
 	}
 	shown.Limits = LimitFields(limits, waits)
 	return shown
+}
+
+// NextSteps returns what to do next as steps, none if nothing has to be done.
+func NextSteps(n diagnosis.Next) []Step {
+	if n.Text == "" {
+		return nil
+	}
+	return []Step{{Title: NextTitle, Text: n.Text, Alternatives: n.Commands}}
 }
 
 // LimitFields returns the limits that bound the waits, with their sources.

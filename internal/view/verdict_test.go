@@ -13,12 +13,12 @@ func TestVerdictTellsEachFactOnce(t *testing.T) {
 	other := diagnosis.Fact{Text: "phase InProgress", Supports: true, Source: diagnosis.SourceWatch}
 	doubt := diagnosis.Fact{Text: "logs not read", Source: diagnosis.SourceLog}
 	v := diagnosis.Verdict{
-		Reason: "VeleroServerDown", Subject: "shop", Text: "stuck", Advice: "Start it.",
+		Reason: diagnosis.ServerDown, Subject: "shop", Text: "stuck", Advice: "Start it.",
 		Facts: []diagnosis.Fact{doubt, proof, other},
 	}
 	v.Proof = diagnosis.ProveRefused(proof)
 	got := NewVerdict(v, nil)
-	if got.Summary != "shop: stuck" || got.Proof.Sentence() != "refused: no server runs" || got.State != "VeleroServerDown" {
+	if got.Summary != "shop: stuck" || got.Proof.Sentence() != "refused: no server runs" || got.State != "ServerDown" {
 		t.Errorf("%+v", got)
 	}
 	want := []FactList{

@@ -109,7 +109,11 @@ func (s *Screen) newVerdict(c draw.Canvas, named keys.Overrides) view.Verdict {
 	v := view.NewVerdict(s.job.Verdict, limits)
 	v.Cause, v.Next = s.causeSection(c), nil
 	if advice := FormatAdvice(s.job, named); advice != "" {
-		v.Next = []view.Step{{Title: view.NextTitle, Text: advice}}
+		// The keys do what the commands of veltui do.
+		commands := slices.DeleteFunc(s.job.Verdict.Next().Commands, func(command string) bool {
+			return strings.HasPrefix(command, "veltui ")
+		})
+		v.Next = []view.Step{{Title: view.NextTitle, Text: advice, Alternatives: commands}}
 	}
 	return v
 }
@@ -215,7 +219,7 @@ func keyHint(p PageName, named keys.Overrides) string {
 
 // FormatAdvice returns the advice for a job, with the keys that it needs.
 func FormatAdvice(j assess.JudgedJob, named keys.Overrides) string {
-	advice := j.Verdict.Advice
+	advice := j.Verdict.Next().Text
 	finalize, option := " Press "+named.FirstKey("finalize"), ", then "+named.FirstKey("next-option")+","
 	switch j.Verdict.Action {
 	case diagnosis.Finalize:

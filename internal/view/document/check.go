@@ -44,6 +44,8 @@ type Finding struct {
 	Count int `json:"count,omitempty"`
 	// Affects is what else does not work because of it, as KIND/NAME.
 	Affects []string `json:"affects,omitempty"`
+	// Next is what to do next.
+	Next *Next `json:"next,omitempty"`
 	// Acknowledged is true for one that was acknowledged in the dashboard.
 	Acknowledged bool `json:"acknowledged,omitempty"`
 }
@@ -73,12 +75,13 @@ func NewFinding(f assess.Finding, context string, acknowledged bool) Finding {
 	return Finding{
 		Context:      context,
 		Severity:     f.Severity.String(),
-		Reason:       string(f.Reason),
+		Reason:       f.Reason.String(),
 		Object:       Object{f.Kind, f.Namespace, f.Name, string(f.UID)},
 		Summary:      f.Summary,
 		Since:        Moment{f.Since},
 		Count:        f.Count,
 		Affects:      f.Affects,
+		Next:         newNext(f.Next()),
 		Acknowledged: acknowledged,
 	}
 }

@@ -198,7 +198,7 @@ func NewVolume(v assess.JudgedVolume) Volume {
 		SnapshotHandle: v.SnapshotHandle,
 		OperationID:    v.OperationID,
 		ETASeconds:     secondsLeft(v.ETA),
-		Reason:         string(v.Verdict.Reason),
+		Reason:         v.Verdict.Reason.String(),
 		Cause:          v.Verdict.Cause,
 		Stuck:          v.Verdict.Stuck,
 		Message:        v.Message,

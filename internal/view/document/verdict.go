@@ -21,6 +21,8 @@ type Verdict struct {
 	Waits  []Wait `json:"waits,omitempty"`
 	Facts  []Fact `json:"facts"`
 	Advice string `json:"advice,omitempty"`
+	// Next is what to do next, absent if nothing has to be done.
+	Next *Next `json:"next,omitempty"`
 	// Action is what veltui can do about it.
 	Action string `json:"action,omitempty"`
 }
@@ -57,9 +59,10 @@ type Fact struct {
 func NewVerdict(v diagnosis.Verdict) Verdict {
 	d := Verdict{
 		State:  string(v.State()),
-		Reason: string(v.Reason),
+		Reason: v.Reason.String(),
 		Facts:  NewFacts(v.Facts),
 		Advice: v.Advice,
+		Next:   newNext(v.Next()),
 		Action: string(v.Action),
 	}
 	if !v.Proof.IsZero() {
@@ -70,6 +73,20 @@ func NewVerdict(v diagnosis.Verdict) Verdict {
 		return Wait{string(w.Name), w.Target, w.LimitSetting, Moment{w.Deadline}, w.Confirmed}
 	})
 	return d
+}
+
+// Next is what to do next.
+type Next struct {
+	Text string `json:"text"`
+	// Commands can be run as they stand, the best one first.
+	Commands []string `json:"commands,omitempty"`
+}
+
+func newNext(n diagnosis.Next) *Next {
+	if n.Text == "" {
+		return nil
+	}
+	return &Next{n.Text, n.Commands}
 }
 
 // NewFacts returns pieces of evidence.

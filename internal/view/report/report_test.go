@@ -67,7 +67,7 @@ func stuck(say string) Input {
 	judged.Verdict = diagnosis.NewProven(
 		diagnosis.Stuck,
 		gaveUp,
-		"LostPatch",
+		diagnosis.LostPatch,
 		"crm-rollback: its work is over, but Velero gave up writing Finalizing "+say,
 	)
 	judged.Verdict.Advice, judged.Verdict.Facts = "Finalize it "+say, []diagnosis.Fact{

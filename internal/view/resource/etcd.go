@@ -100,7 +100,7 @@ func etcdGroups(a *assess.Assessment) []view.Group {
 	for i := range cluster.Backups {
 		b := cluster.JudgeBackup(&cluster.Backups[i], now)
 		backups.Rows = append(backups.Rows, view.Row{
-			Key: string(b.UID), FilterWords: []string{b.Name, b.StageName(), string(b.Verdict.Reason), b.Schedule, b.Claim},
+			Key: string(b.UID), FilterWords: []string{b.Name, b.StageName(), b.Verdict.Reason.String(), b.Schedule, b.Claim},
 			Cells: func(now time.Time) []view.Text {
 				return view.ScreenTexts(EtcdBackupColumns, EtcdBackupCells(b, now))
 			},
@@ -116,7 +116,7 @@ func etcdGroups(a *assess.Assessment) []view.Group {
 	for i := range cluster.Schedules {
 		s := cluster.JudgeSchedule(&cluster.Schedules[i], now)
 		schedules.Rows = append(schedules.Rows, view.Row{
-			Key: string(s.UID), FilterWords: []string{s.Name, s.CronSchedule, string(s.Verdict.Reason), s.Claim},
+			Key: string(s.UID), FilterWords: []string{s.Name, s.CronSchedule, s.Verdict.Reason.String(), s.Claim},
 			Cells: func(now time.Time) []view.Text {
 				return view.ScreenTexts(EtcdScheduleColumns, EtcdScheduleCells(s, now))
 			},
@@ -182,9 +182,9 @@ func EtcdBackupCells(b etcd.JudgedBackup, now time.Time) []view.Cell {
 func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
 	switch {
 	case trouble && v.State() == diagnosis.Stuck:
-		return string(v.State()) + ": " + string(v.Reason)
+		return string(v.State()) + ": " + v.Reason.String()
 	case trouble:
-		return string(v.Reason)
+		return v.Reason.String()
 	}
 	return string(v.State())
 }
@@ -251,7 +251,7 @@ func evidenceSections(v diagnosis.Verdict) (sections []view.PageSection) {
 // EtcdBackupFields returns what its page and `etcd NAME` say of a backup beside the verdict.
 func EtcdBackupFields(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) []view.PageField {
 	fields := []view.PageField{
-		plainField("reason", string(b.Verdict.Reason)),
+		plainField("reason", b.Verdict.Reason.String()),
 		plainField("made", human.ClockWithAge(b.Created, now)+map[bool]string{true: ", by hand"}[b.Schedule == ""]),
 		plainField("schedule", b.Schedule),
 		plainField("claim", cluster.FormatClaim(b.Claim)),
@@ -343,7 +343,7 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) v
 // EtcdScheduleFields returns what its page and `etcd NAME` say of a schedule beside the verdict.
 func EtcdScheduleFields(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Time) []view.PageField {
 	fields := []view.PageField{
-		plainField("reason", string(s.Verdict.Reason)),
+		plainField("reason", s.Verdict.Reason.String()),
 		plainField("cron", cmp.Or(s.CronSchedule, "none")),
 		plainField("time zone", cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")),
 		plainField("last run", human.ClockWithAge(s.LastRun, now)),
