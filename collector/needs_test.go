@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// decodeNeeds are the needs of all that a restore of everything restores.
+// needsIn returns the needs of all that a restore of everything restores.
 func needsIn(t testing.TB, x *Index) map[string][]Need {
 	t.Helper()
 	fates, err := x.DetermineFates(t.Context(), RestoreInput{}, Discovery{})

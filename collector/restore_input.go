@@ -21,7 +21,7 @@ type RestoreInput struct {
 // TargetNamespaces are the namespaces that exist in the target cluster.
 type TargetNamespaces struct {
 	AllExist   bool // every namespace exists
-	IsComplete bool // Names is complete; otherwise Estimate states what it assumes
+	IsComplete bool // Names lists them all; otherwise Estimate states what it assumes
 	Names      []string
 }
 

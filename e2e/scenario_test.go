@@ -158,7 +158,7 @@ func wantPhases(t *testing.T, h lab.History, want []string, maybe ...string) {
 	}
 }
 
-// live reads a job as it is now.
+// liveJob reads a job as it is now.
 func liveJob(t *testing.T, kind, name string) lab.History {
 	t.Helper()
 	h, err := theLab.ReadJob(patient(t), kind, name)

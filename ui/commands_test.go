@@ -14,7 +14,7 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// command types a command and runs what follows from it.
+// typeCommand types a command and runs what follows from it.
 func typeCommand(t *testing.T, m *Model, line string) {
 	t.Helper()
 	typeText(t, m, ":"+line)

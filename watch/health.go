@@ -16,7 +16,7 @@ const memoryReleaseThreshold = 2000
 
 const memoryReleaseDelay = 5 * time.Second // how long after that memory is returned again
 
-// buildCluster adds the watcher's state to the store's snapshot.
+// buildSnapshot adds the watcher's state to the store's snapshot.
 func (w *Watcher) buildSnapshot() *Snapshot {
 	// Read the states first: the store then has all objects of each live source.
 	statuses := make([]sourceStatus, len(w.sources))

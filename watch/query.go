@@ -34,7 +34,7 @@ type Query struct {
 	EndedVolumes   bool          // reads the volumes of ended jobs, too
 	SkipVerdicts   bool          // does not read what only verdicts need
 	SilenceTimeout time.Duration // how long the API server may be silent
-	TotalTimeout   time.Duration // how long the whole read may take; 0 is ten times Silence
+	TotalTimeout   time.Duration // how long the whole read may take; 0 is ten times SilenceTimeout
 	// Progress is called with the number of newly read objects, 0 at the start of a list, from several goroutines; may
 	// be nil.
 	Progress func(resource string, read int)
@@ -508,7 +508,7 @@ func (r *oneShotReader) hasObject(resource, name string) bool {
 
 func (r *oneShotReader) clusterTime() time.Time { return r.clock().Add(r.watchdog.clockOffset()) }
 
-// buildCluster returns a snapshot of what is known so far. Volumes are added before their jobs: later ones would
+// buildSnapshot returns a snapshot of what is known so far. Volumes are added before their jobs: later ones would
 // count as changes of the job.
 func (r *oneShotReader) buildSnapshot() *Snapshot {
 	r.mu.Lock()

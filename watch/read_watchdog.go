@@ -42,7 +42,7 @@ func (e *RejectedError) Error() string {
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// watchdog notices when the API server falls silent during a one-shot read. A long list that keeps coming is only
+// readWatchdog notices when the API server falls silent during a one-shot read. A long list that keeps coming is only
 // slow.
 type readWatchdog struct {
 	meter   *session.Meter

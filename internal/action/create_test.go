@@ -425,7 +425,7 @@ func TestSettleCreation(t *testing.T) {
 	}
 }
 
-// formatSpecValue writes whatever a spec may hold in one line.
+// TestOneLine: formatSpecValue writes whatever a spec may hold in one line.
 func TestOneLine(t *testing.T) {
 	for want, value := range map[string]any{"a, b": []any{"a", "b"}, "{k: v, l: 1}": map[string]any{"l": int64(1), "k": "v"}, "true": true, "a�b": "a\x1bb"} {
 		if got := formatSpecValue(value); got != want && !strings.ContainsAny(want, "�") {

@@ -22,7 +22,7 @@ type delivery struct {
 	// mayLand is true while a request has no answer that excludes the write, which may still land until it is settled.
 	mayLand bool
 	// needsReading is true if a precondition failed, or the object to delete no longer exists, perhaps because a proxy
-	// repeated a request that was carried out; or if a dry run was rejected, perhaps because something dropped dryRunOnly.
+	// repeated a request that was carried out; or if a dry run was rejected, perhaps because something dropped dryRun.
 	// The object has not been read since.
 	needsReading bool
 	// wasNotFound is true if the last answer was that there is no such object.

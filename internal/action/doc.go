@@ -1,5 +1,5 @@
-// Package action holds everything that veltui may do to a Backup or Restore that does not progress, from evidence to
-// outcome.
+// Package action holds every change that veltui makes to a cluster, from evidence to outcome: it helps jobs that do not
+// progress, creates and deletes backups and restores, and pauses schedules.
 //
 // [Engine.GatherEvidence] collects evidence, [BuildPlans] turns it into plans or refusals (pure functions), and
 // [Engine.ApplyPlan] applies one of them: it gathers again, makes a dry run, sends guarded requests and observes
@@ -10,5 +10,6 @@
 // (backup_sync_controller.go).
 //
 // Each patch tests uid, resourceVersion and phase: nothing is ever written over a state that the user was not shown.
-// docs/dev/invariants.md lists what no plan may ever do.
+// Each deletion has the uid and resourceVersion as preconditions, and each creation a name of its own, so that a
+// repeated one makes no second object. docs/dev/invariants.md lists what no plan may ever do.
 package action

@@ -158,7 +158,7 @@ func (x *execution) endStoredByDryRun(d *delivery, answer *unstructured.Unstruct
 }
 
 // readAfterDryRun reads the object after a dry run whose answer says that nothing was written: whatever drops
-// dryRunOnly may change the answer, too, and for an object without finalizers, the answer to a deletion is the same
+// dryRun may change the answer, too, and for an object without finalizers, the answer to a deletion is the same
 // whether the deletion was carried out or not. If the answer is an error, settleDelivery reads the object.
 func (x *execution) readAfterDryRun(ctx context.Context, d *delivery) error {
 	wasOpen := d.mayLand
@@ -233,7 +233,7 @@ func (x *execution) endMaybeDeleted(d *delivery) error {
 }
 
 // endDryRunCarriedOut ends an execution whose dry run was carried out. Nothing more is sent, not even an Event:
-// whatever drops dryRunOnly may change other requests too.
+// whatever drops dryRun may change other requests too.
 func (x *execution) endDryRunCarriedOut(d *delivery) error {
 	x.updateSent()
 	x.lastHost = d.host

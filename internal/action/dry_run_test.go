@@ -31,7 +31,7 @@ func strippable(t *testing.T) map[string]sendAction {
 	}
 }
 
-// stripFirst drops dryRunOnly of the first dry run; the request for good is refused.
+// stripFirst drops dryRun of the first dry run; the request for good is refused.
 func stripFirst(b *sendBench) {
 	b.api.strip = func(string) bool { return true }
 	b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
@@ -290,7 +290,7 @@ func TestClocksApartStopOnlyWhatAgesDecide(t *testing.T) {
 	}
 }
 
-// undo takes back all that a patch has changed.
+// TestUndo: undo takes back all that a patch has changed.
 func TestUndo(t *testing.T) {
 	b := newSendBench(pauseSend)
 	seen := b.api.get(b.path)

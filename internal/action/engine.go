@@ -22,7 +22,7 @@ type Options struct {
 	Session   *session.Session // the connection to the cluster
 	Namespace string           // Velero's namespace
 	ReadOnly  bool             // makes every write impossible: there is no code path to one
-	// Prober and Counter read the object store; if nil, what is stored stays unknown.
+	// Prober and CountReader read the object store; if nil, what is stored stays unknown.
 	Prober      Prober
 	CountReader CountReader
 	// SkipOperations does not request the list of operations: Velero stores it when asked
@@ -121,7 +121,7 @@ const (
 	StateReverted OutcomeState = "reverted" // somebody wrote another phase over it
 	StateDeleted  OutcomeState = "deleted"  // the resource no longer exists
 	StateAltered  OutcomeState = "altered"  // the API server's answer to the patch is not what was requested
-	// StateCarriedOut means that something dropped dryRunOnly, so that what was only to be checked was carried out.
+	// StateCarriedOut means that something dropped dryRun, so that what was only to be checked was carried out.
 	// Nothing more was sent.
 	StateCarriedOut OutcomeState = "dry run carried out"
 	// StateMisdirected means that the requested name now belongs to another object.

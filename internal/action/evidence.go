@@ -70,7 +70,7 @@ type Evidence struct {
 	OtherJobs          []OtherJob // the other jobs of this Velero that have not ended, backups first
 	OtherJobsUnchecked string     // set if not all could be listed
 
-	// Agents are the node-agents, and Movers the pods that move volumes; both are known if Server.Visible is set.
+	// Agents are the node-agents, and MoverPods the pods that move volumes; both are known if Server.Visible is set.
 	Agents    []velero.NodeAgent
 	MoverPods map[velero.VolumeRef]velero.Mover
 	Style     human.DurationStyle // how refusals format durations

@@ -47,7 +47,7 @@ func newAttemptID() string { return strings.ToLower(rand.Text()) }
 
 // ApplyPlan applies a plan that a person has agreed to. It gathers all evidence again, which must lead to the same
 // plan over the same resources; has the API server check every request (a patch, a creation or a deletion) in a dry
-// run, after which it stops if dryRunOnly is set; sends each request until it lands or the one deadline has passed, so
+// run, after which it stops if dryRun is set; sends each request until it lands or the one deadline has passed, so
 // that it never lands twice; and observes what follows. report may be nil.
 //
 // An error means that the execution did not finish: the deadline has passed ([retry.DeadlineError]), the context

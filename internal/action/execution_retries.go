@@ -163,7 +163,7 @@ func (x *execution) serverTime() time.Time {
 	return x.engine.options.Now().Add(offset)
 }
 
-// openAuditLog opens the journal, before the dry run too: whatever drops dryRunOnly turns the dry run into a write.
+// openAuditLog opens the audit log, before the dry run too: whatever drops dryRun turns the dry run into a write.
 func (x *execution) openAuditLog() error {
 	x.stamp.at = x.serverTime()
 	a, err := newAuditLog(x.engine.options, x.stamp.attempt)

@@ -36,7 +36,7 @@ type fakeAPI struct {
 	// date is what answers say of the time, and wrote what they note of a write.
 	date, wrote func() time.Time
 	tamper      func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error)
-	// strip: something before the server drops dryRunOnly from the request that is served.
+	// strip: something before the server drops dryRun from the request that is served.
 	strip func(step string) bool
 	log   []string
 }
@@ -148,7 +148,7 @@ func (f *fakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// withoutDryRun is a request as it is after something has dropped its dryRunOnly.
+// withoutDryRun is a request as it is after something has dropped its dryRun.
 func withoutDryRun(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	q := r.URL.Query()

@@ -46,7 +46,7 @@ func TestRepeatedDeletionIsNotDenied(t *testing.T) {
 	})
 	tampered(t, a, free, func(b *sendBench, step string, serve func() *http.Response) *http.Response {
 		if step == "dry run" && b.api.get(b.path) != nil {
-			b.api.delete(b.path) // dryRunOnly was dropped, and the request repeated
+			b.api.delete(b.path) // dryRun was dropped, and the request repeated
 		}
 		return serve()
 	}, func(b *sendBench, out Outcome, err error) {

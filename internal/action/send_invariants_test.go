@@ -576,7 +576,7 @@ func (c sendCase) String() string {
 	return fmt.Sprintf("%s: %s, then %s: %s, with %s", c.step, c.first, c.then, c.second, c.interruption)
 }
 
-// landingCase is a sendCase in which something drops dryRunOnly of the first dry run, or of every one.
+// landingCase is a sendCase in which something drops dryRun of the first dry run, or of every one.
 type landingCase struct {
 	sendCase
 	every  bool

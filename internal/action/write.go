@@ -22,7 +22,7 @@ import (
 type write interface {
 	// targetObject returns the object to write to, as it was seen, or the object to create.
 	targetObject() *unstructured.Unstructured
-	// sendRequest sends the write once; dryRunOnly is nil for a real request.
+	// sendRequest sends the write once; dryRun is nil for a real request.
 	sendRequest(ctx context.Context, c *client.Client, dryRun []string) (*unstructured.Unstructured, error)
 	// verifyAnswer compares an answer with the request. It returns what is wrong, to follow "the API server would accept
 	// it but"; empty if nothing is wrong.

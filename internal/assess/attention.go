@@ -43,7 +43,7 @@ const (
 	TabCoverage  Tab = "coverage"
 )
 
-// Finding is one thing that needs someone. Its consequences are listed in Affects and are not findings themselves.
+// Finding is one thing that needs attention. Its consequences are listed in Affects and are not findings themselves.
 type Finding struct {
 	Severity Severity
 	// Reason is one CamelCase word that is never renamed.
@@ -127,7 +127,7 @@ func (a *Assessment) ListFindingsInWords() []Finding {
 	return spoken.ListFindings()
 }
 
-// ListFindings lists everything that needs someone, each cause once, in the order of [CompareFindings].
+// ListFindings lists everything that needs attention, each cause once, in the order of [CompareFindings].
 func (a *Assessment) ListFindings() []Finding {
 	l := &attentionBuilder{Assessment: a, byObject: map[types.UID]*Finding{}, locations: map[string]*Finding{}}
 	l.addServer()

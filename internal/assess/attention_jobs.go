@@ -14,7 +14,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// maxFailureAge is how long a job that ended badly needs someone, unless a later one succeeded.
+// maxFailureAge is how long a job that ended badly needs attention, unless a later one succeeded.
 const maxFailureAge = 24 * time.Hour
 
 func jobRef(j *job.Job) string { return j.Kind.Noun() + "/" + j.Name }

@@ -7,7 +7,7 @@ import (
 	"github.com/veltui/veltui/internal/etcd"
 )
 
-// What else needs attention. Stuck and ended jobs and etcd backups have the reasons above.
+// What else needs attention. Stuck jobs, ended jobs and etcd backups have the reasons of packages diagnosis and etcd.
 var (
 	// ScheduleInvalid: Velero rejected the schedule, and it never runs.
 	ScheduleInvalid = diagnosis.NewReason("ScheduleInvalid", diagnosis.NewStep(

@@ -198,7 +198,7 @@ func (a *Assessment) judgeExpiry(s *Schedule) {
 	}
 }
 
-// addFinding adds what needs someone. The runs of a schedule that makes no backups need nobody.
+// addFinding adds what needs attention. The runs of a schedule that makes no backups do not.
 func (s *Schedule) addFinding(f Finding) {
 	if f.Severity = max(f.Severity, Warning); s.isEnabled() {
 		s.findings = append(s.findings, f)

@@ -16,7 +16,8 @@ import (
 type Location struct {
 	*veleroapi.BackupStorageLocation
 	// Backups counts the location's backups, and AgedOutBackups those of them that ended too long ago to be kept. Of the
-	// others, NotCompletedBackups ended otherwise than Completed, and Oldest and Newest are nil if there are none.
+	// others, NotCompletedBackups ended otherwise than Completed, and OldestBackup and NewestBackup are nil if there are
+	// none.
 	Backups, AgedOutBackups, NotCompletedBackups int
 	OldestBackup, NewestBackup                   *job.Job
 	Repositories                                 int

@@ -22,8 +22,8 @@ type ScheduleRun struct {
 	Volumes, Bytes int64
 	// VolumesKnown is false if volumes could not be listed; Volumes and Bytes then lack them.
 	VolumesKnown bool
-	// AddedNamespaces are the namespaces that were requested for this run but not for the run before, and Removed the
-	// reverse.
+	// AddedNamespaces are the namespaces that were requested for this run but not for the run before, and
+	// RemovedNamespaces the reverse.
 	AddedNamespaces, RemovedNamespaces []string
 }
 

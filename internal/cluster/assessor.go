@@ -46,7 +46,7 @@ type SingleAssessment struct {
 	Unchecked []*job.Job
 }
 
-// NewAssessor returns a monitor of a cluster. backupAge is the limit for the age of a schedule's last Completed
+// NewAssessor returns an Assessor of a cluster. backupAge is the limit for the age of a schedule's last Completed
 // backup, 0 for none; access is how the commands that it advises reach the cluster.
 func (c *Cluster) NewAssessor(backupAge time.Duration, access kubectl.ClusterAccess) *Assessor {
 	return &Assessor{

@@ -19,7 +19,7 @@ const (
 	CapabilityChanges      Capability = "Changes"
 )
 
-// UnavailableReason says why what a part answers is not asked.
+// UnavailableReason returns why a capability is unavailable, or an empty string.
 func (c *Cluster) UnavailableReason(p Capability) string {
 	switch {
 	case p == CapabilityChanges && c.ReadOnly:

@@ -37,9 +37,9 @@ type Cluster struct {
 	// OpenDownloadRequests counts the DownloadRequests that are still in a cluster
 	OpenDownloadRequests *atomic.Int64
 	Indexes              *cache.Cache           // Indexes keeps the indexes of backups, nil if none are read
-	RestoreRates         *history.RateStore     // Rates remembers how fast restores ran, nil where that is not needed
+	RestoreRates         *history.RateStore     // RestoreRates remembers how fast restores ran; may be nil
 	NoArtifacts          bool                   // NoArtifacts leaves the object store alone (--no-artifacts)
-	CoverageRecords      CoverageRecords        // Records keeps the contents of backups, for coverage
+	CoverageRecords      CoverageRecords        // CoverageRecords keeps the contents of backups, for coverage
 	AuditDir             func() (string, error) // the directory of the audit log
 	Style                human.DurationStyle    // how closer looks format durations
 	// OnWaiting is called with what a closer look asks the object store; may be nil

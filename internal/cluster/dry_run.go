@@ -45,7 +45,7 @@ func DryRunCostText(objects int, resources []string) string {
 type DryRunOptions struct {
 	Bodies      BodyReader
 	QPS         int  // requests per second; 0 for the default
-	SendSecrets bool // Secrets sends the bodies of Secrets, too
+	SendSecrets bool // SendSecrets sends the bodies of Secrets, too
 	// StandInNamespace is a namespace used for those that do not exist yet, empty for none
 	StandInNamespace string
 	Progress         func(sent, total int) // may be nil

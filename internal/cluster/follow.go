@@ -33,7 +33,7 @@ type FollowOptions struct {
 	InFocus bool
 }
 
-// SilentError means that a cluster has not sent everything that is wanted within Patience.
+// SilentError means that a cluster has not sent everything that is wanted within MaxSilence.
 type SilentError struct {
 	MaxSilence time.Duration
 	LastError  string // the last error of the connection, empty if there was none
@@ -60,7 +60,7 @@ func (e *SilentError) Unwrap() error { return e.endError }
 
 // Follow yields the present assessment of a cluster: when a snapshot has arrived, which brings its changes once, when
 // a second has passed, and when a closer look has ended. An error ends it, except for a [SilentError] before the
-// first assessment: that error is yielded again after each further Patience.
+// first assessment: that error is yielded again after each further MaxSilence.
 func Follow(ctx context.Context, o FollowOptions) iter.Seq2[*assess.Assessment, error] {
 	return func(yield func(*assess.Assessment, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -372,7 +372,7 @@ func buildRoleManifest(role string, f *rbacFlags, subjects []roleSubject) ([]byt
 }
 
 type manifestBuilder struct {
-	namePrefix, veleroNamespace string // name is the prefix of all names
+	namePrefix, veleroNamespace string // namePrefix is the prefix of all names
 	subjects                    []roleSubject
 	text                        bytes.Buffer
 	hasObjects                  bool

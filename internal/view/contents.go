@@ -59,8 +59,8 @@ func ItemsOfKinds(items, kinds int) string {
 	return human.Count(items, "item") + " of " + human.Count(kinds, "kind")
 }
 
-// RestoreStepColumns returns the columns of a restore's steps. If Velero counts errors, it is unknown which of the items
-// that it tried are restored. approx is the sign of an estimate.
+// RestoreStepColumns returns the columns of a restore's steps. If Velero counts errors, it is unknown which of the
+// items that it tried are restored. approx is the sign of an estimate.
 func RestoreStepColumns(j *job.Job, approx string) []ScreenColumn {
 	done := "RESTORED"
 	if j.Errors > 0 {
@@ -83,7 +83,8 @@ func CurrentStepText(j *job.Job, e *collector.Estimate, at collector.Position, a
 		return Text{}
 	}
 	short := fmt.Sprintf("Now %s, %d of %s%d", at.Resource, at.Done, approx, at.Total)
-	step := Toned(Strong, fmt.Sprintf("%s, the %s of %s", short, human.Ordinal(at.Step+1), human.Count(len(e.Steps), "kind")))
+	step := Toned(Strong,
+		fmt.Sprintf("%s, the %s of %s", short, human.Ordinal(at.Step+1), human.Count(len(e.Steps), "kind")))
 	step.Narrow = []string{short}
 	return step
 }

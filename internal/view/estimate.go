@@ -10,7 +10,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/preflight"
 )
 
-// Estimate words what a restore would restore.
+// Estimate describes what a restore would restore.
 type Estimate struct {
 	Items string // the number of items, or that it is unknown
 	// Duration is how long the restore of the items takes, in few words; empty if unknown.
@@ -38,7 +38,7 @@ const (
 	shownNamespaces = 60
 )
 
-// NewEstimate words an estimate. duration is how long the restore of the items takes, zero if unknown. If
+// NewEstimate describes an estimate. duration is how long the restore of the items takes, zero if unknown. If
 // allNamespaces is true, commands print all namespaces of a resource.
 func NewEstimate(e *collector.Estimate, duration forecast.TimeEstimate, allNamespaces bool) Estimate {
 	shown := Estimate{
@@ -70,7 +70,7 @@ func EstimateRefusal(reasons []string) string {
 	return preflight.RefusalLead + strings.Join(reasons, " ")
 }
 
-// NewUnknownEstimate words why the items of a restore are unknown.
+// NewUnknownEstimate describes why the items of a restore are unknown.
 func NewUnknownEstimate(why string) Estimate {
 	return Estimate{
 		Items:   ItemsUnknown,

@@ -13,12 +13,12 @@ import (
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// HookCounts words how many hooks Velero ran in pods and as init containers.
+// HookCounts describes how many hooks Velero ran in pods and as init containers.
 type HookCounts struct {
 	Attempted, Failed PageField
 }
 
-// NewHookCounts words the counters of a job's hooks.
+// NewHookCounts describes the counters of a job's hooks.
 func NewHookCounts(status *veleroapi.HookStatus) HookCounts {
 	counts := HookCounts{
 		Attempted: PageField{Label: "Hooks attempted", Text: Toned(Plain, fmt.Sprint(status.HooksAttempted))},
@@ -30,7 +30,7 @@ func NewHookCounts(status *veleroapi.HookStatus) HookCounts {
 	return counts
 }
 
-// HookGroup words hooks that a spec has for the same pods.
+// HookGroup describes hooks that a spec has for the same pods.
 type HookGroup struct {
 	Name  string
 	Lines []string // the pods, then a line a hook
@@ -42,7 +42,7 @@ const (
 	NoHooksNote = "pods may have some in their annotations"
 )
 
-// BackupHooks words the hooks of a backup's spec.
+// BackupHooks describes the hooks of a backup's spec.
 func BackupHooks(hooks veleroapi.BackupHooks) (groups []HookGroup) {
 	for _, h := range hooks.Resources {
 		g := newHookGroup(h.Name, h.LabelSelector, [2][]string{h.IncludedNamespaces, h.ExcludedNamespaces},
@@ -58,7 +58,7 @@ func BackupHooks(hooks veleroapi.BackupHooks) (groups []HookGroup) {
 	return groups
 }
 
-// RestoreHooks words the hooks of a restore's spec.
+// RestoreHooks describes the hooks of a restore's spec.
 func RestoreHooks(hooks veleroapi.RestoreHooks) (groups []HookGroup) {
 	for _, h := range hooks.Resources {
 		g := newHookGroup(h.Name, h.LabelSelector, [2][]string{h.IncludedNamespaces, h.ExcludedNamespaces},

@@ -90,7 +90,8 @@ func ItemCounts(kind job.Kind, items *results.Items) []Text {
 // ItemNotes returns what a list of a job's items does not tell.
 func ItemNotes(j *job.Job, items *results.Items) (notes []Text) {
 	if items.CompareUnavailable != "" {
-		notes = append(notes, Toned(Waiting, "Which items of the backup did not come back is unknown: "+items.CompareUnavailable))
+		notes = append(notes,
+			Toned(Waiting, "Which items of the backup did not come back is unknown: "+items.CompareUnavailable))
 	}
 	if items.ReasonsUnavailable != "" {
 		notes = append(notes, Toned(Waiting, "Why items failed is unknown: "+items.ReasonsUnavailable))

@@ -202,7 +202,7 @@ func (o JobOutcome) Sentence() string {
 // StagePosition is a stage's position relative to the job's present stage.
 type StagePosition int
 
-// The marks.
+// The positions.
 const (
 	StageAhead StagePosition = iota
 	StageSkipped

@@ -14,13 +14,13 @@ import (
 // OperationsTitle is the title of the counts of a job's item operations.
 const OperationsTitle = "Item operations"
 
-// OperationCounts words how many of a job's item operations have ended.
+// OperationCounts describes how many of a job's item operations have ended.
 type OperationCounts struct {
 	Completed, Failed Text
 	Open              Text // the operations that have not ended, empty if all have
 }
 
-// NewOperationCounts words the counters of item operations.
+// NewOperationCounts describes the counters of item operations.
 func NewOperationCounts(o job.Operations) OperationCounts {
 	counts := OperationCounts{
 		Completed: Toned(Good, fmt.Sprintf("%d of %d completed", o.Completed, o.Attempted)),
@@ -147,7 +147,7 @@ func (r OperationRow) deadlineText() string {
 	return text + " (itemOperationTimeout, from its creation)"
 }
 
-// OperationLine words an operation in one line.
+// OperationLine describes an operation in one line.
 func OperationLine(o *assess.Operation) string {
 	return o.Phase + ": " + o.Resource + " " + o.ItemName() + " by " + o.Action + human.Prefixed(": ", o.Error)
 }

@@ -12,7 +12,7 @@ import (
 // NothingMatches is the text for a restore that restores nothing.
 const NothingMatches = "no item matches, so nothing would be restored"
 
-// Preflight words the obstacles to a restore.
+// Preflight describes the obstacles to a restore.
 type Preflight struct {
 	Items    string // how many items the restore would restore, or why that is unknown
 	Counts   string // the number of obstacles and doubts
@@ -35,7 +35,7 @@ type PreflightFinding struct {
 // Paragraph returns the finding and its remedy.
 func (f PreflightFinding) Paragraph() string { return strings.TrimSpace(f.Sentence + " " + f.Remedy) }
 
-// NewPreflight words a preflight.
+// NewPreflight describes a preflight.
 func NewPreflight(r *preflight.Result) Preflight {
 	p := Preflight{
 		Items:    "veltui cannot tell what it would restore",
@@ -78,7 +78,7 @@ var severityTones = map[preflight.Severity]Tone{
 	preflight.Obstacle: Bad,
 }
 
-// NewPreflightFindings words findings, the worst first.
+// NewPreflightFindings describes findings, the worst first.
 func NewPreflightFindings(findings []preflight.Finding) []PreflightFinding {
 	all := make([]PreflightFinding, len(findings))
 	for i, f := range findings {

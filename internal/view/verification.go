@@ -11,7 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/verify"
 )
 
-// Verification words what came back of a restore.
+// Verification describes what came back of a restore.
 type Verification struct {
 	Summary   Text          // a clause about the state of the restore
 	Volumes   VerifiedGroup // the data of volumes; without items there are none
@@ -29,7 +29,8 @@ type VerifiedGroup struct {
 	WantedCount int            // the number of items that should come back
 	Cells       []Cell         // those of VerificationColumns
 	Items       []VerifiedItem // those that need attention come first
-	// AttentionCount is the number of items that need attention. Open is true if the items should be shown at once.
+	// AttentionCount is the number of items that need attention. OpenByDefault is true if the items should be shown at
+	// once.
 	AttentionCount int
 	OpenByDefault  bool
 }
@@ -78,7 +79,7 @@ var VerificationColumns = []Column{
 	{Name: "of these"},
 }
 
-// NewVerification words a verification.
+// NewVerification describes a verification.
 func NewVerification(r *verify.Result) Verification {
 	v := Verification{
 		Summary:   VerificationSummary(r),

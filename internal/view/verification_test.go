@@ -19,7 +19,7 @@ func verifiedLines(g VerifiedGroup) (lines []string) {
 	return lines
 }
 
-// TestVerificationOfItems words each state of an item.
+// TestVerificationOfItems describes each state of an item.
 func TestVerificationOfItems(t *testing.T) {
 	for _, c := range []struct {
 		item verify.Item

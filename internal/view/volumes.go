@@ -277,7 +277,7 @@ func exactBytes(n int64) string {
 	return fmt.Sprintf("%s (%s)", human.Bytes(n), human.Count(n, "byte"))
 }
 
-// VolumeLine words a volume in one line, in parts.
+// VolumeLine describes a volume in one line, in parts.
 type VolumeLine struct {
 	Resource string // the kind and name
 	Target   string // the claim, or the pod's volume
@@ -288,7 +288,7 @@ type VolumeLine struct {
 	Message  string   // the node-agent's
 }
 
-// NewVolumeLine words a volume in one line. Of a volume that has not ended it has the phase, too.
+// NewVolumeLine describes a volume in one line. Of a volume that has not ended it has the phase, too.
 func NewVolumeLine(v *assess.JudgedVolume) VolumeLine {
 	l := VolumeLine{
 		Resource: string(v.Kind) + " " + v.Name,

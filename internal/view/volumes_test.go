@@ -24,7 +24,7 @@ func movedVolume(phase string) *assess.JudgedVolume {
 	}}
 }
 
-// TestVolumeStates words each phase of a volume's resource, and what the volume info says.
+// TestVolumeStates describes each phase of a volume's resource, and what the volume info says.
 func TestVolumeStates(t *testing.T) {
 	stuck := movedVolume(velero.VolumeAccepted)
 	stuck.Verdict.Stuck = true

@@ -128,8 +128,10 @@ func renderBackupContents(c draw.Canvas, contents []collector.ResourceCount) []s
 		c.RenderTableHeader(view.ContentsColumns, widths, draw.SortOrder{}),
 	}
 	for _, r := range contents {
-		lines = append(lines, renderTableRow(c, view.ContentsColumns, widths, tableCell{}, tableCell{c.Theme.Text, r.Resource},
-			tableCell{c.Theme.Text, fmt.Sprint(r.Items)}, tableCell{c.Theme.Dim, human.TopCounts(r.Namespaces, -1)}))
+		lines = append(lines, renderTableRow(c, view.ContentsColumns, widths, tableCell{},
+			tableCell{c.Theme.Text, r.Resource},
+			tableCell{c.Theme.Text, fmt.Sprint(r.Items)},
+			tableCell{c.Theme.Dim, human.TopCounts(r.Namespaces, -1)}))
 	}
 	return lines
 }

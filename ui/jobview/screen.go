@@ -39,7 +39,7 @@ type Screen struct {
 	tabs               []PageTab
 	pages              []jobPage // of the tabs
 	openTabIndex       int       // index of the open tab
-	// verifyPage replaces the Resources page while verifying is true.
+	// verifyPage replaces the Resources page while showsVerify is true.
 	verifyPage     verifyPage
 	showsVerify    bool
 	endedWhileOpen bool // true if the job ended while the screen was open

@@ -20,7 +20,7 @@ import (
 // Backend answers what the pages of a job ask of its cluster. Questions end with ctx, and may take as long as
 // downloads. Answers and errors are safe to draw, and errors are on one line.
 type Backend interface {
-	// UnavailableReason says why what a part answers is not asked, empty if it is.
+	// UnavailableReason returns why a capability is unavailable, or an empty string.
 	UnavailableReason(p cluster.Capability) string
 	volumeReader
 	storedReader
@@ -74,7 +74,7 @@ type Dependencies struct {
 	Clock func() time.Time
 }
 
-// showsVolumeLogs returns a job together with the volumes that it only sums up.
+// withVolumes returns a job together with the volumes that it only sums up.
 func (s *Dependencies) withVolumes(ctx context.Context, j *job.Job) (*job.Job, error) {
 	if j.SummedVolumeCount() == 0 {
 		return j, nil

@@ -20,7 +20,7 @@ const (
 	BeingDeleted         Reason = "BeingDeleted"         // the object is being deleted
 	PolicySkips          Reason = "PolicySkips"          // a volume policy skips the volume
 	PolicyCustom         Reason = "PolicyCustom"         // a volume policy leaves the volume to a plugin
-	// snapshotVolumes is false, and nothing asks for a file system backup
+	// SnapshotsOff: spec.snapshotVolumes is false, and nothing asks for a file system backup
 	SnapshotsOff Reason = "SnapshotsOff"
 	// the volume cannot be snapshotted, and no annotation of a pod names it
 	NotOptedIn Reason = "NotOptedIn"

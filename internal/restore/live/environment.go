@@ -34,14 +34,14 @@ const (
 
 // EnvironmentQuery says which parts of the environment are wanted; nothing else is requested.
 type EnvironmentQuery struct {
-	// Storage asks for storage classes, Snapshots for snapshot classes, both for CSI drivers
+	// StorageClasses asks for storage classes, SnapshotClasses for snapshot classes, both for CSI drivers
 	StorageClasses, SnapshotClasses bool
 	VeleroNamespace                 string   // the namespace of Velero, whose ConfigMaps configure restore actions
 	NodePorts                       bool     // NodePorts asks for the Services of the whole cluster
 	Namespaces                      []string // the namespaces whose quotas and limit ranges are wanted
 	WebhookServices                 []string // further Services to look for, as "namespace/name"
 	Volumes                         bool     // Volumes asks for the PersistentVolumes of the whole cluster
-	SnapshotLocations               bool     // Locations asks for Velero's VolumeSnapshotLocations
+	SnapshotLocations               bool     // SnapshotLocations asks for Velero's VolumeSnapshotLocations
 	ConfigMapNames                  []string // further ConfigMaps of Velero's namespace
 }
 

@@ -19,7 +19,7 @@ type DryRun struct {
 	NotVeleroReason string `json:"whyNot,omitempty"`
 	// StandInNamespace is the namespace that stood in for those that do not exist yet.
 	StandInNamespace string `json:"standIn,omitempty"`
-	ItemCount        int    `json:"items"` // Items is how many items the restore would try to restore.
+	ItemCount        int    `json:"items"` // ItemCount is how many items the restore would try to restore.
 	SentCount        int    `json:"sent"`
 	AcceptedCount    int    `json:"accepted"`
 	// Rejected are in Velero's order of resources.
@@ -27,7 +27,7 @@ type DryRun struct {
 	CannotTell      []ItemGroup `json:"cannotTell,omitempty"` // what the dry run could not find out
 	NotSent         []ItemGroup `json:"notSent,omitempty"`    // what Velero does not create either
 	AlwaysUnchecked []string    `json:"cannotKnow"`           // what no dry run can tell, always the same
-	// StoredObject are the objects that were stored although they were sent with dryRun=All. The first ends the dry
+	// StoredObjects are the objects that were stored although they were sent with dryRun=All. The first ends the dry
 	// run.
 	StoredObjects []StoredObject `json:"carriedOut,omitempty"`
 	// NotProven are the objects that were sent, and of which no answer proves that they were not stored.

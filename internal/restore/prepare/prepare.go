@@ -16,7 +16,7 @@ type Rules struct {
 	Server          string
 	CSIEnabled      *bool               // CSIEnabled says whether Velero runs with EnableCSI; nil is unknown.
 	NativeSnapshots bool                // NativeSnapshots says whether the backup may hold native snapshots of volumes.
-	VolumeMethods   map[string]string   // Volumes says how the backup holds the data of volumes, as far as that is known.
+	VolumeMethods   map[string]string   // VolumeMethods is how the backup holds the data of volumes, where known.
 	Plugins         map[string][]string // the ConfigMaps of plugins ([live.Environment].PluginConfigs)
 	StorageClassMap map[string]string   // how Velero changes storage classes ([live.Environment].ClassMap); nil is unknown
 	Modifier        *modifier.Rules     // nil for none

@@ -70,7 +70,7 @@ func (s State) IsLost() bool {
 type Item struct {
 	Namespace       string `json:"namespace,omitempty"` // Namespace is in the target; empty if it has none.
 	Name            string `json:"name"`
-	BackupNamespace string `json:"from,omitempty"` // From is its namespace in the backup, if that is another.
+	BackupNamespace string `json:"from,omitempty"` // BackupNamespace is its namespace in the backup, if that is another.
 	State           State  `json:"state"`
 	Why             string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
 	// Content is how what it holds stands against what the restore was to make, if that was compared or only that can

@@ -44,7 +44,7 @@ type addressGuard struct {
 	configured bool
 	// plainHTTP is true for unencrypted data without the user's consent: then only this machine may be connected to.
 	plainHTTP bool
-	// ownAddresses returns this machine's addresses; loopback reports whether an address never leaves it.
+	// ownAddresses returns this machine's addresses; isLoopback reports whether an address never leaves it.
 	ownAddresses func() ([]netip.Addr, error)
 	isLoopback   func(netip.Addr) bool
 }

@@ -99,7 +99,8 @@ type Fetcher struct {
 	// long.
 	unresolvedHosts sync.Map
 
-	// lookupHost resolves a host name; own returns this machine's addresses; loopback reports whether one never leaves it.
+	// lookupHost resolves a host name; ownAddresses returns this machine's addresses;
+	// isLoopback reports whether an address never leaves this machine.
 	lookupHost   func(ctx context.Context, host string) ([]netip.Addr, error)
 	ownAddresses func() ([]netip.Addr, error)
 	isLoopback   func(netip.Addr) bool

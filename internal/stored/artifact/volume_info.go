@@ -34,8 +34,8 @@ type VolumeInfo struct {
 	SnapshotContent, LocalSnapshotHandle string
 	// LocalSnapshotSize is the size of a CSI snapshot in bytes, 0 if not stated.
 	LocalSnapshotSize int64
-	// LocalSnapshotPreserved is true if the snapshot stays in the cluster; Retained names one that stays after its data
-	// was moved.
+	// LocalSnapshotPreserved is true if the snapshot stays in the cluster; RetainedSnapshot names one that stays after its
+	// data was moved.
 	LocalSnapshotPreserved bool
 	RetainedSnapshot       string
 	// VolumeType, Zone and IOPS describe the volume of a native snapshot.

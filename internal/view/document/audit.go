@@ -147,7 +147,8 @@ func (a *Audit) addEntry(e action.AuditEntry) {
 	case "landed":
 		attempt.landed[e.Target] = true
 	case "end":
-		attempt.Sent, attempt.State, attempt.Message, attempt.Undo, attempt.ended = e.Sent, e.State, e.Message, e.UndoCommands, true
+		attempt.Sent, attempt.State, attempt.Message = e.Sent, e.State, e.Message
+		attempt.Undo, attempt.ended = e.UndoCommands, true
 		if e.State == action.StateCarriedOut {
 			attempt.DryRun = "carried out"
 		}

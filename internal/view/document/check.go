@@ -28,7 +28,7 @@ type Installation struct {
 	OtherNamespaces []string `json:"otherNamespaces"`
 }
 
-// Finding is one thing that needs someone.
+// Finding is one thing that needs attention.
 type Finding struct {
 	Context string `json:"context"`
 	// Severity is critical or warning.
