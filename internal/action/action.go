@@ -1,14 +1,11 @@
 package action
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
 )
 
@@ -127,75 +124,6 @@ func findApplicable(name Kind) (applicable, error) {
 		return nil, fmt.Errorf("veltui only advises %q", name)
 	}
 	return does, nil
-}
-
-// BuildPlans returns the plans that the evidence calls for: finalizing first, as a plan or a refusal, then the
-// gentler actions, then those that are only advised. Only finalizing uses the request's phase.
-func BuildPlans(e Evidence, r Request) []Plan {
-	var plans []Plan
-	for _, a := range allActions() {
-		if _, ok := a.(proposable); ok {
-			continue
-		}
-		if p, ok := newPlan(a, &e, r); ok {
-			plans = append(plans, p)
-		}
-	}
-	return plans
-}
-
-// PlanFor returns the plan of one action; ok is false if the evidence does not call for it.
-func PlanFor(name Kind, e Evidence, r Request) (p Plan, ok bool) {
-	a, err := findAction(name)
-	if err != nil {
-		return Plan{}, false
-	}
-	return newPlan(a, &e, r)
-}
-
-// newPlan returns the plan of an action, or its refusal; false if the evidence does not call for the action.
-func newPlan(a action, e *Evidence, r Request) (Plan, bool) {
-	if e.Job != nil && e.isMalformed() && a.actionKind() != Finalize && a.actionKind() != FixField {
-		return Plan{}, false // until the field is fixed, Velero sees no other change
-	}
-	p := Plan{
-		Action:          a.actionKind(),
-		ResourceVersion: e.Object.GetResourceVersion(),
-		FromPhase:       phaseOf(e.Object),
-		request:         r,
-		evidence:        *e,
-	}
-	if j := e.Job; j != nil {
-		p.Kind, p.Namespace, p.Name, p.UID = j.Kind, j.Namespace, j.Name, j.UID
-	} else {
-		o := e.Object
-		p.Kind, p.Namespace, p.Name, p.UID = job.Kind(
-			o.GetKind(),
-		), o.GetNamespace(), sanitize.String(
-			o.GetName(),
-		), o.GetUID()
-	}
-	if o := e.proposal; o != nil {
-		if proposed, ok := a.(proposable); ok {
-			p.Title = proposed.refusedTitle()
-		}
-		p.EvidenceText = "it was asked for"
-		p.applyRefusal(cmp.Or(o.refusal, decision{refusal: r.Refusal, advice: r.Advice}))
-	}
-	if p.Refusal == "" && !a.fillPlan(e, &p) {
-		return Plan{}, false
-	}
-	p.Reason = cmp.Or(r.Reason, p.EvidenceText)
-	if p.Refusal == "" {
-		p.applyRefusal(checkReason(r))
-	}
-	if doubt := e.clockSkew.doubtText(); doubt != "" && p.IsPossible() && a.restsOnAges(e) {
-		p.applyRefusal(newRefusal(skewAdvice, "%s", doubt))
-	}
-	if applied, ok := a.(applicable); ok {
-		p.Commands = append(p.Commands, buildPatchCommands(applied, &p)...)
-	}
-	return p, true
 }
 
 // buildPatchCommands returns the kubectl commands that patch the plan's targets as veltui would, with the annotations

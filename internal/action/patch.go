@@ -5,19 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
-	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 type attemptStamp struct {
@@ -170,16 +168,6 @@ func (p *patch) judgeFate(now *unstructured.Unstructured) writeFate {
 	return judgeObjectFate(now, p.seen.GetResourceVersion(), p.attemptKey, p.attempt, before)
 }
 
-// judgeObjectFate looks for an attempt that patched the given version, whose mark listed the attempts before.
-func judgeObjectFate(now *unstructured.Unstructured, version, mark, attempt string, before []string) writeFate {
-	attempts, complete := markedAttempts(now, mark)
-	found := judgeMarkFate(attempt, before, attempts, complete)
-	if found != fateLanded && now.GetResourceVersion() == version {
-		return fatePending
-	}
-	return found
-}
-
 func hasLaterChild(c patchOperation, later []patchOperation) bool {
 	return slices.ContainsFunc(later, func(l patchOperation) bool { return strings.HasPrefix(l.Path, c.Path+"/") })
 }
@@ -210,114 +198,4 @@ func quoteValue(v any) string {
 func phaseOf(o *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 	return phase
-}
-
-type writeFate int
-
-const (
-	fatePending writeFate = iota // not carried out, but may still be
-	fateLanded                   // the object has our mark
-	// fateLost means not carried out, and no longer possible: the object has moved past the precondition without our
-	// mark.
-	fateLost
-	// fateObscured means no longer possible, but may have been carried out: the object is gone or replaced, or another
-	// mark replaced ours.
-	fateObscured
-	// fateNameTaken means that another object has the name, so the request was not carried out, and can be only once that
-	// object is gone.
-	fateNameTaken
-)
-
-// maxMarkAttempts is the number of attempts that a mark lists.
-const maxMarkAttempts = 8
-
-// completeListMark ends a mark that lists every attempt. Programs that write only their own attempt do not write it.
-const completeListMark = "."
-
-// markedAttempts returns a mark's attempts, newest first, and whether no earlier attempt is missing.
-func markedAttempts(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
-	return parseAttempts(o.GetAnnotations()[mark])
-}
-
-func parseAttempts(text string) (attempts []string, complete bool) {
-	attempts = strings.Fields(text)
-	if n := len(attempts); n > 0 && attempts[n-1] == completeListMark {
-		return attempts[:n-1], true
-	}
-	return attempts, false
-}
-
-// addAttempt returns a mark with one more attempt. A list that may have lost an attempt stays marked as incomplete.
-func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
-	before, complete := markedAttempts(o, mark)
-	all := append([]string{attempt}, before...)
-	all = all[:min(len(all), maxMarkAttempts)]
-	if complete || len(before) == 0 {
-		all = append(all, completeListMark)
-	}
-	return strings.Join(all, " ")
-}
-
-// judgeMarkFate looks for an attempt in a mark that listed the attempts before; a program may have replaced ours.
-func judgeMarkFate(attempt string, before, now []string, complete bool) writeFate {
-	since := len(now) - len(before)
-	switch {
-	case slices.Contains(now, attempt):
-		return fateLanded
-	case slices.Equal(before, now):
-		return fateLost
-	case since > 0 && slices.Equal(now[since:], before) && (len(before) > 0 || complete && len(now) < maxMarkAttempts):
-		return fateLost // the writers since then have kept what was there
-	}
-	return fateObscured
-}
-
-const fieldManager = "veltui" // our name in metadata.managedFields
-
-const eventTimeout = 5 * time.Second // limits the Event, which is optional
-
-// writer is the only type in this package that changes the cluster.
-type writer struct{ connection *connection }
-
-func newObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(kind)
-	o.SetNamespace(namespace)
-	o.SetName(name)
-	return o
-}
-
-func jobGVK(kind job.Kind) schema.GroupVersionKind {
-	return veleroapi.GroupVersion.WithKind(string(kind))
-}
-
-func (f *Engine) readObject(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	o := newObject(seen.GroupVersionKind(), seen.GetNamespace(), seen.GetName())
-	if err := f.connection.currentClient().Get(ctx, o); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
-
-func (w *writer) createEvent(
-	ctx context.Context,
-	subject *unstructured.Unstructured,
-	s attemptStamp,
-	action, reason, message string,
-) error {
-	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
-	defer cancel()
-	at := metav1.NewTime(s.at)
-	return w.connection.currentClient().Create(ctx, &corev1.Event{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: subject.GetNamespace(), Name: "veltui-finalize-" + s.attempt},
-		InvolvedObject: corev1.ObjectReference{
-			APIVersion: subject.GetAPIVersion(), Kind: subject.GetKind(),
-			Namespace: subject.GetNamespace(), Name: subject.GetName(), UID: subject.GetUID(),
-		},
-		Type: corev1.EventTypeWarning, Reason: reason, Action: action,
-		Message:        s.by + " " + message,
-		Source:         corev1.EventSource{Component: fieldManager},
-		FirstTimestamp: at, LastTimestamp: at, Count: 1,
-	}, metav1.CreateOptions{FieldManager: fieldManager})
 }

@@ -2,51 +2,17 @@ package action
 
 import (
 	"cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"regexp"
 	"slices"
-	"strings"
-	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/internal/kubectl"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
-
-// Request is what a person asks for.
-type Request struct {
-	Phase           string // the wanted phase; empty leaves the choice to the evidence
-	Reason          string // written into the resource and the log; empty means the evidence's
-	Volume          string // of CancelVolumes: the only one to cancel, as NAME or KIND/NAME; empty for all that qualify
-	SkipImmediately bool   // of Unpause: skip a run that is due
-	// AllowOtherCluster lets DeleteBackup delete a backup that this cluster may not have made.
-	AllowOtherCluster bool
-	// AllowLastCopy lets DeleteBackup delete the last completed backup of a schedule, or of namespaces.
-	AllowLastCopy bool
-	// MarkedBackups names the backups that are deleted along with the backup of DeleteBackup: none of them counts as a
-	// copy of it.
-	MarkedBackups   []string
-	Consequences    []string  // of Create: what else is known about its effects
-	NameGenerated   bool      // of Create: the name is generated, and ends with the time
-	EarlierAttempts []Attempt // settled attempts that have written, or may have
-	// PolicyConfigMap is the ConfigMap with the resource policy of a restore, which Create makes before the restore; nil
-	// for none.
-	PolicyConfigMap *unstructured.Unstructured
-	// VeleroCommand is the velero command that does the same; set to create a restore, where the plan cannot tell it.
-	VeleroCommand []string
-	// Refusal says why the request is refused, whatever the evidence says, and Advice what would help; empty if it may
-	// be possible.
-	Refusal, Advice string
-	// Context, Flags and Environment are what kubectl commands need to reach the same cluster.
-	Context     string
-	Flags       []string // such as --kubeconfig and --as
-	Environment []string // as NAME=value
-}
-
-// Kind is the name of an action. Flags, JSON and the audit log use it.
-type Kind string
 
 // Effect is what a plan does to the job's phase.
 type Effect string
@@ -214,78 +180,71 @@ func (p *Plan) VeltuiCommand(args ...string) string {
 	return p.request.ClusterAccess().VeltuiCommand(p.Namespace, args...)
 }
 
-func (r Request) ClusterAccess() kubectl.ClusterAccess {
-	return kubectl.ClusterAccess{Context: r.Context, Flags: r.Flags, Environment: r.Environment}
-}
-
-const (
-	Finalize      Kind = "finalize"       // writes the phase in which the job should be
-	Wake          Kind = "wake"           // touches the job, so that Velero looks at it again
-	CancelVolumes Kind = "cancel-volumes" // ends data movement that no longer moves
-	Create        Kind = "create"         // makes a backup or restore
-	Pause         Kind = "pause"          // stops a schedule from making backups
-	Unpause       Kind = "unpause"        // lets a schedule make backups again
-	DeleteBackup  Kind = "delete-backup"  // has Velero delete a backup and what is stored of it
-	DeleteRestore Kind = "delete-restore" // deletes a restore, not what it restored
-	// veltui only advises these actions.
-	Restart          Kind = "restart"            // restarts the server
-	RestartNodeAgent Kind = "restart-node-agent" // restarts the node-agent of one node
-	FixField         Kind = "fix-field"          // corrects a field that Velero cannot read
-)
-
-// annotationPrefix is the prefix of the annotations that say who did something, when, why and in which attempts,
-// newest first. After a lost answer, the attempt distinguishes our own patch from others.
-type annotationPrefix string
-
-const (
-	finalizedPrefix annotationPrefix = "veltui.io/finalized"
-	wokenPrefix     annotationPrefix = "veltui.io/woken"
-	cancelledPrefix annotationPrefix = "veltui.io/cancelled"
-	createdPrefix   annotationPrefix = "veltui.io/created"
-	pausedPrefix    annotationPrefix = "veltui.io/paused"
-	deletedPrefix   annotationPrefix = "veltui.io/deleted" // on a DeleteBackupRequest
-)
-
-func (m annotationPrefix) attemptKey() string { return string(m) + "-attempt" }
-
-// annotateOperations returns the operations that write the marks and further notes; notes without a value are left
-// out, or emptied if an earlier note exists.
-func (m annotationPrefix) annotateOperations(
-	o *unstructured.Unstructured,
-	s attemptStamp,
-	reason string,
-	more ...[2]string,
-) []patchOperation {
-	var ops []patchOperation
-	if o.GetAnnotations() == nil {
-		ops = append(ops, patchOperation{"add", "/metadata/annotations", map[string]string{}})
-	}
-	for _, n := range m.buildNotes(o, s, reason, more...) {
-		if n[1] != "" || o.GetAnnotations()[string(m)+n[0]] != "" {
-			ops = append(
-				ops,
-				patchOperation{"add", "/metadata/annotations/" + strings.ReplaceAll(string(m)+n[0], "/", "~1"), n[1]},
-			)
+// BuildPlans returns the plans that the evidence calls for: finalizing first, as a plan or a refusal, then the
+// gentler actions, then those that are only advised. Only finalizing uses the request's phase.
+func BuildPlans(e Evidence, r Request) []Plan {
+	var plans []Plan
+	for _, a := range allActions() {
+		if _, ok := a.(proposable); ok {
+			continue
+		}
+		if p, ok := newPlan(a, &e, r); ok {
+			plans = append(plans, p)
 		}
 	}
-	return ops
+	return plans
 }
 
-func (m annotationPrefix) buildNotes(
-	o *unstructured.Unstructured,
-	s attemptStamp,
-	reason string,
-	more ...[2]string,
-) [][2]string {
-	notes := append([][2]string{{"-by", s.by}, {"-at", s.at.UTC().Format(time.RFC3339)}}, more...)
-	return append(notes, [2]string{"-reason", reason}, [2]string{"-attempt", addAttempt(o, m.attemptKey(), s.attempt)})
-}
-
-// findOtherWriter returns who did the same after seen, empty for nobody.
-func (m annotationPrefix) findOtherWriter(seen, now *unstructured.Unstructured) (by, at string) {
-	notes := now.GetAnnotations()
-	if notes[m.attemptKey()] == seen.GetAnnotations()[m.attemptKey()] {
-		return "", ""
+// PlanFor returns the plan of one action; ok is false if the evidence does not call for it.
+func PlanFor(name Kind, e Evidence, r Request) (p Plan, ok bool) {
+	a, err := findAction(name)
+	if err != nil {
+		return Plan{}, false
 	}
-	return notes[string(m)+"-by"], notes[string(m)+"-at"]
+	return newPlan(a, &e, r)
+}
+
+// newPlan returns the plan of an action, or its refusal; false if the evidence does not call for the action.
+func newPlan(a action, e *Evidence, r Request) (Plan, bool) {
+	if e.Job != nil && e.isMalformed() && a.actionKind() != Finalize && a.actionKind() != FixField {
+		return Plan{}, false // until the field is fixed, Velero sees no other change
+	}
+	p := Plan{
+		Action:          a.actionKind(),
+		ResourceVersion: e.Object.GetResourceVersion(),
+		FromPhase:       phaseOf(e.Object),
+		request:         r,
+		evidence:        *e,
+	}
+	if j := e.Job; j != nil {
+		p.Kind, p.Namespace, p.Name, p.UID = j.Kind, j.Namespace, j.Name, j.UID
+	} else {
+		o := e.Object
+		p.Kind, p.Namespace, p.Name, p.UID = job.Kind(
+			o.GetKind(),
+		), o.GetNamespace(), sanitize.String(
+			o.GetName(),
+		), o.GetUID()
+	}
+	if o := e.proposal; o != nil {
+		if proposed, ok := a.(proposable); ok {
+			p.Title = proposed.refusedTitle()
+		}
+		p.EvidenceText = "it was asked for"
+		p.applyRefusal(cmp.Or(o.refusal, decision{refusal: r.Refusal, advice: r.Advice}))
+	}
+	if p.Refusal == "" && !a.fillPlan(e, &p) {
+		return Plan{}, false
+	}
+	p.Reason = cmp.Or(r.Reason, p.EvidenceText)
+	if p.Refusal == "" {
+		p.applyRefusal(checkReason(r))
+	}
+	if doubt := e.clockSkew.doubtText(); doubt != "" && p.IsPossible() && a.restsOnAges(e) {
+		p.applyRefusal(newRefusal(skewAdvice, "%s", doubt))
+	}
+	if applied, ok := a.(applicable); ok {
+		p.Commands = append(p.Commands, buildPatchCommands(applied, &p)...)
+	}
+	return p, true
 }
