@@ -41,14 +41,14 @@ E2E_AFTER    = $(if $(E2E_ROW),--post-run-command 'e2e/compatibility.sh $(LAB_VE
 # The suite mostly waits for Velero's own periods, so it runs in shards beside each
 # other, each with a lab of its own. Each shard takes about as long as the others.
 # The last one runs every test that no list names, also one that is new.
-E2E_LIST_1 := TestFinalPatchLost TestDelete TestServerKilledMidRestore TestTerminatingNamespace TestLongHook \
-  TestFailedValidation TestServersLog TestObjectStoreAway TestMalformedObjects
-E2E_LIST_2 := TestCoverage TestCoverageReasons TestDescribe TestCompare TestRules TestVolumesWaitForASlot \
-  TestCancelOneOfThree TestVolumesAndOperationsPages TestDeleteSnapshots
-E2E_LIST_3 := TestVerifyFindsWhatDidNotComeBack TestVerifySaysWhatBecameOfVolumes TestVerifyFindsLostVolumes \
-  TestVerifyFindsVolumesThatPodsDidNotGet TestVerifyComparesContents TestVerifyAfterTheSameRestoreTwice \
-  TestVerifyReadsTheResourceModifier TestDryRunEqualsRestore TestDryRunStoresNothing
-E2E_SHARDS := 1 2 3 rest
+E2E_LIST_1 := TestFinalPatchLost
+E2E_LIST_2 := TestDelete TestCoverageReasons TestLostPatchOfAFailedBackup
+E2E_LIST_3 := TestRestores TestDryRunEqualsRestore TestDryRunStoresNothing TestVerifyFindsWhatDidNotComeBack \
+  TestVerifySaysWhatBecameOfVolumes TestVerifyFindsLostVolumes TestVerifyFindsVolumesThatPodsDidNotGet \
+  TestVerifyComparesContents TestVerifyAfterTheSameRestoreTwice TestVerifyReadsTheResourceModifier
+E2E_LIST_4 := TestCoverage TestDescribe TestCompare TestRules TestVolumesWaitForASlot TestCancelOneOfThree \
+  TestVolumesAndOperationsPages TestDeleteSnapshots TestPreviewIsWhatVeleroRestores
+E2E_SHARDS := 1 2 3 4 rest
 
 E2E_SPACE   := $(subst ,, )
 e2e-pattern  = ^($(subst $(E2E_SPACE),|,$(strip $(1))))$$
