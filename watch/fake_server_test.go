@@ -48,10 +48,14 @@ func (f *fakeServer) state() (outageKind, <-chan struct{}) {
 	return f.outage, f.changed
 }
 
+// CloseIdleConnections does what client-go expects of a transport: there is no connection.
+func (f *fakeServer) CloseIdleConnections() {}
+
 // RoundTrip implements http.RoundTripper.
 func (f *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
-	readsEtcd := r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/namespaces") && q.Get("resourceVersion") == ""
+	readsEtcd := r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/namespaces") &&
+		q.Get("resourceVersion") == ""
 	for {
 		outage, changed := f.state()
 		if outage == killed {
@@ -123,7 +127,10 @@ func (s *fakeStream) Read(p []byte) (int, error) {
 
 func (s *fakeStream) Close() error { return nil }
 
-// What a person may rely on: data is stale soon after the API server, or only its etcd, has gone, and live again
+// staleWithin and liveWithin are what a person may rely on.
+const staleWithin, liveWithin = 10 * time.Second, 2 * time.Second
+
+// Data is stale soon after the API server, or only its etcd, has gone, and live again
 // soon after it is back, after an outage of any length.
 func TestOutagesAreNoticedInTime(t *testing.T) {
 	for name, outage := range map[string]outageKind{"stopped": stopped, "etcd hangs": etcdHangs, "killed": killed} {
@@ -147,9 +154,12 @@ func testOutage(t *testing.T, outage outageKind, lasts time.Duration) {
 
 	gone := time.Now()
 	server.set(outage)
-	w.until("the data is stale", func(s *Snapshot) bool { return s.Health.State == Stale })
+	s := w.until("the data is stale", func(s *Snapshot) bool { return s.Health.State == Stale })
 	if took := time.Since(gone); took > staleWithin {
 		t.Errorf("stale after %v", took)
+	}
+	if before := gone.Sub(s.Health.Since); before < 0 || before > defaultTiming.period {
+		t.Errorf("stale since %v before the outage, want at most one heartbeat", before)
 	}
 	time.Sleep(lasts)
 	back := time.Now()

@@ -30,8 +30,8 @@ func TestServerKilledAndBack(t *testing.T) {
 	if len(s.Jobs) != 2 || s.Health.Err == "" || s.Health.RetryAt.IsZero() {
 		t.Errorf("%d jobs, health %+v", len(s.Jobs), s.Health)
 	}
-	if since := s.Health.Since; since.After(killed) || killed.Sub(since) > 2*defaultTiming.period {
-		t.Errorf("stale since %v before the kill, want at most one heartbeat", killed.Sub(since))
+	if since := s.Health.Since; since.After(killed) {
+		t.Errorf("stale since %v after the kill", since.Sub(killed))
 	}
 	for _, source := range s.Sources {
 		if source.State == SourceLive {
