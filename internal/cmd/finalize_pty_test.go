@@ -8,12 +8,9 @@ import (
 	"io"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +23,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -55,17 +53,10 @@ func (g *gate) fall(r *http.Request) {
 
 func openGate(t *testing.T, b *bed) *gate {
 	t.Helper()
-	transport, err := rest.TransportFor(b.RESTConfig())
+	proxy, err := testbed.NewProxy(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := url.Parse(b.RESTConfig().Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target.Scheme = "https"
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, log.New(io.Discard, "", 0)
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	g := &gate{}
 	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +72,7 @@ func openGate(t *testing.T, b *bed) *gate {
 		}
 	}
 	g.server.Start()
-	t.Cleanup(func() { g.server.CloseClientConnections(); g.server.Close() })
+	t.Cleanup(func() { testbed.CloseServer(g.server) })
 	return g
 }
 

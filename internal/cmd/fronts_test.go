@@ -18,9 +18,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // front stands in front of an API server, knows people by their tokens, and notes what
@@ -77,7 +78,7 @@ func newFront(t *testing.T, name string, behind *bed) *front {
 	f.server.EnableHTTP2 = true
 	f.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	f.server.StartTLS()
-	t.Cleanup(func() { f.server.CloseClientConnections(); f.server.Close() })
+	t.Cleanup(func() { testbed.CloseServer(f.server) })
 	return f
 }
 
@@ -104,19 +105,12 @@ const twinViewer = "viewer"
 
 func proxyTo(t *testing.T, b *bed) *httputil.ReverseProxy {
 	t.Helper()
-	transport, err := rest.TransportFor(b.RESTConfig())
+	proxy, err := testbed.NewProxy(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, _, err := rest.DefaultServerUrlFor(b.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Header.Del("Authorization") },
-		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	}
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	return proxy
 }
 
 // once has a front answer the first request that is such a one in place of the API

@@ -3,14 +3,11 @@ package cmd
 import (
 	"bufio"
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"os/exec"
 	"regexp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
@@ -47,44 +45,27 @@ func (b *bed) proxiedAs(
 	answer func(http.ResponseWriter, *http.Request) bool,
 ) string {
 	t.Helper()
-	transport, err := rest.TransportFor(config)
+	proxy, err := testbed.NewPlainProxy(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Header.Del("Accept-Encoding")
-		},
-		Transport:     transport,
-		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0),
-		ModifyResponse: func(r *http.Response) error {
-			// The answer to a write has the time at which it is made.
-			if ahead != 0 && r.Request.Method == http.MethodGet &&
-				strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-				r.Body = &agedBody{body: r.Body, lines: bufio.NewReader(r.Body), by: ahead}
-				r.ContentLength = -1
-				r.Header.Del("Content-Length")
-			}
-			return nil
-		},
+	proxy.ModifyResponse = func(r *http.Response) error {
+		// The answer to a write has the time at which it is made.
+		if ahead != 0 && r.Request.Method == http.MethodGet &&
+			strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+			r.Body = &agedBody{body: r.Body, lines: bufio.NewReader(r.Body), by: ahead}
+			r.ContentLength = -1
+			r.Header.Del("Content-Length")
+		}
+		return nil
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if answer == nil || !answer(w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	path, err := b.KubeconfigFor(
-		&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
-		file,
-	)
+	t.Cleanup(func() { testbed.CloseServer(server) })
+	path, err := b.KubeconfigFor(testbed.ServerConfig(server), file)
 	if err != nil {
 		t.Fatal(err)
 	}

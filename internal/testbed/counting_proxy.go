@@ -1,20 +1,15 @@
 package testbed
 
 import (
-	"encoding/pem"
-	"fmt"
 	"io"
 	"log"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // CountingProxy stands on loopback between clients and a real API server, speaks
@@ -43,19 +38,9 @@ type Traffic struct {
 // StartCountingProxy starts a proxy, whose kubeconfig is a file of the given name in Dir.
 // Close must be called.
 func (c *ControlPlane) StartCountingProxy(file string) (*CountingProxy, error) {
-	transport, err := rest.TransportFor(c.config)
+	proxy, err := NewProxy(c.config)
 	if err != nil {
-		return nil, fmt.Errorf("reaching the API server: %w", err)
-	}
-	target, _, err := rest.DefaultServerUrlFor(c.config)
-	if err != nil {
-		return nil, fmt.Errorf("reaching the API server: %w", err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Header.Del("Authorization") },
-		Transport:     transport,
-		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0),
+		return nil, err
 	}
 	p := &CountingProxy{requestCounts: map[string]int{}}
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,12 +51,9 @@ func (c *ControlPlane) StartCountingProxy(file string) (*CountingProxy, error) {
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.server.StartTLS()
 	// kubectl asks for a user's name where a kubeconfig has neither that nor a token.
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
-	p.kubeconfig, err = c.KubeconfigFor(
-		&rest.Config{Host: p.server.URL, BearerToken: "counted", TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
-		file,
-	)
-	if err != nil {
+	config := ServerConfig(p.server)
+	config.BearerToken = "counted"
+	if p.kubeconfig, err = c.KubeconfigFor(config, file); err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -95,10 +77,7 @@ func (p *CountingProxy) ReadTraffic() Traffic {
 }
 
 // Close ends all connections.
-func (p *CountingProxy) Close() {
-	p.server.CloseClientConnections()
-	p.server.Close()
-}
+func (p *CountingProxy) Close() { CloseServer(p.server) }
 
 func (p *CountingProxy) countRequest(r *http.Request) {
 	p.mu.Lock()

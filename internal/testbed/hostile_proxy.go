@@ -3,10 +3,7 @@ package testbed
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/pem"
-	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -51,24 +48,13 @@ type HostileProxy struct{ server *httptest.Server }
 
 // StartHostileProxy starts one. Close must be called.
 func (c *ControlPlane) StartHostileProxy(h Hostility) (*HostileProxy, error) {
-	config := c.RESTConfig()
-	transport, err := rest.TransportFor(config)
+	proxy, err := NewPlainProxy(c.RESTConfig())
 	if err != nil {
-		return nil, fmt.Errorf("reaching the API server: %w", err)
+		return nil, err
 	}
-	target, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("reaching the API server: %w", err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Header.Set("Accept", "application/json")
-			r.Out.Header.Del("Accept-Encoding")
-		},
-		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
-		ModifyResponse: h.poisonResponse,
-	}
+	pass := proxy.Rewrite
+	proxy.Rewrite = func(r *httputil.ProxyRequest) { pass(r); r.Out.Header.Set("Accept", "application/json") }
+	proxy.ModifyResponse = h.poisonResponse
 	return &HostileProxy{httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.Refuse != nil {
 			if code := h.Refuse(r); code != 0 {
@@ -81,16 +67,10 @@ func (c *ControlPlane) StartHostileProxy(h Hostility) (*HostileProxy, error) {
 }
 
 // Close ends all connections.
-func (s *HostileProxy) Close() {
-	s.server.CloseClientConnections()
-	s.server.Close()
-}
+func (s *HostileProxy) Close() { CloseServer(s.server) }
 
 // RESTConfig leads to the server.
-func (s *HostileProxy) RESTConfig() *rest.Config {
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.server.Certificate().Raw})
-	return &rest.Config{Host: s.server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-}
+func (s *HostileProxy) RESTConfig() *rest.Config { return ServerConfig(s.server) }
 
 // writeRefusal answers with a Status, all of whose texts are poisoned.
 func (h *Hostility) writeRefusal(w http.ResponseWriter, code int) {

@@ -6,17 +6,15 @@ import (
 	"io"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -26,17 +24,10 @@ func (b *bed) behind(
 	answer func(w http.ResponseWriter, r *http.Request, forward http.Handler),
 ) *atomic.Int64 {
 	t.Helper()
-	direct := b.RESTConfig()
-	transport, err := rest.TransportFor(direct)
+	forward, err := testbed.NewProxy(b.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := url.Parse(direct.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := httputil.NewSingleHostReverseProxy(host)
-	forward.Transport = transport
 	var writes atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "selfsubject") {
@@ -45,7 +36,7 @@ func (b *bed) behind(
 		answer(w, r, forward)
 	}))
 	t.Cleanup(s.Close)
-	b.config = &rest.Config{Host: s.URL}
+	b.config = testbed.ServerConfig(s)
 	return &writes
 }
 
