@@ -42,11 +42,11 @@ E2E_AFTER    = $(if $(E2E_ROW),--post-run-command 'e2e/compatibility.sh $(LAB_VE
 # other, each with a lab of its own. Each shard takes about as long as the others.
 # The last one runs every test that no list names, also one that is new.
 E2E_LIST_1 := TestFinalPatchLost
-E2E_LIST_2 := TestDelete TestCoverageReasons TestLostPatchOfAFailedBackup
+E2E_LIST_2 := TestDelete TestCoverageReasons TestLostPatchOfAFailedBackup TestRules TestSchedulesStorageAndDeletions
 E2E_LIST_3 := TestRestores TestDryRunEqualsRestore TestDryRunStoresNothing TestVerifyFindsWhatDidNotComeBack \
   TestVerifySaysWhatBecameOfVolumes TestVerifyFindsLostVolumes TestVerifyFindsVolumesThatPodsDidNotGet \
   TestVerifyComparesContents TestVerifyAfterTheSameRestoreTwice TestVerifyReadsTheResourceModifier
-E2E_LIST_4 := TestCoverage TestDescribe TestCompare TestRules TestVolumesWaitForASlot TestCancelOneOfThree \
+E2E_LIST_4 := TestCoverage TestDescribe TestCompare TestVolumesWaitForASlot TestCancelOneOfThree \
   TestVolumesAndOperationsPages TestDeleteSnapshots TestPreviewIsWhatVeleroRestores
 E2E_SHARDS := 1 2 3 4 rest
 

@@ -203,7 +203,11 @@ func TestTerminals(t *testing.T) {
 			vt := strings.HasPrefix(test.term, "vt")
 			styles := !vt
 			e.shows(t, "the start", m, styles)
-			for _, size := range matrixSizes[1:] {
+			sizes := matrixSizes[1:]
+			if !testbed.WantsMore() {
+				sizes = sizes[:2]
+			}
+			for _, size := range sizes {
 				e.ReplaceScreen(size[0], size[1])
 				e.resize(t, size)
 				m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
@@ -249,6 +253,7 @@ func TestTerminals(t *testing.T) {
 // Two hundred sizes while keys come: the last size is drawn right, and no key is
 // lost.
 func TestResizeStorm(t *testing.T) {
+	testbed.RequireMore(t)
 	if testing.Short() {
 		t.Skip("under the race detector the emulator, which draws 200 frames of up to 300x100, is too slow")
 	}

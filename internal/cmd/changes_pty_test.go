@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // The dialog of what changes no running job, in a dashboard whose context leads elsewhere: nothing is written.
 func TestDashboardChangesOfASwappedCluster(t *testing.T) {
+	testbed.RequireMore(t)
 	w := startTwins(t)
 	for _, v := range w.swaps() {
 		t.Run(v.name, func(t *testing.T) {

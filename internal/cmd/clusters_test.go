@@ -90,6 +90,7 @@ func clientOf(t *testing.T, plane *testbed.ControlPlane) client.Client {
 // Of three clusters on one screen one is killed and one hangs: the third goes on
 // as if it were alone, and the others come back by themselves.
 func TestThreeClusters(t *testing.T) {
+	testbed.RequireMore(t)
 	t.Parallel()
 	skipUnderRace(t)
 	b := control(t)

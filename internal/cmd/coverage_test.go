@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/assess/coverage"
+	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/document"
 )
@@ -201,6 +202,7 @@ func TestCoverage(t *testing.T) {
 
 // TestCoverageOutOfTime reads from a store that drips: within the limit coverage says what it could not read.
 func TestCoverageOutOfTime(t *testing.T) {
+	testbed.RequireMore(t)
 	b := control(t)
 	s := openStore(t, b)
 	targetNamespaces(t, b, "cov-late")

@@ -819,7 +819,7 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 	}
 	phases := []any{"Failed", "Failed", "PartiallyFailed", "Failed", "Finalizing", "Completed", nil}
 	tries, passed := 150, 0
-	if testing.Short() {
+	if testing.Short() || !testbed.WantsMore() {
 		tries = 40
 	}
 	eventually(t, "the policy is in force", func() bool {

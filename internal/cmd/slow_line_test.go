@@ -14,6 +14,7 @@ import (
 // key's screen comes next, whatever was drawn and pressed before; memory stays; and
 // after q comes no more than what was on its way.
 func TestDashboardOnASlowLine(t *testing.T) {
+	testbed.RequireMore(t)
 	const pace = 1000
 	t.Parallel()
 	cmd := demoCommand(t, "--speed", "20")

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // inTmux is the demo's dashboard in a tmux of its own, with nobody attached.
@@ -70,6 +72,7 @@ func (s *inTmux) attach(t *testing.T, width, height int) *console {
 // Who detaches and attaches again, on a terminal of another size, sees a frame of
 // that size that is right to the last cell.
 func TestTmuxDetachAndAttach(t *testing.T) {
+	testbed.RequireMore(t)
 	t.Parallel()
 	s := startInTmux(t, "")
 	first := s.attach(t, 80, 24)
@@ -104,6 +107,7 @@ func TestTmuxDetachAndAttach(t *testing.T) {
 
 // A notification goes through tmux where that lets it.
 func TestNotificationsInTmux(t *testing.T) {
+	testbed.RequireMore(t)
 	t.Parallel()
 	s := startInTmux(t, "set -g allow-passthrough on\n", "--notify", "osc9", "--speed", "60")
 	c := s.attach(t, 80, 24)
