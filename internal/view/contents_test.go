@@ -54,10 +54,11 @@ func TestEstimateDifference(t *testing.T) {
 	}{
 		"ended": {items(velero.PhaseCompleted, 1399, 1399, false),
 			"Velero counted 1,399 items; the estimate is 1,402, for the target's present kinds and namespaces."},
-		"ended as estimated":     {items(velero.PhaseCompleted, 1402, 1402, false), ""},
-		"ended without a count":  {items(velero.PhaseCompleted, 12, 1399, false), ""},
-		"runs":                   {items(velero.PhaseInProgress, 12, 1399, false), ""},
-		"runs beyond":            {items(velero.PhaseInProgress, 12, 1500, false), "Velero already counts 1,500 items; the estimate is 1,402."},
+		"ended as estimated":    {items(velero.PhaseCompleted, 1402, 1402, false), ""},
+		"ended without a count": {items(velero.PhaseCompleted, 12, 1399, false), ""},
+		"runs":                  {items(velero.PhaseInProgress, 12, 1399, false), ""},
+		"runs beyond": {items(velero.PhaseInProgress, 12, 1500, false),
+			"Velero already counts 1,500 items; the estimate is 1,402."},
 		"runs, as veltui counts": {items(velero.PhaseInProgress, 12, 1500, true), ""},
 	} {
 		if got := EstimateDifference(c.job, e); got != c.want {
@@ -97,8 +98,8 @@ func TestItems(t *testing.T) {
 		UnnamedCount:       4,
 	}
 	counts := ItemCounts(job.Restore, items)
-	if !slices.EqualFunc(counts, []Text{Toned(Good, "5 "+string(results.Created)), Toned(Bad, "1 "+string(results.Failed))},
-		func(a, b Text) bool { return a.Text == b.Text && a.Tone == b.Tone }) {
+	want := []Text{Toned(Good, "5 "+string(results.Created)), Toned(Bad, "1 "+string(results.Failed))}
+	if !slices.EqualFunc(counts, want, func(a, b Text) bool { return a.Text == b.Text && a.Tone == b.Tone }) {
 		t.Errorf("%+v", counts)
 	}
 	if got := ItemCounts(job.Restore, &results.Items{}); len(got) != 1 || got[0].Text != "Velero worked on no item." {
@@ -108,7 +109,8 @@ func TestItems(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	notes := ItemNotes(&job.Job{Kind: job.Restore, Phase: velero.PhaseCompleted, Stage: job.StageDone}, items)
-	if len(notes) != 2 || !strings.Contains(notes[0].Text, "no contents.") || !strings.HasPrefix(notes[1].Text, "4 more items") {
+	if len(notes) != 2 || !strings.Contains(notes[0].Text, "no contents.") ||
+		!strings.HasPrefix(notes[1].Text, "4 more items") {
 		t.Errorf("%+v", notes)
 	}
 	for _, kind := range []job.Kind{job.Restore, job.Backup} {

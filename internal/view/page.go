@@ -77,12 +77,19 @@ type PageSection struct {
 	Columns     []ScreenColumn // with Rows: a table
 	Rows        []TableRow
 	Lines       []Text // free text, wrapped
+	Lists       []List // further lists, with titles of their own
+}
+
+// List is a list with a title. An empty list is left out.
+type List struct {
+	Title string
+	Items []Text
 }
 
 // IsEmpty reports whether a section has nothing below its title.
 func (s PageSection) IsEmpty() bool {
 	hasText := slices.ContainsFunc(s.Fields, func(f PageField) bool { return f.Text.Text != "" })
-	return !hasText && len(s.Steps)+len(s.Facts)+len(s.Items)+len(s.Bars)+len(s.Rows)+len(s.Lines) == 0
+	return !hasText && len(s.Steps)+len(s.Facts)+len(s.Items)+len(s.Bars)+len(s.Rows)+len(s.Lines)+len(s.Lists) == 0
 }
 
 // Step is something to do.

@@ -51,8 +51,19 @@ type Text struct {
 	Narrow []string
 	// Estimated is true for a figure that veltui estimated itself.
 	Estimated bool
+	// Parts are the text in pieces, if not all of it was written by the same; see [Phrase].
+	Parts []Part
 	// Phases replace the text: a sign for each phase, the newest at the right, the oldest cut first.
 	Phases []string
+}
+
+// TextsOf returns the texts without their tones.
+func TextsOf(texts []Text) []string {
+	plain := make([]string, len(texts))
+	for i, t := range texts {
+		plain[i] = t.Text
+	}
+	return plain
 }
 
 // FitWidth returns the longest of the texts that fits in width terminal cells, or the shortest.

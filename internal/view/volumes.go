@@ -314,20 +314,17 @@ func NewVolumeLine(v *assess.JudgedVolume) VolumeLine {
 }
 
 // String returns the line.
-func (l VolumeLine) String() string {
-	same := func(s string) string { return s }
-	return l.Format(same, same)
-}
+func (l VolumeLine) String() string { return l.Phrase().Text }
 
-// Format returns the line with its names and its other texts formatted.
-func (l VolumeLine) Format(name, text func(string) string) string {
-	line := name(l.Resource) + " of " + name(l.Target) + ": " + text(l.State)
+// Phrase returns the line with its names as quotes.
+func (l VolumeLine) Phrase() Text {
+	line := Phrase("%s of %s: %s", Quote(l.Resource), Quote(l.Target), l.State)
 	if l.Node != "" {
-		line += " on node " + name(l.Node)
+		line = Phrase("%s on node %s", line, Quote(l.Node))
 	}
 	for _, more := range append(slices.Clone(l.Details), l.Cause, l.Message) {
 		if more != "" {
-			line += ", " + text(more)
+			line = Phrase("%s, %s", line, more)
 		}
 	}
 	return line

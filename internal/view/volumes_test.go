@@ -139,10 +139,12 @@ func TestVolumeLine(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	quoted := func(s string) string { return "`" + s + "`" }
-	upper := "`DataUpload n-1` of `erp/data`: FAILED, NO SPACE LEFT"
-	if got := NewVolumeLine(ended).Format(quoted, strings.ToUpper); got != upper {
-		t.Errorf("%q, want %q", got, upper)
+	want := []Part{
+		{"DataUpload n-1", Quoted}, {" of ", Own}, {"erp/data", Quoted}, {": ", Own}, {"failed", Mixed},
+		{", ", Own}, {"no space left", Mixed},
+	}
+	if got := NewVolumeLine(ended).Phrase().Parts; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -169,6 +171,9 @@ func TestVolumeSentences(t *testing.T) {
 		"none: no node-agent has looked at it yet":      VolumePhase(""),
 		"Failed: it could not be moved":                 VolumePhase(velero.VolumeFailed),
 		"":                                              VolumeHoldup([]assess.JudgedVolume{done}),
+		"2026-11-20 11:58:00 (2m ago)":                  MomentAndAge(noon.Add(-2*time.Minute), noon),
+		"2026-11-20 12:01:00 (in 1m)":                   MomentAndAge(noon.Add(time.Minute), noon),
+		"2026-11-20 12:00:00 (now)":                     MomentAndAge(noon, noon),
 		"2026-11-20 11:58:00 UTC  2m ago":               MomentWithAge(noon.Add(-2*time.Minute), noon),
 	} {
 		if got != want {

@@ -24,7 +24,17 @@ func renderLists(c draw.Canvas, s view.PageSection, labels, most int) []string {
 	for _, f := range s.Facts {
 		lines = append(lines, c.RenderFact(f)...)
 	}
-	for _, item := range s.Items {
+	lines = append(lines, renderItems(c, s.Items, most)...)
+	for _, f := range s.Fields {
+		lines = append(lines, RenderField(c, f, labels, most)...)
+	}
+	return lines
+}
+
+// renderItems draws items with a sign of their tone.
+func renderItems(c draw.Canvas, items []view.Text, most int) []string {
+	var lines []string
+	for _, item := range items {
 		sign := c.Glyphs.Fact
 		if item.Tone == view.Bad {
 			sign = c.Glyphs.Failed
@@ -32,17 +42,18 @@ func renderLists(c draw.Canvas, s view.PageSection, labels, most int) []string {
 		lead := " " + c.Theme.ToneStyle(item.Tone).Render(sign) + " "
 		lines = append(lines, c.RenderBullet(lead, item.Text, most)...)
 	}
-	for _, f := range s.Fields {
-		lines = append(lines, RenderField(c, f, labels, most)...)
-	}
 	return lines
 }
 
-// renderTexts draws the free text of a section.
+// renderTexts draws the free text of a section, and its further lists.
 func renderTexts(c draw.Canvas, s view.PageSection, most int) []string {
 	var lines []string
 	for _, text := range s.Lines {
 		lines = append(lines, c.RenderParagraph(c.Theme.ToneStyle(text.Tone), text.Text, most)...)
+	}
+	for _, list := range s.Lists {
+		lines = append(lines, c.Theme.Strong.Render(list.Title))
+		lines = append(lines, renderItems(c, list.Items, most)...)
 	}
 	return lines
 }

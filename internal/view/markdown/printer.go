@@ -32,39 +32,12 @@ func (p *Printer) Line(format string, args ...any) { fmt.Fprintln(&p.text, Forma
 // Item prints an item of a list.
 func (p *Printer) Item(format string, args ...any) { p.Line("- "+format, args...) }
 
-// Items prints a title with items below it, or nothing if there are no items.
-func (p *Printer) Items(title string, items []Span) {
-	if len(items) == 0 {
-		return
-	}
-	p.Line("\n%s\n", title)
-	for _, item := range items {
-		p.Item("%s", item)
-	}
-}
-
 // Fact prints a fact as an item, with its origin and the moment of its observation.
 func (p *Printer) Fact(lead string, f diagnosis.Fact) {
-	p.Item("%s%s [%s%s]", Span(lead), f.Text, Code(f.Source), Prefixed(", ", Text(p.Moment(f.At))))
+	p.Item("%s%s [%s%s]", Span(lead), f.Text, Code(f.Source), Prefixed(", ", Text(view.MomentAndAge(f.At, p.Now))))
 }
 
-// Moment formats a time with its age; it is empty for an unknown time.
-func (p *Printer) Moment(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	t := at.Truncate(time.Second)
-	age := "now"
-	switch since := p.Now.Sub(t); {
-	case since < -time.Second:
-		age = human.Until(t, p.Now)
-	case since >= time.Second:
-		age = human.Ago(t, p.Now)
-	}
-	return t.UTC().Format(time.DateTime) + " (" + age + ")"
-}
-
-// Section prints the steps, facts, fields, items and lines of a part of a page below its heading.
+// Section prints the steps, facts, fields, items, lines and lists of a part of a page below its heading.
 func (p *Printer) Section(s view.PageSection) {
 	p.Heading(human.Capitalize(s.Title))
 	for i, step := range s.Steps {
@@ -80,9 +53,28 @@ func (p *Printer) Section(s view.PageSection) {
 		p.Item("%s: %s", Code(f.Label), f.Text.Text)
 	}
 	for _, item := range s.Items {
-		p.Item("%s", item.Text)
+		p.Item("%s", Phrase(item))
 	}
-	for _, line := range s.Lines {
-		p.Line("%s", line.Text)
+	if len(s.Steps)+len(s.Facts)+len(s.Fields)+len(s.Items) > 0 && len(s.Lines) > 0 {
+		p.Line("") // else the line belongs to the last item
+	}
+	for i, line := range s.Lines {
+		if i > 0 {
+			p.Line("")
+		}
+		p.Line("%s", Phrase(line))
+	}
+	for _, list := range s.Lists {
+		p.list(list)
+	}
+}
+
+func (p *Printer) list(l view.List) {
+	if len(l.Items) == 0 {
+		return
+	}
+	p.Line("\n%s\n", Span(l.Title))
+	for _, item := range l.Items {
+		p.Item("%s", Phrase(item))
 	}
 }

@@ -33,15 +33,18 @@ func TestSection(t *testing.T) {
 		Steps:  []view.Step{{Text: "Wait.", Command: "veltui wait restore/a", Alternatives: []string{"sleep 9"}}},
 		Facts:  []diagnosis.Fact{{Text: "it moves", Source: "watch", At: now.Add(-time.Minute)}},
 		Fields: []view.PageField{{Label: "resource-timeout", Text: view.Toned(view.Plain, "10m")}},
-		Items:  view.PlainTexts([]string{"- an item"}),
-		Lines:  view.PlainTexts([]string{"a line"}),
+		Items:  append(view.PlainTexts([]string{"- an item"}), view.Phrase("%s [%s]", "*sent*", view.Quote("*"))),
+		Lines:  view.PlainTexts([]string{"a line", "a second"}),
+		Lists:  []view.List{{Title: "None:"}, {Title: "The first:", Items: view.PlainTexts([]string{"1. x"})}},
 	})
 	want := "\n## What is left\n\n" +
 		"1. Wait.\n   - `veltui wait restore/a`\n   - `sleep 9`\n" +
 		"- it moves [`watch`, 2026-11-20 11:59:00 (1m ago)]\n" +
 		"- `resource-timeout`: 10m\n" +
 		"- \\- an item\n" +
-		"a line\n"
+		"- \\*sent\\* [`*`]\n" +
+		"\na line\n\na second\n" +
+		"\nThe first:\n\n- 1\\. x\n"
 	if got := p.String(); got != want {
 		t.Errorf("%s\nwant%s", got, want)
 	}

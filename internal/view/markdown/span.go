@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/view"
 )
 
 // MaxRunes is the largest length of a text; longer texts are cut.
@@ -46,6 +47,22 @@ func Code(s string) Span {
 		return Span(fence + " " + s + " " + fence)
 	}
 	return Span(fence + s + fence)
+}
+
+// Phrase formats a text by its parts: quotes are code, and only veltui's own words may be markup.
+func Phrase(t view.Text) Span {
+	var s Span
+	for _, part := range t.TextParts() {
+		switch part.Kind {
+		case view.Own:
+			s += Span(part.Text)
+		case view.Quoted:
+			s += Code(part.Text)
+		default:
+			s += Text(part.Text)
+		}
+	}
+	return s
 }
 
 // Format formats like fmt.Sprintf; strings among the arguments become [Text].

@@ -86,6 +86,9 @@ func (p *Printer) Section(s view.PageSection, now time.Time) {
 		items = append(items, item.Text)
 	}
 	p.List(s.Title+":", items)
+	for _, list := range s.Lists {
+		p.List(list.Title+":", view.TextsOf(list.Items))
+	}
 }
 
 // Step prints a step with its commands below an empty line.
