@@ -119,24 +119,44 @@ func StatusMessages(j assess.JudgedJob) Messages {
 	return Messages{Note: note, IsComplete: complete}
 }
 
-// ReadMessages returns the messages of a job. It calls read only if the status does not contain them, and returns the
-// error of read unless it says that nothing is stored.
-func ReadMessages(
-	ctx context.Context,
-	j assess.JudgedJob,
-	read func(context.Context, *job.Job) (artifact.Results, error),
-) (Messages, error) {
+// MessageSources reads what ReadMessages needs.
+type MessageSources struct {
+	FetchResults func(context.Context, *job.Job) (artifact.Results, error)
+	// FetchOperations is called only if the status counts errors that the results do not have, and operations failed.
+	FetchOperations func(context.Context, *job.Job) ([]artifact.Operation, error)
+	Ungrouped       bool // each message is on its own
+}
+
+// ReadMessages returns the messages of a job. It reads the results only if the status does not contain them, and
+// returns the error of that unless it says that nothing is stored.
+func ReadMessages(ctx context.Context, j assess.JudgedJob, from MessageSources) (Messages, error) {
 	m := StatusMessages(j)
 	if m.Note != "" {
 		return m, nil
 	}
-	stored, err := read(ctx, j.Job)
-	m.Sections = results.GroupMessages(stored)
-	switch m.Note, err = results.NotStoredNote(j.Job, err); {
+	stored, err := from.FetchResults(ctx, j.Job)
+	if from.Ungrouped {
+		m.Sections = results.ListMessages(stored)
+	} else {
+		m.Sections = results.GroupMessages(stored, results.ObjectNames(j.Job)...)
+	}
+	var operations []artifact.Operation
+	var noOperations error
+	m.Note, err = results.NotStoredNote(j.Job, err)
+	if err == nil && results.HasOperationErrors(j.Job, m.Sections) && j.HasStoredLists() {
+		operations, noOperations = from.FetchOperations(ctx, j.Job)
+	}
+	m.Sections = results.AddOperationErrors(j.Job, m.Sections, operations)
+	switch caveat := results.CountCaveat(j.Job, m.Sections); {
 	case err != nil:
 		m.Note = results.NotRead + "."
 	case m.Note == "":
-		m.IsFromResults, m.IsComplete, m.Note = true, j.IsTerminal(), results.CountCaveat(j.Job, m.Sections)
+		m.IsFromResults, m.IsComplete, m.Note = true, j.IsTerminal(), caveat
+	case j.IsTerminal() && j.Errors > 0:
+		m.Note += " " + caveat
+	}
+	if noOperations != nil {
+		m.Note += " The list of item operations cannot be read: " + noOperations.Error()
 	}
 	return m, err
 }
@@ -166,15 +186,11 @@ type AllMessages struct {
 	LogErr error
 }
 
-// FetchMessages returns the messages of a job. It calls read as [ReadMessages] does, and reads the server's log if
-// that brings none. Once ctx has ended, the answer is void.
-func (c *Cluster) FetchMessages(
-	ctx context.Context,
-	j assess.JudgedJob,
-	read func(context.Context, *job.Job) (artifact.Results, error),
-) AllMessages {
+// FetchMessages returns the messages of a job as [ReadMessages] does, and reads the server's log if that brings none.
+// Once ctx has ended, the answer is void.
+func (c *Cluster) FetchMessages(ctx context.Context, j assess.JudgedJob, from MessageSources) AllMessages {
 	var all AllMessages
-	all.Messages, all.Err = ReadMessages(ctx, j, read)
+	all.Messages, all.Err = ReadMessages(ctx, j, from)
 	if all.NeedsLog(j.Job) && ctx.Err() == nil {
 		found, err := c.FetchProblems(ctx, j.Job)
 		logged := NewLoggedMessages(found)
@@ -189,7 +205,7 @@ func (c *Cluster) fetchItemMessages(ctx context.Context, j *job.Job) ([]results.
 		return nil, nil
 	}
 	stored, err := c.FetchResults(ctx, j)
-	return results.GroupMessages(stored), err
+	return results.ListMessages(stored), err
 }
 
 // FetchItems returns what became of a job's items, once they are processed. Whatever is read beside its list may be

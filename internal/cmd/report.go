@@ -109,6 +109,7 @@ type reportBuilder struct {
 	cli             *cli
 	flags           reportFlags
 	storeSkipReason error // why no stored data is read
+	messagesUnread  bool  // the results may have more than the report
 	report.Input
 }
 
@@ -141,6 +142,7 @@ func (c *cli) buildReport(
 	r.addDecisiveLog(reading)
 	r.addPlans(ctx, portableRequest(conn.Request)) // after the log, so that the verdict includes it
 	r.addStoredMessages(reading)
+	r.addNextSteps(portableRequest(conn.Request)) // after the messages, so that it leads to no command without an answer
 	r.Now = r.Assessment.World.Now
 	r.Limits = r.Assessment.ListLimits(judged.Job)
 	if ctx.Err() != nil {
@@ -182,9 +184,18 @@ func (r *reportBuilder) addPlans(ctx context.Context, reach action.Request) {
 	for i, other := range remedy.OtherPlans(l.remedies, action.Finalize) {
 		left(human.Capitalize(remedy.OptionTitle(i+1))+": "+other.Title+". "+other.EvidenceText, other.Commands...)
 	}
+}
+
+// addNextSteps adds what is left to do besides the plans.
+func (r *reportBuilder) addNextSteps(reach action.Request) {
+	j, v, subject := r.Job.Job, r.Job.Verdict, r.Job.Kind.Noun()+"/"+r.Job.Name
+	left := func(text string, commands ...string) {
+		r.Remaining = append(r.Remaining, report.Step{Text: text, Commands: commands})
+	}
+	command := func(args ...string) string { return reach.ClusterAccess().VeltuiCommand(j.Namespace, args...) }
 	switch {
 	case j.IsTerminal():
-		r.addNextSteps(left, command)
+		r.addEndedSteps(left, command)
 	case v.State() == diagnosis.Progressing:
 		left("Wait: it moves.", command("wait", subject))
 	case v.State() == diagnosis.Waiting && len(r.Remaining) == 0:
@@ -192,10 +203,15 @@ func (r *reportBuilder) addPlans(ctx context.Context, reach action.Request) {
 	}
 }
 
-func (r *reportBuilder) addNextSteps(left func(text string, commands ...string), command func(args ...string) string) {
+// addEndedSteps adds what is left to do about a job that has ended.
+func (r *reportBuilder) addEndedSteps(left func(text string, commands ...string), command func(args ...string) string) {
 	j, subject := r.Job.Job, r.Job.Kind.Noun()+"/"+r.Job.Name
-	if j.Errors+j.Warnings > 0 {
+	switch {
+	case j.Errors+j.Warnings == 0:
+	case len(r.Sections) > 0 || r.messagesUnread:
 		left("Decide about the errors and warnings below.", command("results", subject, "--all"))
+	default: // the results have nothing
+		left("Find the errors that the status counts in Velero's log.", command("logs", subject, "--level", "error"))
 	}
 	switch {
 	case j.Phase == velero.PhaseFailedValidation:
@@ -321,14 +337,17 @@ func newAuditDeed(e action.AuditEntry) report.PastAction {
 func (r *reportBuilder) addStoredMessages(ctx context.Context) {
 	j := r.Job.Job
 	reader := r.cli.newCluster()
-	m := reader.FetchMessages(ctx, r.Job, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
-		if r.storeSkipReason != nil {
-			return artifact.Results{}, r.storeSkipReason
-		}
-		return reader.FetchResults(ctx, j)
+	m := reader.FetchMessages(ctx, r.Job, cluster.MessageSources{
+		FetchResults: func(ctx context.Context, j *job.Job) (artifact.Results, error) {
+			if r.storeSkipReason != nil {
+				return artifact.Results{}, r.storeSkipReason
+			}
+			return reader.FetchResults(ctx, j)
+		},
+		FetchOperations: reader.FetchOperations,
 	})
 	r.Sections, r.MessagesComplete, r.MessagesNote = m.Sections, m.IsComplete, m.Note
-	if m.Err != nil {
+	if r.messagesUnread = m.Err != nil; r.messagesUnread {
 		r.addUnchecked("the stored errors and warnings", m.Err)
 	}
 	if m.Log != nil && m.LogErr == nil { // else the log itself is listed as unchecked

@@ -16,8 +16,9 @@ import (
 )
 
 type resultsFlags struct {
-	output string
-	all    bool
+	output    string
+	all       bool
+	ungrouped bool
 }
 
 func newResultsCommand(c *cli) *cobra.Command {
@@ -26,8 +27,12 @@ func newResultsCommand(c *cli) *cobra.Command {
 		Use:   "results KIND/NAME",
 		Short: "Print the errors and warnings of a backup or restore",
 		Long: `Print the errors and warnings of a backup or restore: for Velero itself, for the
-cluster and for each namespace. Messages that differ only in the resource that
-they name are printed once, with a count and the names.
+cluster and for each namespace. Messages of the same cause are printed once, whatever
+namespace or object they are about: with a count, * for what varies, and what stands
+there. With --ungrouped, each message is printed on its own.
+
+Velero counts the errors of item operations in the job's status and does not store
+them with the results. veltui reads them from the operations and their volumes.
 
 Velero stores the results when a job has processed its items. veltui downloads them
 through Velero; for this you need the right to create downloadrequests.velero.io.
@@ -49,6 +54,7 @@ FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.
 	}
 	addOutputFlag(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all resources of each message, not only the first")
+	cmd.Flags().BoolVar(&f.ungrouped, "ungrouped", false, "Print each message on its own, with its resource")
 	c.addStoreCAFlag(cmd, cmd.Flags())
 	return c.requireOneJob(
 		cmd,
@@ -65,12 +71,7 @@ func (c *cli) runResults(ctx context.Context, selected selection, f resultsFlags
 	cluster := c.newCluster() // logs to the file because of the earlier read
 	r := jobResults{
 		judged,
-		cluster.FetchMessages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
-			waiting := c.stdio.warnSlow(waitingForStoredText)
-			waiting(fmt.Sprintf("the results of %s %s", j.Kind.Noun(), j.Name))
-			defer waiting("")
-			return cluster.FetchResults(ctx, j)
-		}),
+		cluster.FetchMessages(ctx, judged, c.newMessageSources(cluster, f.ungrouped)),
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -86,6 +87,26 @@ func (c *cli) runResults(ctx context.Context, selected selection, f resultsFlags
 		return fmt.Errorf("reading the results of %s %s: %w", j.Kind.Noun(), j.Name, r.Err)
 	}
 	return jobExitError(j, judged.Verdict)
+}
+
+// newMessageSources returns what reads a job's messages, and warns if that is slow.
+func (c *cli) newMessageSources(from *cluster.Cluster, ungrouped bool) cluster.MessageSources {
+	warnSlow := func(what string, j *job.Job) (done func()) {
+		waiting := c.stdio.warnSlow(waitingForStoredText)
+		waiting(fmt.Sprintf("the %s of %s %s", what, j.Kind.Noun(), j.Name))
+		return func() { waiting("") }
+	}
+	return cluster.MessageSources{
+		FetchResults: func(ctx context.Context, j *job.Job) (artifact.Results, error) {
+			defer warnSlow("results", j)()
+			return from.FetchResults(ctx, j)
+		},
+		FetchOperations: func(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
+			defer warnSlow("item operations", j)()
+			return from.FetchOperations(ctx, j)
+		},
+		Ungrouped: ungrouped,
+	}
 }
 
 type jobResults struct {
@@ -111,7 +132,7 @@ func (r jobResults) newDocument(volumes []assess.JudgedVolume) document.Results 
 	return d
 }
 
-const maxResourcesPerMessage = 5 // of a message's resources, without --all
+const maxResourcesPerMessage = 3 // of a message's resources, without --all
 
 func (r jobResults) renderLines(l *linePrinter, all bool) {
 	shown := view.NewResults(view.ResultsInput{ // without r.Err, with which the command ends
@@ -151,7 +172,7 @@ func (l *linePrinter) resultGroups(groups []view.ResultGroup, most int) {
 		for i := range g.Messages {
 			m := &g.Messages[i]
 			l.Line("  %s%s", view.MessageRepeats(m), m.DisplayText())
-			l.PrefixedLine("      ", view.MessageResources(m, most))
+			l.PrefixedLine("      ", view.MessageInstances(m, most))
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Results struct {
 	Groups   []ResultGroup
 }
 
-// ResultGroup holds the messages of one severity and place, such as the errors of a namespace.
+// ResultGroup holds the messages of one severity, such as the errors.
 type ResultGroup struct {
 	Title    string
 	Tone     Tone
@@ -101,7 +101,7 @@ func NewResultGroups(sections []results.MessageSection) []ResultGroup {
 	groups := make([]ResultGroup, len(sections))
 	for i, s := range sections {
 		groups[i] = ResultGroup{
-			Title:    string(s.Severity) + "s, " + s.Title(),
+			Title:    string(s.Severity) + "s" + human.Prefixed(", ", s.Place),
 			Tone:     MessageTone(s.Severity),
 			Count:    s.Count,
 			Messages: s.Messages,
@@ -121,7 +121,7 @@ func MessageTone(severity results.Severity) Tone {
 
 // MessagePlace returns the number of messages that say the same, and where they are from.
 func MessagePlace(m *results.Message) string {
-	return human.Count(m.Count, string(m.Severity)) + ", " + m.Scope.Title(m.Namespace)
+	return human.Count(m.Count, string(m.Severity)) + ", " + m.Place()
 }
 
 // MessageRepeats returns how often a message occurs, to stand before its text; empty for once.
@@ -132,17 +132,18 @@ func MessageRepeats(m *results.Message) string {
 	return ""
 }
 
-// MessageResources names at most most resources of a message, all if most is negative, and counts the others.
-func MessageResources(m *results.Message, most int) string {
-	names, left := m.ListResources(most)
+// MessageInstances names at most most resources of a message, or what varies in it, all if most is negative, and
+// counts the others.
+func MessageInstances(m *results.Message, most int) string {
+	names, left := m.ListInstances(most)
 	return names + AndMore(left)
 }
 
-// FitMessageResources names as many resources of a message as fit in width cells, but at least one.
-func FitMessageResources(m *results.Message, width int) string {
-	fitting := MessageResources(m, 1)
-	for most := 2; most <= min(width, len(m.Resources)); most++ {
-		names := MessageResources(m, most)
+// FitMessageInstances is like MessageInstances for as many as fit in width cells, but at least one.
+func FitMessageInstances(m *results.Message, width int) string {
+	fitting := MessageInstances(m, 1)
+	for most := 2; most <= min(width, max(len(m.Resources), len(m.Variants))); most++ {
+		names := MessageInstances(m, most)
 		if ansi.StringWidth(names) > width {
 			break
 		}

@@ -38,7 +38,7 @@ func resultLines(r Results) (lines []string) {
 	for _, g := range r.Groups {
 		add(g.Tone, fmt.Sprintf("%s %t", g.Heading(), g.Open))
 		for _, m := range g.Messages {
-			lines = append(lines, MessageRepeats(&m)+m.DisplayText()+"|"+MessagePlace(&m)+"|"+MessageResources(&m, 2))
+			lines = append(lines, MessageRepeats(&m)+m.DisplayText()+"|"+MessagePlace(&m)+"|"+MessageInstances(&m, 2))
 		}
 	}
 	return lines
@@ -86,16 +86,16 @@ func TestResults(t *testing.T) {
 	}
 }
 
-func TestMessageResourcesFit(t *testing.T) {
+func TestMessageInstancesFit(t *testing.T) {
 	m := &messageSections()[0].Messages[0]
 	for width, want := range map[int]string{
 		1: "pods/a and 2 more", 19: "pods/a and 2 more", 20: "pods/a, b, c",
 	} {
-		if got := FitMessageResources(m, width); got != want {
+		if got := FitMessageInstances(m, width); got != want {
 			t.Errorf("%q in %d cells, want %q", got, width, want)
 		}
 	}
-	if got := MessageResources(m, -1); got != "pods/a, b, c" {
+	if got := MessageInstances(m, -1); got != "pods/a, b, c" {
 		t.Errorf("%q", got)
 	}
 }
@@ -103,8 +103,8 @@ func TestMessageResourcesFit(t *testing.T) {
 // The width of names is counted in cells, not in bytes.
 func TestResourcesFitInCells(t *testing.T) {
 	m := &results.Message{Resources: []results.Resource{{Name: "a"}, {Name: "\u00e9\u00e9\u00e9\u00e9"}}}
-	all := MessageResources(m, 2)
-	if got := FitMessageResources(m, ansi.StringWidth(all)); got != all {
+	all := MessageInstances(m, 2)
+	if got := FitMessageInstances(m, ansi.StringWidth(all)); got != all {
 		t.Errorf("%q in %d cells, want %q", got, ansi.StringWidth(all), all)
 	}
 }

@@ -90,7 +90,10 @@ func (t *logTarget) findLine(ctx context.Context, view *logs.View) int {
 	if name == "" && len(t.message.Resources) > 0 {
 		name = t.message.Resources[0].Name
 	}
-	text := strings.ReplaceAll(t.message.Text, "*", cmp.Or(name, "*"))
+	text := t.message.Text
+	if len(t.message.Resources) > 0 {
+		text = strings.ReplaceAll(text, "*", cmp.Or(name, "*"))
+	}
 	needles := []string{t.message.Example}
 	if t.resource != "" {
 		needles = nil // the example may be about another resource
@@ -100,6 +103,11 @@ func (t *logTarget) findLine(ctx context.Context, view *logs.View) int {
 	}
 	if head, _, cut := strings.Cut(text, ": "); cut {
 		needles = append(needles, head)
+	}
+	for part := range strings.SplitSeq(t.message.Text, "*") { // what is the same in all messages
+		if len(part) >= minNeedleLength {
+			needles = append(needles, part)
+		}
 	}
 	for _, named := range []bool{true, false} {
 		for _, needle := range needles {

@@ -141,9 +141,9 @@ func (p *resultsPage) lostItems(s *Screen, key string) (lost []restorespec.Item)
 		if depth == 3 && n != resource {
 			continue
 		}
-		of := s.findResourcesPage().failedItems(m.Namespace, r.Name, r.Kind)
+		of := s.findResourcesPage().failedItems(r.Namespace, r.Name, r.Kind)
 		if len(of) == 0 { // Velero has written the kind, not the resource
-			of = s.findResourcesPage().failedItems(m.Namespace, r.Name, m.DisplayText())
+			of = s.findResourcesPage().failedItems(r.Namespace, r.Name, m.DisplayText())
 		}
 		lost = append(lost, of...)
 	}

@@ -170,7 +170,7 @@ func (s *Screen) causeSection(c draw.Canvas) view.PageSection {
 
 // messageSentence returns a message with the first of its resources.
 func messageSentence(m *results.Message) string {
-	return m.DisplayText() + human.InParens(view.MessageResources(m, 1))
+	return m.DisplayText() + human.InParens(view.MessageInstances(m, 1))
 }
 
 // renderSections draws sections one below the other.

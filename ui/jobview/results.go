@@ -106,7 +106,9 @@ func (p *resultsPage) fetchResults(s *Screen) tea.Cmd {
 		p.fetchedPhase = judged.Phase
 	}
 	return p.resultsAnswer.FetchIfDue(s.newRequester(), age, func(ctx context.Context) (cluster.Messages, error) {
-		return cluster.ReadMessages(ctx, judged, s.dependencies.FetchResults)
+		return cluster.ReadMessages(ctx, judged, cluster.MessageSources{
+			FetchResults: s.dependencies.FetchResults, FetchOperations: s.dependencies.FetchOperations,
+		})
 	})
 }
 
@@ -144,11 +146,11 @@ func messagesText(groups []view.ResultGroup, key string) string {
 			switch {
 			case depth == 1 || depth > 1 && k != message:
 				continue
-			case depth == 3 && resource < len(m.Resources):
-				return m.Resources[resource].String()
+			case depth == 3 && resource < len(m.Instances()):
+				return m.Instances()[resource]
 			}
 			lines = append(lines, view.MessageRepeats(m)+m.DisplayText())
-			if names := view.MessageResources(m, -1); names != "" {
+			if names := view.MessageInstances(m, -1); names != "" {
 				lines = append(lines, "    "+names)
 			}
 		}
@@ -301,14 +303,20 @@ func (l *messageOutline) addMessage(key string, tone view.Tone, m *results.Messa
 	for _, more := range words[1:] {
 		l.addRow("", func(c draw.Canvas) string { return margin + c.Theme.Text.Render(more) })
 	}
-	switch {
-	case len(m.Resources) > 1 && l.folds.isOpen(key, false):
-		for n, r := range m.Resources {
+	l.addInstances(key, m, margin, room)
+}
+
+// addInstances adds the resources that a message names, or what varies in it.
+func (l *messageOutline) addInstances(key string, m *results.Message, margin string, room int) {
+	if instances := m.Instances(); len(instances) > 1 && l.folds.isOpen(key, false) {
+		for n, name := range instances {
 			own := fmt.Sprint(key, "/", n)
 			marked := l.isMarked(own)
-			l.addRow(own, func(c draw.Canvas) string { return overlayMark(c, marked, margin+c.Theme.Dim.Render(r.String())) })
+			l.addRow(own, func(c draw.Canvas) string { return overlayMark(c, marked, margin+c.Theme.Dim.Render(name)) })
 		}
-	case len(m.Resources) > 0:
-		l.addRow("", func(c draw.Canvas) string { return margin + c.Theme.Dim.Render(view.FitMessageResources(m, room)) })
+		return
+	}
+	if names := view.FitMessageInstances(m, room); names != "" {
+		l.addRow("", func(c draw.Canvas) string { return margin + c.Theme.Dim.Render(names) })
 	}
 }

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 		{``, "", "", ""},
 	} {
 		named, text := parseMessage(c.message)
-		if named != (Resource{c.kind, c.name}) || text != c.text {
+		if named != (Resource{Kind: c.kind, Name: c.name}) || text != c.text {
 			t.Errorf(
 				"%q:\n got %q %q %q\nwant %q %q %q",
 				c.message,
@@ -112,18 +112,16 @@ func TestGroup(t *testing.T) {
 	}
 	var lines []string
 	for _, s := range GroupMessages(results) {
-		lines = append(lines, fmt.Sprintf("%s %s %d", s.Severity, s.Title(), s.Count))
+		lines = append(lines, fmt.Sprintf("%s %s %d", s.Severity, s.Place, s.Count))
 		for _, c := range s.Messages {
-			names, left := c.ListResources(3)
+			names, left := c.ListInstances(3)
 			lines = append(lines, fmt.Sprintf("  %dx %s | %s +%d", c.Count, c.Text, names, left))
 		}
 	}
-	want := `error namespace ops 21
-  18x is forbidden: exceeded quota: compute, used: pods=20 | pods/worker-0, worker-1, worker-2 +15
-  3x not served | widgets.example.com/a, b +0
-error cluster 3
+	want := `error  25
+  18x is forbidden: exceeded quota: compute, used: pods=20 | pods/ops/worker-0, worker-1, worker-2 +15
   3x boom | pods/x, y, nodes/z +0
-error velero 1
+  3x not served | widgets.example.com/ops/a, b +0
   1x error parsing backup contents: no |  +0
 warning cluster 1
   1x already exists. Warning: differs | ClusterRole/ops +0`

@@ -289,8 +289,8 @@ func indexReasons(sections []MessageSection) reasonIndex {
 	for _, s := range sections {
 		for _, c := range s.Messages {
 			for _, r := range c.Resources {
-				key := [2]string{c.Namespace, r.Name}
-				all[key] = append(all[key], reason{r.Kind, c.DisplayText()})
+				key := [2]string{r.Namespace, r.Name}
+				all[key] = append(all[key], reason{r.Kind, internText(c.DisplayText())})
 			}
 		}
 	}

@@ -11,7 +11,15 @@ type Resource struct {
 	// Kind is as Velero writes it in that message: a resource such as deployments.apps, or a kind such as
 	// ConfigMap. Empty where the message does not say it.
 	Kind string `json:"kind"`
-	Name string `json:"name"`
+	// Namespace is that of the messages; empty for those about the run or the cluster.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// QualifiedName returns KIND/NAMESPACE/NAME.
+func (r Resource) QualifiedName() string {
+	r.Name, r.Namespace = strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"), ""
+	return r.String()
 }
 
 // String returns KIND/NAME.
@@ -90,7 +98,7 @@ func parseMessage(message string) (named Resource, text string) {
 			continue
 		}
 		if m := f.pattern.FindStringSubmatch(rest); m != nil {
-			r := Resource{cmp.Or(f.kind, m[1]), m[2]}
+			r := Resource{Kind: cmp.Or(f.kind, m[1]), Name: m[2]}
 			return r, f.words + withoutSubject(m[3], r.Name)
 		}
 	}
@@ -110,8 +118,8 @@ func parseLogLine(fields []string) (r Resource, text string) {
 	}
 	// Some errors name the resource: "(groupResource=pods, namespace=shop, name=db-0)".
 	r = Resource{
-		cmp.Or(fields[1], textBetween(text, "groupResource=", ",")),
-		cmp.Or(fields[2], textBetween(text, ", name=", ")")),
+		Kind: cmp.Or(fields[1], textBetween(text, "groupResource=", ",")),
+		Name: cmp.Or(fields[2], textBetween(text, ", name=", ")")),
 	}
 	if r.Name == "" {
 		return Resource{}, text // a kind without a name is not a resource

@@ -3,6 +3,8 @@ package results
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
@@ -14,6 +16,9 @@ import (
 const (
 	NoMessages = "No errors and no warnings."
 	NotRead    = "The results cannot be read"
+
+	noItems          = "Velero counts no items, so it worked on nothing."
+	operationsStored = "Velero counts the errors of item operations and stores them with the operations, not with the results."
 )
 
 // NoteBeforeResults says what is known about a job's messages before its results are read; an empty note means that
@@ -26,6 +31,9 @@ func NoteBeforeResults(j *job.Job, troubled bool) (note string, complete bool) {
 	case j.Phase == velero.PhaseFailedValidation:
 		return "Velero did not start it, so there are no results.", true
 	case j.Phase == velero.PhaseCompleted && j.Errors == 0 && j.Warnings == 0:
+		if j.Items.Known && j.Items.Total == 0 {
+			return NoMessages + " " + noItems, true
+		}
 		return NoMessages, true
 	case !j.IsTerminal() && j.Stage == job.StageQueued:
 		return "Not started yet: no results.", false
@@ -65,12 +73,29 @@ func CountCaveat(j *job.Job, sections []MessageSection) string {
 		return "Velero may add more until it ends."
 	}
 	errs, warnings := CountMessages(sections)
-	if errs == j.Errors && warnings == j.Warnings {
-		return ""
+	hasOperations := slices.ContainsFunc(sections, func(s MessageSection) bool { return s.Place == operationsPlace })
+	var notes []string
+	if errs != j.Errors || warnings != j.Warnings {
+		notes = append(notes, fmt.Sprintf(
+			"The status counts %s and %s.",
+			human.Count(j.Errors, "error"),
+			human.Count(j.Warnings, "warning"),
+		))
 	}
-	return fmt.Sprintf(
-		"The status counts %s and %s.",
-		human.Count(j.Errors, "error"),
-		human.Count(j.Warnings, "warning"),
-	)
+	switch o := j.Operations; {
+	case hasOperations:
+		notes = append(notes, operationsStored)
+	case errs < j.Errors && o.Failed > 0:
+		notes = append(notes, fmt.Sprintf("%d of %s failed. ", o.Failed, human.Count(o.Attempted, "item operation"))+
+			operationsStored)
+	}
+	if errs < j.Errors {
+		notes = append(notes, "What the results do not have is in Velero's log: "+LogCommand(j)+".")
+	}
+	return strings.Join(notes, " ")
+}
+
+// LogCommand returns the command that prints the errors of a job's log.
+func LogCommand(j *job.Job) string {
+	return fmt.Sprintf("veltui logs %s/%s --level error", j.Kind.Noun(), j.Name)
 }

@@ -122,8 +122,11 @@ func (d *Document) fillMessages(in Input) {
 	}
 	for i := range d.Messages.Groups {
 		m := &d.Messages.Groups[i]
-		m.Text, m.Example, m.OmittedResources = redactAndCut(m.Text), "", max(len(m.Resources)-maxNamedResources, 0)
-		m.Resources = m.Resources[:len(m.Resources)-m.OmittedResources]
+		m.Text, m.Example, m.Examples = redactAndCut(m.Text), "", nil
+		m.OmittedResources = max(len(m.Resources)-maxNamedResources, len(m.Variants)-maxNamedResources, 0)
+		m.Resources = m.Resources[:min(len(m.Resources), maxNamedResources)]
+		m.Variants = slices.Clone(m.Variants[:min(len(m.Variants), maxNamedResources)]) // a copy, because it is redacted
+		m.Namespaces = slices.Clone(m.Namespaces)
 	}
 }
 

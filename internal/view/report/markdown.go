@@ -124,12 +124,13 @@ func (w *markdownWriter) writeMessages(d Document) {
 	for i := range d.Messages.Groups {
 		m := &d.Messages.Groups[i]
 		w.Item("%s", messageSpan(m, m.DisplayText()))
-		if len(m.Resources) == 0 {
+		instances := m.Instances()
+		if len(instances) == 0 {
 			continue
 		}
-		names := make([]markdown.Span, len(m.Resources))
-		for i, r := range m.Resources {
-			names[i] = markdown.Code(r.String())
+		names := make([]markdown.Span, len(instances))
+		for i, name := range instances {
+			names[i] = markdown.Code(name)
 		}
 		w.Line("  - of %s%s", markdown.Join(names, ", "), human.AndMore(m.OmittedResources))
 	}
