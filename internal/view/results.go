@@ -136,7 +136,7 @@ func MessageRepeats(m *results.Message) string {
 // counts the others.
 func MessageInstances(m *results.Message, most int) string {
 	names, left := m.ListInstances(most)
-	return names + AndMore(left)
+	return names + human.AndMore(left)
 }
 
 // FitMessageInstances is like MessageInstances for as many as fit in width cells, but at least one.
@@ -150,12 +150,4 @@ func FitMessageInstances(m *results.Message, width int) string {
 		fitting = names
 	}
 	return fitting
-}
-
-// AndMore counts what a list leaves out, to follow the list; empty for nothing.
-func AndMore(left int) string {
-	if left <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", left)
 }

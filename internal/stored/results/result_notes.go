@@ -18,7 +18,8 @@ const (
 	NotRead    = "The results cannot be read"
 
 	noItems          = "Velero counts no items, so it worked on nothing."
-	operationsStored = "Velero counts the errors of item operations and stores them with the operations, not with the results."
+	operationsStored = "Velero counts the errors of item operations and stores them with the operations, " +
+		"not with the results."
 )
 
 // NoteBeforeResults says what is known about a job's messages before its results are read; an empty note means that

@@ -279,7 +279,8 @@ func (s *summary) pattern() string {
 func commonStart(prefix string) string {
 	prefix = strings.TrimRight(prefix, "0123456789")
 	at := strings.LastIndexAny(prefix, "-._/:") + 1
-	if rest := prefix[at:]; len(rest) < 3 || strings.IndexFunc(rest, func(r rune) bool { return r < 'a' || r > 'z' }) >= 0 {
+	isLetter := func(r rune) bool { return r >= 'a' && r <= 'z' }
+	if rest := prefix[at:]; len(rest) < 3 || strings.TrimFunc(rest, isLetter) != "" {
 		return prefix[:at]
 	}
 	return prefix
