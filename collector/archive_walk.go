@@ -23,6 +23,7 @@ const maxTrailingBytes = 1 << 20
 
 type archive struct {
 	limits  Limits
+	blocks  *blockPump
 	tar     tarReader
 	entries int64
 }
@@ -31,14 +32,24 @@ type archive struct {
 func openArchive(ctx context.Context, r io.Reader, limits Limits) archive {
 	limits = limits.withDefaults()
 	blocks := startBlockPump(ctx, r, limits)
-	return archive{limits: limits, tar: tarReader{nextBlock: blocks.nextBlock, maxName: limits.NameBytes}}
+	return archive{
+		limits: limits,
+		blocks: blocks,
+		tar:    tarReader{nextBlock: blocks.nextBlock, maxName: limits.NameBytes},
+	}
 }
 
 func (a *archive) eachEntry(visit func(tarEntry) error) error {
 	for {
 		e, err := a.tar.nextEntry()
+		if err == io.EOF && a.blocks.isPlain && !a.tar.hasEndMark {
+			err = errNoEndMark
+		}
 		if err == io.EOF {
 			return nil
+		}
+		if errors.Is(err, ErrNotBackup) {
+			return err
 		}
 		if a.entries++; err == nil && a.entries > a.limits.Entries {
 			err = fmt.Errorf("%w: more than %d entries", ErrLimitExceeded, a.limits.Entries)
@@ -68,6 +79,9 @@ type archiveIndexer struct {
 	partial         bool
 	problems        []string
 	omittedProblems int
+
+	// What an archive without items may hold instead: a tarball, or items in a folder.
+	innerTarball, itemFolder string
 }
 
 // addProblem records a sentence. format must quote (%q) text from the archive.
@@ -104,6 +118,7 @@ func (w *archiveIndexer) readEntry(e tarEntry) error {
 	at, ok := parseItemPath(name)
 	if !ok {
 		w.builder.addVersion(name)
+		w.noteInner(name)
 		return nil
 	}
 	if !at.isItem() {
@@ -111,6 +126,44 @@ func (w *archiveIndexer) readEntry(e tarEntry) error {
 		return nil
 	}
 	return w.readItem(e, at)
+}
+
+// maxFolders is how many folders deep items are looked for.
+const maxFolders = 4
+
+// noteInner notes an entry that tells where a backup's items are, if no item was found so far: a whole folder of a
+// bucket holds a tarball, and an archive that was packed anew may hold the items in a folder.
+func (w *archiveIndexer) noteInner(name []byte) {
+	if w.hasVersion || len(w.builder.flags) > 0 {
+		return
+	}
+	if w.innerTarball == "" && bytes.HasSuffix(name, []byte(".tar.gz")) {
+		w.innerTarball = string(name)
+	}
+	below := name
+	for range maxFolders {
+		_, rest, found := bytes.Cut(below, slash)
+		if !found || w.itemFolder != "" {
+			return
+		}
+		below = rest
+		if at, ok := parseItemPath(below); ok && at.isItem() || string(below) == "metadata/version" {
+			w.itemFolder = string(name[:len(name)-len(below)-1])
+		}
+	}
+}
+
+// explainNoItems returns the error for an archive with neither items nor a version.
+func (w *archiveIndexer) explainNoItems() error {
+	advice := ""
+	switch {
+	case w.itemFolder != "":
+		advice = fmt.Sprintf("; its items are in the folder %.200q, and Velero reads them only at the top of the archive",
+			w.itemFolder)
+	case w.innerTarball != "":
+		advice = fmt.Sprintf("; it holds the tarball %.200q: extract that one, and read it", w.innerTarball)
+	}
+	return fmt.Errorf("%w: it contains neither items nor metadata/version%s", ErrNotBackup, advice)
 }
 
 func (w *archiveIndexer) readItem(e tarEntry, at itemPath) error {

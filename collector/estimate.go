@@ -251,9 +251,14 @@ type workBudget struct {
 }
 
 func newWorkBudget(ctx context.Context) *workBudget {
-	w := &workBudget{cause: func() error { return context.Cause(ctx) }, err: context.Cause(ctx), next: checkEvery}
-	w.filters = &glob.Budget{StepsLeft: maxFilterSteps, OnSpend: func(steps int) { w.canContinue(steps) }}
-	return w
+	return (&workBudget{cause: func() error { return context.Cause(ctx) }}).renewed()
+}
+
+// renewed returns a budget of the same size, which ends with the same context.
+func (w *workBudget) renewed() *workBudget {
+	n := &workBudget{cause: w.cause, err: w.cause(), next: checkEvery}
+	n.filters = &glob.Budget{StepsLeft: maxFilterSteps, OnSpend: func(steps int) { n.canContinue(steps) }}
+	return n
 }
 
 // canContinue counts steps and reports whether to continue.

@@ -104,6 +104,10 @@ func (f *Fates) contextError() error {
 // EachItem calls visit for each item, sorted by resource, namespace and name, until the context
 // given to [Index.DetermineFates] ends.
 func (f *Fates) EachItem(visit func(Item)) error {
+	return f.eachItem(func(_ uint32, i Item) { visit(i) })
+}
+
+func (f *Fates) eachItem(visit func(item uint32, i Item)) error {
 	r, x := f.simulation, f.simulation.index
 	for _, b := range x.Buckets {
 		place := Item{Resource: x.Strings.string(b.Resource), Namespace: x.Strings.string(b.Namespace)}
@@ -123,7 +127,7 @@ func (f *Fates) EachItem(visit func(Item)) error {
 			case kept == ToRestore:
 				place.Fate = r.itemFate(item, place.Resource, place.Namespace)
 			}
-			visit(place)
+			visit(item, place)
 		}
 	}
 	return f.contextError()

@@ -20,6 +20,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(buildArchive(f, file{"metadata/version", "1.1.0"}, file{podA + "p.json", podJSON("Running", "c")}))
 	f.Add(pack(f, manyPods(f, 3)))
 	f.Add([]byte{})
+	f.Add(manyPods(f, 2))
+	f.Add(pack(f, pack(f, manyPods(f, 2))))
+	f.Add([]byte("<html><title>Login</title></html>"))
 	limits := Limits{UnpackedBytes: 4 << 20, ObjectBytes: 1 << 20, IndexBytes: 1 << 20}
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		x, err := Read(context.Background(), bytes.NewReader(archive), limits)

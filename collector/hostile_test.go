@@ -75,11 +75,7 @@ func TestBrokenGzip(t *testing.T) {
 	checksum[len(checksum)-6] ^= 1
 	wantPartial(t, checksum, Limits{}, 2000, inflate.ErrChecksum, "at byte")
 
-	for name, archive := range map[string][]byte{
-		"empty": {}, "no gzip": []byte("PK\x03\x04 this is a zip"), "one byte": {0x1f}, "tar without gzip": manyPods(t, 3),
-	} {
-		t.Run(name, func(t *testing.T) { wantPartial(t, archive, Limits{}, 0, nil, "gzip stream") })
-	}
+	wantPartial(t, []byte{0x1f}, Limits{}, 0, nil, "gzip stream")
 }
 
 func TestMembersAndTrailers(t *testing.T) {

@@ -45,8 +45,11 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Read reads the gzip-compressed tarball of a backup from r, once and to its
-// end. It uses two goroutines, one that inflates and one that reads the tar.
+// Read reads the tarball of a backup from r, once and to its end. Velero compresses it with gzip; one that was
+// decompressed on the way, or compressed once more, is read as well. Read uses two goroutines, one that inflates and
+// one that reads the tar.
+//
+// What is something other than a backup's tarball is [ErrNotBackup], with words that say what it is.
 //
 // With an error (a broken or hostile archive, a limit, ctx) Read still returns the Index of what it read before,
 // marked incomplete. Errors name the offset or the entry. When ctx ends, Read returns without waiting for a pending
@@ -60,6 +63,12 @@ func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
 		err = w.verifyTail()
 	}
 	x := w.buildIndex(err)
+	if err == nil && x.ItemCount() == 0 && !w.hasVersion {
+		x.Incomplete, err = true, w.explainNoItems()
+	}
+	if errors.Is(err, ErrNotBackup) {
+		return x, err
+	}
 	if err != nil {
 		return x, fmt.Errorf("reading backup archive: %w", err)
 	}
@@ -72,7 +81,9 @@ type blockPump struct {
 	full chan *inflate.Block
 	free chan *inflate.Block
 	last *inflate.Block
-	err  error // set before full is closed
+	// isPlain is true for a tar that is not compressed, and set before the first block.
+	isPlain bool
+	err     error // set before full is closed
 }
 
 // pumpBlockCount is enough for the previous block, which the decoder needs, the reader's block, and the block being
@@ -94,8 +105,8 @@ func startBlockPump(ctx context.Context, r io.Reader, limits Limits) *blockPump 
 
 func (p *blockPump) inflateBlocks(r io.Reader, limits Limits) {
 	defer close(p.full)
-	d := inflate.New(&boundedReader{ctx: p.ctx, r: r, left: limits.CompressedBytes})
-	for {
+	source := archiveSource{in: &boundedReader{ctx: p.ctx, r: r, left: limits.CompressedBytes}, limits: limits}
+	for first := true; ; first = false {
 		var b *inflate.Block
 		select {
 		case b = <-p.free:
@@ -103,9 +114,12 @@ func (p *blockPump) inflateBlocks(r io.Reader, limits Limits) {
 			p.err = p.ctx.Err()
 			return
 		}
-		err := d.NextBlock(b)
-		if err == nil {
-			err = checkLimits(d, limits)
+		var err error
+		if first {
+			b, err = source.firstBlock(b)
+			p.isPlain = source.layers == 0
+		} else {
+			err = source.nextBlock(b)
 		}
 		if len(b.Bytes()) > 0 {
 			p.full <- b // never blocks: there is room for all blocks
@@ -117,27 +131,12 @@ func (p *blockPump) inflateBlocks(r io.Reader, limits Limits) {
 	}
 }
 
-func checkLimits(d *inflate.Decoder, limits Limits) error {
-	in, out := d.BytesConsumed(), d.BytesProduced()
-	switch {
-	case out > limits.UnpackedBytes:
-		return fmt.Errorf(
-			"%w: more than %d bytes unpacked, at byte %d of the archive",
-			ErrLimitExceeded,
-			limits.UnpackedBytes,
-			in,
-		)
-	case out > ratioFrom && out/int64(limits.Ratio) > in:
-		return fmt.Errorf("%w: %d bytes became %d, more than %d times as much", ErrLimitExceeded, in, out, limits.Ratio)
-	}
-	return nil
-}
-
 // boundedReader reads at most left bytes, and nothing after ctx has ended.
 type boundedReader struct {
 	ctx  context.Context
 	r    io.Reader
 	left int64
+	read int64
 }
 
 func (s *boundedReader) Read(b []byte) (int, error) {
@@ -152,6 +151,7 @@ func (s *boundedReader) Read(b []byte) (int, error) {
 	}
 	n, err := s.r.Read(b[:min(int64(len(b)), s.left)])
 	s.left -= int64(n)
+	s.read += int64(n)
 	return n, err
 }
 

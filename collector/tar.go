@@ -55,6 +55,7 @@ type tarReader struct {
 	current        tarEntry
 	remainingBytes int64 // the remaining bytes of current, with padding
 	maxName        int
+	hasEndMark     bool // the archive ended with an empty block
 }
 
 func (t *tarReader) streamOffset() int64 { return t.start + int64(t.pos) }
@@ -151,6 +152,7 @@ func (t *tarReader) readHeader() ([]byte, error) {
 		if err != nil && !(err == io.ErrUnexpectedEOF && len(second) == 0) {
 			return nil, err
 		}
+		t.hasEndMark = true
 		return nil, io.EOF
 	}
 	return h, nil

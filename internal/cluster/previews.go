@@ -79,7 +79,8 @@ func (c *Cluster) fillPreview(ctx context.Context, answer *Preview, d restorespe
 	question, err := g.buildSpec(ctx, d.Restore.Spec, d, a)
 	switch {
 	case errors.Is(err, ErrPolicyRefused):
-		answer.RefusalReasons = append(answer.RefusalReasons, human.Capitalize(sanitize.String(err.Error()))+".")
+		why := human.EndSentence(human.Capitalize(sanitize.String(err.Error())))
+		answer.RefusalReasons = append(answer.RefusalReasons, why)
 	case err != nil:
 		answer.ItemsUnchecked = err.Error()
 		return

@@ -122,7 +122,7 @@ func (s *Surveyor) CheckRestore(
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		in.RefusalReason = err.Error() + "."
+		in.RefusalReason = human.EndSentence(err.Error())
 	default:
 		in.Fates = fates
 	}

@@ -197,11 +197,8 @@ func (f *estimateCommand) readTarball(
 	// Reading labels takes time, and only selectors need them.
 	limits := collector.Limits{NamesOnly: spec.LabelSelector == nil && spec.OrLabelSelectors == nil}
 	index, err := collector.Read(ctx, io.TeeReader(in, m), limits)
-	switch {
-	case err != nil:
+	if err != nil {
 		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
-	case index.ItemCount() == 0 && index.Format == "":
-		err = fmt.Errorf("%s is not a backup: it contains neither items nor metadata/version", sanitize.String(path))
 	}
 	return index, err
 }
@@ -247,6 +244,9 @@ func (f *estimateCommand) estimateFromCluster(ctx context.Context, args []string
 			return err
 		}
 		backupName, began, spec.Policy = spec.Restore.BackupName, subject.Started, cluster.SelectionPolicy(subject)
+	}
+	if err := f.checkFileNamespace(snap); err != nil {
+		return err
 	}
 	seen := cluster.BuildCollectorServer(snap.Server)
 	if spec.Server.Tag == "" {

@@ -288,7 +288,7 @@ func TestEstimateErrors(t *testing.T) {
 	}{
 		{"no tarball", []string{"--tarball", filepath.Join(dir, "none")}, ExitError, "no such file"},
 		{"a directory", []string{"--tarball", dir}, ExitError, "is a directory"},
-		{"not gzip", []string{"--tarball", good}, ExitError, "gzip"},
+		{"a text", []string{"--tarball", good}, ExitError, "it is plain text"},
 		{"empty", []string{"--tarball", write("empty", "")}, ExitError, "empty"},
 		{"another tarball", []string{"--tarball", write("other.tar.gz", otherTarball(t))}, ExitError, "not a backup"},
 		{"no restore file", []string{"--tarball", captureTarball, "-f", filepath.Join(dir, "none")}, ExitError, "no such file"},

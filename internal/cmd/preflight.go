@@ -237,10 +237,11 @@ func (f *preflightCommand) readRestoreInput(
 		ExtraKinds:   []string{watch.Pods, watch.StorageLocations, watch.DeleteRequests},
 		SkipVerdicts: true,
 	}, f.cli.openLogger(ctx))
-	if err == nil {
-		spec.Server = cluster.BuildCollectorServer(snap.Server)
+	if err != nil {
+		return spec, nil, err
 	}
-	return spec, snap, err
+	spec.Server = cluster.BuildCollectorServer(snap.Server)
+	return spec, snap, f.checkFileNamespace(snap)
 }
 
 // tryReadIndex reads the contents of the backup. A failure is not an error: the other checks still run.

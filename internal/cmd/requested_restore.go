@@ -1,20 +1,13 @@
 package cmd
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/assess"
@@ -167,92 +160,4 @@ func (a *requestedRestore) readBackupIndex(
 	m, stop := a.cli.stdio.startByteMeter("downloading " + backup.Name)
 	defer stop()
 	return e.ReadIndex(ctx, backup, m.setProgress)
-}
-
-const maxRestoreFileSize = 4 << 20 // more than etcd would accept for a Restore
-
-// readFile reads a small file; "-" is standard input.
-func (c *stdio) readFile(path string) ([]byte, error) {
-	in := c.streams.In
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("reading the restore: %w", err)
-		}
-		defer func() { _ = f.Close() }()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxRestoreFileSize+1))
-	if err == nil && len(data) > maxRestoreFileSize {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxRestoreFileSize)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the restore: %w", err)
-	}
-	return data, nil
-}
-
-// readRestoreFile reads the one Restore in the file, with the ConfigMap of its selection; "-" is standard input. An
-// unknown field is an error, because a filter with a wrong name would change every number.
-func (a *requestedRestore) readRestoreFile() (*veleroapi.Restore, error) {
-	data, err := a.cli.stdio.readFile(a.file)
-	if err != nil {
-		return nil, err
-	}
-	restore, err := parseRestore(data)
-	if err != nil {
-		return nil, fmt.Errorf("reading the restore: %s: %w", a.file, err)
-	}
-	return restore, nil
-}
-
-func parseRestore(data []byte) (*veleroapi.Restore, error) {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	var found *veleroapi.Restore
-	var policy []byte
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		var is struct{ APIVersion, Kind string }
-		if err := yaml.Unmarshal(document, &is); err != nil {
-			return nil, err
-		}
-		switch {
-		case is.Kind == "ConfigMap" && policy == nil:
-			policy = document
-			continue
-		case is.Kind != "Restore":
-			if is.Kind == "" && is.APIVersion == "" {
-				continue // an empty document, or one whose kind is unknown
-			}
-			return nil, fmt.Errorf("expected a Restore, found kind %q", is.Kind)
-		case is.APIVersion != veleroapi.GroupVersion.String():
-			return nil, fmt.Errorf("expected apiVersion %s, found %q", veleroapi.GroupVersion, is.APIVersion)
-		case found != nil:
-			return nil, errors.New("contains more than one Restore")
-		}
-		found = &veleroapi.Restore{}
-		if err := yaml.UnmarshalStrict(document, found); err != nil {
-			return nil, err
-		}
-	}
-	if found == nil {
-		return nil, errors.New("contains no Restore (apiVersion velero.io/v1, kind Restore)")
-	}
-	d := restorespec.Draft{Restore: *found, Selected: restorespec.SelectedItems(found)}
-	var is map[string]any
-	if want := d.ConfigMap(
-		found.Namespace,
-	); policy != nil &&
-		(want == nil || yaml.Unmarshal(policy, &is) != nil || !reflect.DeepEqual(is, want.Object)) {
-		return nil, errors.New(
-			"the ConfigMap is not that of the Restore's selection: name the objects with --only-from FILE",
-		)
-	}
-	return found, nil
 }

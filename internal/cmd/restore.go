@@ -3,9 +3,11 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/watch"
 )
 
 // The modes of the preflight.
@@ -233,13 +236,30 @@ func (f *createRestoreCommand) handleObstacles(d *restorespec.Draft, found *pref
 	return nil
 }
 
+// checkUnseen checks what the draft alone tells: what Velero is sure to refuse, and the namespace of its Velero, which
+// it returns.
+func (f *createRestoreCommand) checkUnseen(ctx context.Context, d restorespec.Draft) (string, error) {
+	if why := preflight.SpecRefusals(d.Restore.Spec); len(why) > 0 && !f.acceptObstacles {
+		return "", exitError{ExitRefused, errors.New(preflight.RefusalLead + strings.Join(why, " "))}
+	}
+	snap, err := f.cli.readSnapshot(
+		ctx,
+		watch.Query{Kinds: []string{watch.Schedules}, SkipVerdicts: true},
+		f.cli.openLogger(ctx),
+	)
+	if err != nil {
+		return "", err
+	}
+	return snap.Namespace, f.checkFileNamespace(snap)
+}
+
 // checkDraft runs the preflight that --preflight chooses, nil for none, and returns the namespace of its Velero.
 func (f *createRestoreCommand) checkDraft(
 	ctx context.Context,
 	d restorespec.Draft,
 ) (found *preflight.Result, namespace string, err error) {
 	if f.preflightMode == preflightNone {
-		namespace, err = f.write.findVeleroNamespace(ctx)
+		namespace, err = f.checkUnseen(ctx, d)
 		return nil, namespace, err
 	}
 	p := preflightCommand{

@@ -45,6 +45,9 @@ func (f *createRestoreCommand) resolveItems(ctx context.Context) error {
 	words := f.onlyArgs
 	if f.onlyFile != "" {
 		text, err := f.cli.stdio.readFile(f.onlyFile)
+		if err == nil {
+			text, err = decodeText(text)
+		}
 		if err != nil {
 			return err
 		}

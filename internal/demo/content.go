@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"archive/tar"
 	"bytes"
 	"embed"
 	"fmt"
@@ -81,11 +82,27 @@ func (d *Demo) putScene(s *scene.Scene) error {
 			)
 		}
 		if kind == "BackupContents" && f.Body == "" {
-			body = make([]byte, 1024) // an empty tarball
+			body = tarballWithoutItems()
 		}
-		d.store.PutText(store.FileKey{Job: s.Expect.Job, File: kind}, f.Modified, body)
+		key := store.FileKey{Job: s.Expect.Job, File: kind}
+		if f.Plain {
+			d.store.PutCompressed(key, f.Modified, body)
+		} else {
+			d.store.PutText(key, f.Modified, body)
+		}
 	}
 	return d.cluster.EnsureNamespaces()
+}
+
+// tarballWithoutItems returns what Velero stores of a backup that holds nothing.
+func tarballWithoutItems() []byte {
+	var b bytes.Buffer
+	const version = "1.1.0\n"
+	w := tar.NewWriter(&b)
+	_ = w.WriteHeader(&tar.Header{Name: "metadata/version", Mode: 0o644, Size: int64(len(version))})
+	_, _ = w.Write([]byte(version)) // writing to memory cannot fail
+	_ = w.Close()
+	return b.Bytes()
 }
 
 func (d *Demo) appendPodLog(pod *unstructured.Unstructured, told []scene.LogLine) {

@@ -31,7 +31,7 @@ var imports = map[string][]string{
 	"internal/cmd": {
 		"assets", "collector", "collector/cache", "internal/action", "internal/assess", "internal/assess/coverage",
 		"internal/client", "internal/cluster", "internal/config", "internal/demo", "internal/diagnosis",
-		"internal/etcd", "internal/glob", "internal/human", "internal/job", "internal/job/forecast",
+		"internal/etcd", "internal/filetype", "internal/glob", "internal/human", "internal/job", "internal/job/forecast",
 		"internal/job/forecast/history", "internal/restore/dryrun", "internal/restore/live",
 		"internal/restore/preflight", "internal/restore/restorespec", "internal/restore/verify", "internal/safefile",
 		"internal/sanitize", "internal/session", "internal/statedir", "internal/stored/artifact",
@@ -155,8 +155,8 @@ var imports = map[string][]string{
 		"internal/stored/artifact", "internal/velero", "internal/velero/veleroapi", "retry",
 	},
 	"internal/stored/artifact": {
-		"internal/human", "internal/job", "internal/sanitize", "internal/session", "internal/velero",
-		"internal/velero/decode", "internal/velero/veleroapi", "retry",
+		"internal/filetype", "internal/human", "internal/job", "internal/sanitize", "internal/session",
+		"internal/velero", "internal/velero/decode", "internal/velero/veleroapi", "retry",
 	},
 	"internal/stored/results": {
 		"collector", "internal/human", "internal/job", "internal/sanitize", "internal/stored/artifact",
@@ -165,8 +165,8 @@ var imports = map[string][]string{
 	"internal/job/forecast":         {"internal/job", "internal/velero"},
 	"internal/job/forecast/history": {"internal/job/forecast", "internal/statedir"},
 	"collector": {
-		"collector/internal/inflate", "internal/glob", "internal/human", "internal/job/forecast", "internal/velero",
-		"internal/velero/veleroapi",
+		"collector/internal/inflate", "internal/filetype", "internal/glob", "internal/human",
+		"internal/job/forecast", "internal/velero", "internal/velero/veleroapi",
 	},
 	"collector/cache":            {"collector", "internal/statedir"},
 	"collector/internal/inflate": nil,
@@ -186,6 +186,7 @@ var imports = map[string][]string{
 	"internal/session":       {"internal/client", "internal/sanitize", "retry"},
 	"retry":                  nil,
 	"internal/human":         nil,
+	"internal/filetype":      {"internal/sanitize"},
 	"internal/sanitize":      nil,
 	"internal/statedir":      {"internal/safefile"},
 	"internal/safefile":      {"internal/kubectl"},
@@ -238,6 +239,7 @@ var noClients = map[string][]string{
 	"internal/glob":            {"k8s.io", "net/http", "os"},
 	"internal/sanitize":        {"net/http", "os"},
 	"internal/human":           {"k8s.io", "net/http", "os"},
+	"internal/filetype":        {"k8s.io", "net/http", "os"},
 	"internal/kubectl":         {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.

@@ -20,7 +20,7 @@ var fileOpeners = []string{"internal/safefile", "internal/statedir"}
 // does is read with safefile.ReadTrusted, whatever it is.
 var otherFiles = map[string]string{
 	"internal/action/audit.go os.Remove":              "the lock file of an attempt, which was opened by safefile: a name goes, nothing is read",
-	"internal/cmd/requested_restore.go os.Open":       "-f: the user names it, and it may be a pipe",
+	"internal/cmd/restore_file.go os.Open":            "-f: the user names it, and it may be a pipe",
 	"internal/cmd/completion.go os.OpenFile":          "the null device",
 	"internal/cmd/config_file.go os.ReadDir":          "names of themes; each is read by safefile.ReadTrusted",
 	"internal/cmd/demo.go os.DirFS":                   "a recording that the user names",

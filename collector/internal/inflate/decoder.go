@@ -28,7 +28,12 @@ type Block struct {
 }
 
 // Bytes returns the data, valid until the block is passed to NextBlock again.
-func (b *Block) Bytes() []byte { return b.buf[windowSize : windowSize+b.n] }
+func (b *Block) Bytes() []byte {
+	if b.buf == nil {
+		return nil
+	}
+	return b.buf[windowSize : windowSize+b.n]
+}
 
 // Error is an error in a stream, with its position.
 type Error struct {

@@ -13,6 +13,8 @@
 //	  RestoreLog: {modified: "-40m"}
 //	logs: ['[-41m] time=... level=info msg="restore completed"']
 //
+// The store serves a file compressed, as Velero stores it, unless the scene says plain: true.
+//
 // A string that is a signed duration ("-40m", "+2h") is a time relative to now.
 // Durations without a sign stay as they are.
 package scene

@@ -24,6 +24,8 @@ type StoredFile struct {
 	Modified time.Time
 	// Body is the unpacked content; the store serves it compressed.
 	Body string
+	// Plain is true for content that the store serves as it is: decompressed on the way, or something else in its place.
+	Plain bool
 }
 
 func parseStoredFiles(raw json.RawMessage, c relativeClock) (StoredFiles, error) {
@@ -40,6 +42,7 @@ func parseStoredFiles(raw json.RawMessage, c relativeClock) (StoredFiles, error)
 	var files map[string]struct {
 		Modified string `json:"modified"`
 		Body     string `json:"body"`
+		Plain    bool   `json:"plain"`
 	}
 	if err := json.Unmarshal(raw, &files); err != nil {
 		return StoredFiles{}, fmt.Errorf("stored: %w", err)
@@ -64,7 +67,7 @@ func parseStoredFiles(raw json.RawMessage, c relativeClock) (StoredFiles, error)
 				f.Body += line.Text + "\n"
 			}
 		}
-		s.Files[kind] = StoredFile{Modified: modified, Body: f.Body}
+		s.Files[kind] = StoredFile{Modified: modified, Body: f.Body, Plain: f.Plain}
 	}
 	return s, nil
 }

@@ -186,6 +186,9 @@ func (c *checker) checkContents() error {
 	}
 	c.checkKinds()
 	c.checkNamespaces()
+	if err := c.checkSelection(); err != nil {
+		return err
+	}
 	if err := c.checkExisting(); err != nil {
 		return err
 	}

@@ -71,6 +71,9 @@ const (
 	WebhookRestoredWithout  Reason = "WebhookRestoredWithoutService"
 	Rejected                Reason = "Rejected"
 	DryRunCarriedOut        Reason = "DryRunCarriedOut"
+	FilterMatchesNothing    Reason = "FilterMatchesNothing"
+	RuleMatchesNothing      Reason = "RuleMatchesNothing"
+	RuleInvalid             Reason = "RuleInvalid"
 )
 
 // Finding is one thing that was found.

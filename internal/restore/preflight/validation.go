@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"strings"
 
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/modifier"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -64,6 +66,23 @@ func ConfigMapNames(r veleroapi.RestoreSpec, byDefault string) (names []string) 
 // RefusalLead begins a sentence that gives the reason why Velero refuses a restore.
 const RefusalLead = "Velero refuses this restore: "
 
+// SpecRefusals returns, in sentences, why Velero refuses a restore, as far as the spec alone shows it.
+func SpecRefusals(r veleroapi.RestoreSpec) (sentences []string) {
+	sentences = collector.RefusalReasons(r)
+	for _, why := range fieldRefusals(r) {
+		sentences = append(sentences, human.EndSentence(sanitize.String(why)))
+	}
+	return sentences
+}
+
+// fieldRefusals returns the reasons in fields other than filters for which Velero refuses a restore.
+func fieldRefusals(r veleroapi.RestoreSpec) (all []string) {
+	if p := r.ExistingResourcePolicy; p != "" && p != veleroapi.PolicyTypeNone && p != veleroapi.PolicyTypeUpdate {
+		all = append(all, "existingResourcePolicy "+string(p)+" is neither none nor update")
+	}
+	return append(all, invalidHooks(r.Hooks.Resources)...)
+}
+
 // checkValidation finds the reasons, besides those in its filters, for which Velero refuses a restore
 // (validateAndComplete).
 func (c *checker) checkValidation() {
@@ -72,7 +91,7 @@ func (c *checker) checkValidation() {
 			Finding{
 				Severity: Obstacle,
 				Reason:   Refused,
-				Sentence: RefusalLead + sanitize.String(why) + ".",
+				Sentence: RefusalLead + human.EndSentence(sanitize.String(why)),
 				Remedy:   "Change the restore, or what it refers to: as it is, Velero ends it at once.",
 			},
 		)
@@ -87,11 +106,7 @@ func (c *checker) checkValidation() {
 			},
 		)
 	}
-	if p := c.Restore.ExistingResourcePolicy; p != "" && p != veleroapi.PolicyTypeNone &&
-		p != veleroapi.PolicyTypeUpdate {
-		refuse("existingResourcePolicy " + string(p) + " is neither none nor update")
-	}
-	for _, why := range invalidHooks(c.Restore.Hooks.Resources) {
+	for _, why := range fieldRefusals(c.Restore) {
 		refuse(why)
 	}
 	around, unread := cmp.Or(

@@ -153,7 +153,7 @@ func TestVolumes(t *testing.T) {
 		"it is missing, and nobody wants it":  {given{items: kept, spec: withoutData, around: there("none", false), velero: saved(native, natives("gone"))}, "", ""},
 		"node-agents may not be listed":       {given{items: pod, velero: saved(byPod, func(v *VeleroState) { v.AgentsUnchecked = "you may not list them" })}, "", ""},
 		"a modifier that touches the volumes": {given{items: kept, spec: veleroapi.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ResourceModifier: config("m")}, around: there("shop/data", true), velero: skipped}, "doubt ClaimsNeverBind", "resource modifier m"},
-		"a modifier that does not":            {given{items: kept, spec: veleroapi.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ResourceModifier: config("m")}, around: modified(there("shop/data", true)), velero: skipped}, "obstacle ClaimsNeverBind", ""},
+		"a modifier that does not":            {given{items: kept, spec: veleroapi.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ResourceModifier: config("m")}, around: modified(there("shop/data", true)), velero: skipped}, "obstacle ClaimsNeverBind, doubt RuleInvalid", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := checked(t, c.given)

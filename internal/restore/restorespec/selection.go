@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -42,6 +43,12 @@ func emptySelector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: key, Operator: metav1.LabelSelectorOpExists}, {Key: key, Operator: metav1.LabelSelectorOpDoesNotExist},
 	}}
+}
+
+// SelectsListedItems reports whether a restore's selector is the one that selects nothing, because a policy lists the
+// items.
+func SelectsListedItems(spec veleroapi.RestoreSpec) bool {
+	return spec.LabelSelector != nil && reflect.DeepEqual(spec.LabelSelector, emptySelector())
 }
 
 // SelectItems makes the draft restore exactly these items, and what Velero's plugins add to them: additional items
@@ -97,6 +104,9 @@ func (d *Draft) BuildPolicy() *velero.FilterPolicy {
 // PolicyName returns the name of the ConfigMap that holds the selection of a Restore.
 func PolicyName(restore string) string { return "veltui-" + restore }
 
+// SelectionLabel marks the ConfigMaps that hold the selection of a Restore.
+const SelectionLabel = "veltui.io/selection"
+
 // ConfigMap returns the ConfigMap with the policy, nil without a policy. The policy is JSON, in which every name is
 // quoted.
 func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
@@ -112,7 +122,7 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 		"metadata": map[string]any{
 			"name":      PolicyName(d.Restore.Name),
 			"namespace": namespace,
-			"labels":    map[string]any{"veltui.io/selection": "true"},
+			"labels":    map[string]any{SelectionLabel: "true"},
 		},
 	}}
 }

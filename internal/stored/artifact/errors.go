@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/veltui/veltui/internal/filetype"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
@@ -43,6 +43,8 @@ var (
 	ErrUnencrypted = errors.New("the object store is not encrypted")
 	// ErrTooLarge: the data exceeds the limits.
 	ErrTooLarge = errors.New("larger than the limit")
+	// ErrReplaced: something else came in place of what Velero stored, such as the page of a proxy.
+	ErrReplaced = errors.New("not what Velero stored")
 	// ErrStalled: nothing arrived for too long, or the whole download took too long.
 	ErrStalled = errors.New("the download takes too long")
 	// ErrForbidden: the user lacks a right that a download needs.
@@ -73,14 +75,9 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 	case apierrors.IsInvalid(err):
-		if since := TargetKindSince(target.Kind); since != "" {
-			return fmt.Errorf(
-				"%s: this cluster's Velero does not know the kind %s, which came with Velero %s: %w",
-				doing,
-				target.Kind,
-				since,
-				err,
-			)
+		since := TargetKindSince(target.Kind)
+		if since != "" && apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueNotSupported) {
+			return fmt.Errorf("%s: %s: %w", doing, f.explainUnknownKind(ctx, target.Kind, since), err)
 		}
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf(
@@ -127,27 +124,31 @@ func (f *Fetcher) explainSilence(ctx context.Context, r *downloadRequest, last e
 	)
 }
 
+// explainUnknownKind says why the API server does not accept a kind of target: the server is too old for it, or only
+// the CRD is.
+func (f *Fetcher) explainUnknownKind(ctx context.Context, kind veleroapi.DownloadTargetKind, since string) string {
+	server, err := f.findServer(ctx)
+	version, known := velero.ParseVersion(server.Version)
+	needed, _ := velero.ParseVersion("v" + since + ".0")
+	if err != nil || !known || version.Before(needed) {
+		return fmt.Sprintf("this cluster's Velero does not know the kind %s, which came with Velero %s", kind, since)
+	}
+	return fmt.Sprintf(
+		"the CRD downloadrequests.velero.io is older than the server %s and lacks the kind %s, which came with Velero %s; "+
+			"apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+		sanitize.String(server.Version),
+		kind,
+		since,
+	)
+}
+
 // serverDownReason says why Velero's server does not run, judged by its pods; empty if it runs or that is unknown.
 func (f *Fetcher) serverDownReason(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
-	defer cancel()
-	list, err := f.dynamicClient.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
-		Namespace(f.options.Namespace).
-		List(ctx, metav1.ListOptions{Limit: 500})
-	if err != nil || list.GetContinue() != "" {
-		return "", err
-	}
-	var pods []*corev1.Pod
-	for i := range list.Items {
-		p := &corev1.Pod{}
-		if _, err := decode.Unstructured(&list.Items[i], p); err != nil {
-			return "", nil //nolint:nilerr // a pod that cannot be read says nothing about the server
-		}
-		pods = append(pods, p)
-	}
-	server := velero.ServerOf(pods, f.options.Clock())
+	server, err := f.findServer(ctx)
 	switch {
-	case server.Running:
+	case err != nil:
+		return "", err
+	case server.Running || !server.Visible:
 		return "", nil
 	case server.Name == "":
 		return "there is no pod of Velero's server in namespace " + f.options.Namespace, nil
@@ -158,6 +159,27 @@ func (f *Fetcher) serverDownReason(ctx context.Context) (string, error) {
 		f.options.Namespace,
 		sanitize.String(pod),
 	), nil
+}
+
+// findServer reads Velero's server from its pods. It is not Visible if they cannot all be read.
+func (f *Fetcher) findServer(ctx context.Context) (velero.Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	list, err := f.dynamicClient.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
+		Namespace(f.options.Namespace).
+		List(ctx, metav1.ListOptions{Limit: 500})
+	if err != nil || list.GetContinue() != "" {
+		return velero.Server{}, err
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		p := &corev1.Pod{}
+		if _, err := decode.Unstructured(&list.Items[i], p); err != nil {
+			return velero.Server{}, nil //nolint:nilerr // a pod that cannot be read says nothing about the server
+		}
+		pods = append(pods, p)
+	}
+	return velero.ServerOf(pods, f.options.Clock()), nil
 }
 
 // explainDial returns an error that says why the object store could not be reached.
@@ -210,12 +232,6 @@ func TargetKindSince(kind veleroapi.DownloadTargetKind) string {
 	return ""
 }
 
-// maxErrorBody is how much of an error's body is read.
-const maxErrorBody = 16 << 10
-
-// storeErrorBody is the error body of S3, Google Cloud Storage and Azure Blob Storage.
-type storeErrorBody struct{ Code, Message string }
-
 // missingPlaceCodes are the codes of a 404 about the bucket or container, which says nothing about the object.
 var missingPlaceCodes = []string{
 	"NoSuchBucket",
@@ -227,13 +243,15 @@ var missingPlaceCodes = []string{
 
 // storeError returns the error for an answer other than success.
 func storeError(response *http.Response, signed signedURL) error {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
-	var a storeErrorBody
-	_ = xml.Unmarshal(text, &a) // another server may answer, in another format
+	text, _ := io.ReadAll(io.LimitReader(response.Body, filetype.HeadBytes))
+	a := signed.redactType(filetype.Detect(text)) // another server may answer, in another format
 	a.Code = cmp.Or(a.Code, response.Header.Get("X-Ms-Error-Code"))
 	said := fmt.Sprintf("the object store answers %d %s", response.StatusCode, http.StatusText(response.StatusCode))
-	if a.Code != "" {
-		said += fmt.Sprintf(" (%s: %s)", a.Code, a.Message)
+	switch {
+	case a.Code != "":
+		said += fmt.Sprintf(" (%s%s)", a.Code, human.Prefixed(": ", a.Message))
+	case a.Format == filetype.HTML:
+		said += fmt.Sprintf(", with %s from %s", a, signed.url.Host)
 	}
 	said = signed.redactText(said)
 	switch status := response.StatusCode; {
@@ -253,7 +271,7 @@ func storeError(response *http.Response, signed signedURL) error {
 
 // hasExpired reports whether a URL has expired: "Request has expired" or ExpiredToken (S3), ExpiredToken (Google), a
 // signature not valid in the specified time frame (Azure).
-func hasExpired(status int, a storeErrorBody) bool {
+func hasExpired(status int, a filetype.Type) bool {
 	if status != http.StatusForbidden && status != http.StatusBadRequest && status != http.StatusUnauthorized {
 		return false
 	}

@@ -616,8 +616,9 @@ func TestBombsAndDamage(t *testing.T) {
 	}{
 		{"a bomb", zip(`{"errors":{"velero":["` + strings.Repeat("x", 32<<20) + `"]}}`), ErrTooLarge, "unpack to"},
 		{"cut off", whole[:len(whole)-10], io.ErrUnexpectedEOF, "too early"},
-		{"not JSON", zip("<html>"), nil, "not the JSON that Velero writes"},
-		{"an empty object", nil, io.ErrUnexpectedEOF, "too early"},
+		{"not JSON", zip("html"), nil, "not the JSON that Velero writes"},
+		{"a page", zip("<html>"), ErrReplaced, "answers with an HTML page"},
+		{"an empty object", nil, ErrReplaced, "is empty"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

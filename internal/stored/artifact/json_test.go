@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/veltui/veltui/internal/filetype"
 	"github.com/veltui/veltui/internal/job"
 )
 
@@ -376,7 +377,7 @@ func TestUnpack(t *testing.T) {
 		{"a bomb by size", zip(strings.Repeat("x", 2<<20)), "", ErrTooLarge, "more than 1048576 bytes"},
 	}
 	for _, test := range tests {
-		got, err := io.ReadAll(&unpacker{stored: bytes.NewReader(test.stored), maxBytes: 1 << 20, ratio: 400})
+		got, err := io.ReadAll(&unpacker{stored: bytes.NewReader(test.stored), maxBytes: 1 << 20, ratio: 400, replaced: asReplaced})
 		if test.says == "" {
 			if err != nil || string(got) != test.want {
 				t.Errorf("%s: %d bytes, %v", test.name, len(got), err)
@@ -388,7 +389,7 @@ func TestUnpack(t *testing.T) {
 		}
 	}
 	got, err := io.ReadAll(
-		&unpacker{stored: bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), maxBytes: 1 << 30, ratio: 400},
+		&unpacker{stored: bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), maxBytes: 1 << 30, ratio: 400, replaced: asReplaced},
 	)
 	if !errors.Is(err, ErrTooLarge) || len(got) > ratioFrom+1<<16 {
 		t.Errorf("a bomb by ratio: %d bytes came out, %v", len(got), err)
@@ -402,7 +403,7 @@ func FuzzReaders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		for name, read := range readers {
-			err := read(&unpacker{stored: bytes.NewReader(stored), maxBytes: 1 << 20, ratio: 400})
+			err := read(&unpacker{stored: bytes.NewReader(stored), maxBytes: 1 << 20, ratio: 400, replaced: asReplaced})
 			if err != nil &&
 				strings.ContainsFunc(err.Error(), func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
 				t.Errorf("%s: the error %q is not harmless", name, err)
@@ -410,3 +411,5 @@ func FuzzReaders(f *testing.F) {
 		}
 	})
 }
+
+func asReplaced(t filetype.Type) error { return fmt.Errorf("%w: it is %s", ErrReplaced, t) }

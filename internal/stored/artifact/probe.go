@@ -27,6 +27,9 @@ func (f *Fetcher) Probe(ctx context.Context, target Target) (job.Presence, error
 	return p, nil
 }
 
+// gzipFirstByte is the first byte of all gzip data.
+const gzipFirstByte = 0x1f
+
 func (f *Fetcher) probeStored(ctx context.Context, target Target) (job.Presence, error) {
 	s, err := f.openStream(ctx, target, "bytes=0-0")
 	if err != nil {
@@ -39,7 +42,7 @@ func (f *Fetcher) probeStored(ctx context.Context, target Target) (job.Presence,
 		return job.Presence{Unchecked: "an empty object is stored"}, nil
 	case err != nil:
 		return job.Presence{}, err
-	case first[0] != gzipMagic[0]:
+	case first[0] != gzipFirstByte:
 		return job.Presence{Unchecked: "what the object store returns is not gzip, which every artifact is"}, nil
 	}
 	return job.Presence{State: job.Present, LastModified: s.modified}, nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/veltui/veltui/internal/filetype"
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
@@ -86,6 +87,12 @@ func (s signedURL) redactText(text string) string {
 		text = strings.ReplaceAll(text, secret, redacted)
 	}
 	return sanitize.String(text)
+}
+
+// redactType removes every secret from what an answer says of itself.
+func (s signedURL) redactType(t filetype.Type) filetype.Type {
+	t.Title, t.Code, t.Message = s.redactText(t.Title), s.redactText(t.Code), s.redactText(t.Message)
+	return t
 }
 
 // findSecrets returns the query, as it is and unescaped, and its longer values.

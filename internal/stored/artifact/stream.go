@@ -13,6 +13,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/veltui/veltui/internal/filetype"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // Stream is an artifact that is being downloaded. One goroutine reads it; any goroutine may read its progress.
@@ -31,11 +34,16 @@ type Stream struct {
 	idleTimer, totalTimer *time.Timer
 	idleTimeout           time.Duration
 	once                  sync.Once
+
+	// The first bytes, read ahead to tell what came; ranged answers are no whole objects.
+	isRanged, isChecked bool
+	head                []byte
+	headErr             error
 }
 
 // acceptResponse checks a response, and keeps it if it is the object.
 func (s *Stream) acceptResponse(response *http.Response, ranged bool) error {
-	s.body, s.size = response.Body, response.ContentLength
+	s.body, s.size, s.isRanged = response.Body, response.ContentLength, ranged
 	s.modified, _ = http.ParseTime(response.Header.Get("Last-Modified")) // zero if missing or invalid
 	switch status := response.StatusCode; {
 	case status == http.StatusOK:
@@ -57,9 +65,68 @@ func (s *Stream) Size() int64 { return s.size }
 
 func (s *Stream) BytesRead() int64 { return s.bytesRead.Load() }
 
-// Read reads the artifact as stored. It fails with [ErrTooLarge] or [ErrStalled] at the limits, with the context's
-// error when the context is done, and with [io.ErrUnexpectedEOF] if the store stops early.
+// Read reads the artifact as stored. It fails with [ErrReplaced] if something else came in its place, with
+// [ErrTooLarge] or [ErrStalled] at the limits, with the context's error when the context is done, and with
+// [io.ErrUnexpectedEOF] if the store stops early.
 func (s *Stream) Read(p []byte) (int, error) {
+	if !s.isChecked && len(p) > 0 {
+		s.isChecked = true
+		if !s.isRanged {
+			s.readHead()
+		}
+	}
+	if len(s.head) > 0 {
+		n := copy(p, s.head)
+		s.head = s.head[n:]
+		return n, nil
+	}
+	if s.headErr != nil {
+		return 0, s.headErr
+	}
+	return s.readBody(p)
+}
+
+// readHead reads the first bytes, and puts them or the error for what they are into s. It reads no further than it
+// needs: an artifact may arrive slowly.
+func (s *Stream) readHead() {
+	s.head = make([]byte, filetype.HeadBytes)
+	n := 0
+	for n < len(s.head) && s.headErr == nil {
+		var more int
+		more, s.headErr = s.readBody(s.head[n:])
+		n += more
+		if n > 0 && !filetype.MayBeMarkup(s.head[:n]) {
+			break
+		}
+	}
+	s.head = s.head[:n]
+	if s.headErr != nil && !errors.Is(s.headErr, io.EOF) {
+		return
+	}
+	if t := filetype.Detect(s.head); t.IsMarkup() || t.Format == filetype.Empty {
+		s.head, s.headErr = nil, s.replacedError(t)
+	}
+}
+
+// replacedError returns the error for an answer that is something other than what Velero stored.
+func (s *Stream) replacedError(t filetype.Type) error {
+	host := sanitize.String(s.route.Host)
+	switch {
+	case t.Format == filetype.Empty:
+		return fmt.Errorf("%w: what %s returns is empty", ErrReplaced, host)
+	case t.IsMarkup():
+		return fmt.Errorf(
+			"%w: %s answers with %s; check for a proxy or a sign-in in between",
+			ErrReplaced,
+			host,
+			s.signed.redactType(t),
+		)
+	}
+	return fmt.Errorf("%w: what %s returns is %s", ErrReplaced, host, t)
+}
+
+// readBody reads what the store sends.
+func (s *Stream) readBody(p []byte) (int, error) {
 	if err := s.cause(); err != nil {
 		return 0, err
 	}
@@ -100,8 +167,6 @@ func (s *Stream) endDownload(cause error) {
 	})
 }
 
-var gzipMagic = []byte{0x1f, 0x8b}
-
 // ratioFrom is how much must have been unpacked before the ratio is judged: a short text may pack far better than the
 // limit.
 const ratioFrom = 4 << 20
@@ -127,7 +192,8 @@ func (f *Fetcher) openText(ctx context.Context, target Target, most int64) (*Tex
 	if err != nil {
 		return nil, err
 	}
-	return &TextStream{s, &unpacker{stored: s, maxBytes: most, ratio: f.options.Limits.Ratio}}, nil
+	unpacked := &unpacker{stored: s, maxBytes: most, ratio: f.options.Limits.Ratio, replaced: s.replacedError}
+	return &TextStream{s, unpacked}, nil
 }
 
 func (t *TextStream) Read(p []byte) (int, error) { return t.plain.Read(p) }
@@ -142,6 +208,7 @@ func (t *TextStream) WriteTo(w io.Writer) (int64, error) {
 type unpacker struct {
 	stored          io.Reader
 	maxBytes, ratio int64
+	replaced        func(filetype.Type) error // makes the error for what is no text
 
 	plain   io.Reader // nil before the first Read
 	in, out int64     // bytes
@@ -150,7 +217,7 @@ type unpacker struct {
 
 func (u *unpacker) Read(p []byte) (int, error) {
 	if u.plain == nil && u.err == nil {
-		u.plain, u.err = unwrapGzip(readerFunc(func(p []byte) (int, error) {
+		u.plain, u.err = u.unwrapGzip(readerFunc(func(p []byte) (int, error) {
 			n, err := u.stored.Read(p)
 			u.in += int64(n)
 			return n, err
@@ -173,22 +240,31 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unwrapGzip removes layers of gzip, up to maxGzipLayers.
-func unwrapGzip(r io.Reader) (io.Reader, error) {
-	for range maxGzipLayers {
-		b := bufio.NewReader(r)
-		head, err := b.Peek(len(gzipMagic))
-		if err != nil && !errors.Is(err, io.EOF) {
+// unwrapGzip removes layers of gzip, up to maxGzipLayers. What is then no text is an error.
+func (u *unpacker) unwrapGzip(r io.Reader) (io.Reader, error) {
+	for layers := 0; ; layers++ {
+		b := bufio.NewReaderSize(r, filetype.HeadBytes)
+		head, err := b.Peek(filetype.HeadBytes)
+		switch {
+		case err == nil || errors.Is(err, io.EOF):
+			r = b
+		case len(head) == 0:
 			return nil, explainGzip(err)
+		default: // Peek forgets its error
+			r = io.MultiReader(bytes.NewReader(head), readerFunc(func([]byte) (int, error) { return 0, err }))
 		}
-		if !bytes.Equal(head, gzipMagic) {
-			return b, nil
+		switch t := filetype.Detect(head); {
+		case t.IsMarkup(), t.IsCompressed(), t.Format == filetype.Tar:
+			return nil, u.replaced(t)
+		case t.Format != filetype.Gzip:
+			return r, nil
+		case layers == maxGzipLayers:
+			return nil, fmt.Errorf("%w: it is compressed with gzip more than %d times", ErrReplaced, maxGzipLayers)
 		}
-		if r, err = gzip.NewReader(b); err != nil {
+		if r, err = gzip.NewReader(r); err != nil {
 			return nil, explainGzip(err)
 		}
 	}
-	return r, nil
 }
 
 // explainGzip returns an error that names corrupt data as such, and other errors unchanged.
