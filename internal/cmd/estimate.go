@@ -245,7 +245,7 @@ func (f *estimateCommand) estimateFromCluster(ctx context.Context, args []string
 		}
 		backupName, began, spec.Policy = spec.Restore.BackupName, subject.Started, cluster.SelectionPolicy(subject)
 	}
-	if err := f.checkFileNamespace(snap); err != nil {
+	if err := f.checkFileIsFor(snap); err != nil {
 		return err
 	}
 	seen := cluster.BuildCollectorServer(snap.Server)

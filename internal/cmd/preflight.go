@@ -241,7 +241,7 @@ func (f *preflightCommand) readRestoreInput(
 		return spec, nil, err
 	}
 	spec.Server = cluster.BuildCollectorServer(snap.Server)
-	return spec, snap, f.checkFileNamespace(snap)
+	return spec, snap, f.checkFileIsFor(snap)
 }
 
 // tryReadIndex reads the contents of the backup. A failure is not an error: the other checks still run.

@@ -39,6 +39,7 @@ type createRestoreCommand struct {
 	acceptObstacles         bool
 	onlyArgs                []string
 	onlyFile, failedRestore string
+	namespaceFromFile       bool // nobody but the file names the namespace
 }
 
 func newRestoreCommand(c *cli) *cobra.Command {
@@ -130,6 +131,7 @@ func (f *createRestoreCommand) buildNamedDraft(args []string) (restorespec.Draft
 		return d, usageErrorf("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
 	}
 	asked := &f.cli.connector.flags.Context.Namespace
+	f.namespaceFromFile = *asked == "" && restore.Namespace != "" && f.file != ""
 	if *asked = cmp.Or(*asked, restore.Namespace); restore.Namespace != "" && restore.Namespace != *asked {
 		return d, usageErrorf(
 			"%s is for namespace %s, not %s: leave out -n, or change the file",
@@ -170,6 +172,9 @@ func (f *createRestoreCommand) runCreate(ctx context.Context, args []string) err
 		return err
 	}
 	if err := f.write.checkCanConfirm(); err != nil {
+		return err
+	}
+	if err := f.checkNamespaceFromFile(ctx); err != nil {
 		return err
 	}
 	found, namespace, err := f.checkDraft(ctx, d)
@@ -236,21 +241,34 @@ func (f *createRestoreCommand) handleObstacles(d *restorespec.Draft, found *pref
 	return nil
 }
 
-// checkUnseen checks what the draft alone tells: what Velero is sure to refuse, and the namespace of its Velero, which
-// it returns.
+// checkUnseen refuses what Velero is sure to refuse, as far as the draft alone tells. It returns the namespace of its
+// Velero.
 func (f *createRestoreCommand) checkUnseen(ctx context.Context, d restorespec.Draft) (string, error) {
 	if why := preflight.SpecRefusals(d.Restore.Spec); len(why) > 0 && !f.acceptObstacles {
 		return "", exitError{ExitRefused, errors.New(preflight.RefusalLead + strings.Join(why, " "))}
 	}
+	return f.write.findVeleroNamespace(ctx)
+}
+
+// checkNamespaceFromFile looks for the cluster's Velero if the file alone names its namespace: where no Velero is,
+// every other message would be about what is missing there.
+func (f *createRestoreCommand) checkNamespaceFromFile(ctx context.Context) error {
+	if !f.namespaceFromFile {
+		return nil
+	}
+	asked := &f.cli.connector.flags.Context.Namespace
+	named := *asked
+	*asked = ""
 	snap, err := f.cli.readSnapshot(
 		ctx,
 		watch.Query{Kinds: []string{watch.Schedules}, SkipVerdicts: true},
 		f.cli.openLogger(ctx),
 	)
+	*asked = named
 	if err != nil {
-		return "", err
+		return context.Cause(ctx) // without the right to look elsewhere, the file's word stands
 	}
-	return snap.Namespace, f.checkFileNamespace(snap)
+	return f.checkFileNamespace(snap)
 }
 
 // checkDraft runs the preflight that --preflight chooses, nil for none, and returns the namespace of its Velero.

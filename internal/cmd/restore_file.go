@@ -93,6 +93,19 @@ func (a *requestedRestore) checkFileNamespace(snap *watch.Snapshot) error {
 	)
 }
 
+// checkFileIsFor returns an error if the file is for another namespace than the snapshot is of.
+func (a *requestedRestore) checkFileIsFor(snap *watch.Snapshot) error {
+	err := a.checkFileNamespace(snap)
+	if err != nil || a.fileRestore == nil || a.file == "" {
+		return err
+	}
+	if namespace := a.fileRestore.Namespace; namespace != "" && namespace != snap.Namespace {
+		return usageErrorf("%s is for namespace %s, not %s: add -n %[2]s, or change the file", a.file,
+			sanitize.String(namespace), snap.Namespace)
+	}
+	return nil
+}
+
 // parseRestore parses a file with one Restore.
 func parseRestore(data []byte) (*veleroapi.Restore, error) {
 	data, err := decodeText(data)
