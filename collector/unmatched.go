@@ -50,10 +50,13 @@ func (m *WordMatcher) Resources() []string { return m.resources }
 // Namespaces returns the namespaces of the backup, sorted.
 func (m *WordMatcher) Namespaces() []string { return m.namespaces }
 
-// ResolveResource returns the resource that a word stands for in the target, such as a short name; empty for none.
+// ResolveResource returns the resource that a word stands for in the target or in Kubernetes, such as a short name;
+// empty for none.
 func (m *WordMatcher) ResolveResource(word string) string {
-	if r, ok := m.resolver.resolveWord(word, m.budget); ok {
-		return r.GroupResource()
+	for _, known := range []*resolver{m.resolver, newResolver(defaultResources(nil))} {
+		if r, ok := known.resolveWord(word, m.budget); ok {
+			return r.GroupResource()
+		}
 	}
 	return ""
 }

@@ -296,7 +296,7 @@ func (s *selectionChecker) judgeRule(number int, r *modifier.RuleCoverage) (f Fi
 		f.Reason, f.Remedy = RuleInvalid, "Correct the rule."
 		f.Sentence = fmt.Sprintf("%s cannot be applied: %s.", subject, human.Shorten(sanitize.String(r.Err.Error()), 300))
 		if r.Failed > 0 {
-			f.Severity, f.Count = Obstacle, r.Failed
+			f.Severity = Obstacle
 			f.Sentence += fmt.Sprintf(
 				" Velero reports %s, one for each item that the rule reaches, and restores these without it. The restore "+
 					"ends PartiallyFailed.",
