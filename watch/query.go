@@ -138,11 +138,13 @@ func (r *oneShotReader) readAll(ctx context.Context, o Options) error {
 		if err := r.readVolumes(ctx, snap.Jobs); err != nil {
 			return err
 		}
+		snap = r.buildSnapshot()
 	}
-	if r.SkipVerdicts || len(snap.Active) == 0 {
+	open := r.openJobs(snap)
+	if r.SkipVerdicts || len(open) == 0 {
 		return nil
 	}
-	if err := r.readEvidence(ctx, snap.Active); err != nil {
+	if err := r.readEvidence(ctx, open); err != nil {
 		return err
 	}
 	return r.readOtherJobs(ctx)
@@ -320,10 +322,21 @@ func (r *oneShotReader) activeOwnerNames(k *kind) (names []string) {
 	return names
 }
 
+// openJobs returns the jobs that have not ended, and requested jobs that ended before their volumes did.
+func (r *oneShotReader) openJobs(snap *Snapshot) []*job.Job {
+	open := slices.Clip(snap.Active)
+	for _, j := range snap.Jobs {
+		if j.IsTerminal() && j.ActiveVolumeCount() > 0 && r.isRequested(j) {
+			open = append(open, j)
+		}
+	}
+	return open
+}
+
 func (r *oneShotReader) needsOtherJobs() (jobs, volumes bool) {
 	snap := r.buildSnapshot()
 	env := snap.BuildWorld(r.clock())
-	for _, j := range snap.Active {
+	for _, j := range r.openJobs(snap) {
 		if !r.isRequested(j) {
 			continue
 		}

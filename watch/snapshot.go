@@ -38,6 +38,9 @@ type Snapshot struct {
 	Repositories      []*veleroapi.BackupRepository
 	DeleteRequests    []*veleroapi.DeleteBackupRequest
 
+	// MaintenancePods are the ended pods that maintained repositories ([velero.MaintenancePodsOf]).
+	MaintenancePods map[string][]velero.MaintenancePod
+
 	Malformed []MalformedObject // the resources with fields that Velero's types cannot hold, sorted by resource and name
 	Etcd      *etcd.Cluster     // OpenShift's own backups of etcd, nil where there are none or they are not read yet
 
@@ -160,6 +163,7 @@ func (s *Snapshot) BuildWorld(now time.Time) diagnosis.World {
 			a.OverriddenJobs = append(a.OverriddenJobs, j)
 		}
 	}
+	a.JobEnds = s.jobEnds(a.Now)
 	s.addRestoredBackups(&a)
 	a.ServerClockOffset = s.serverClockAhead()
 	for _, r := range s.Repositories {
@@ -218,6 +222,26 @@ func (s *Snapshot) activeVolumes() []job.Volume {
 		}
 	}
 	return found
+}
+
+// jobEnds returns the ends of the ended jobs with volumes that have not ended. Velero may still work on a job that a
+// person ended. Jobs that are left out ended longer ago than EndedWithin.
+func (s *Snapshot) jobEnds(now time.Time) map[velero.VolumeRef]time.Time {
+	ends := map[velero.VolumeRef]time.Time{}
+	add := func(volumes []job.Volume, ended time.Time) {
+		for i := range volumes {
+			if !volumes[i].HasEnded() {
+				ends[volumes[i].Ref()] = ended
+			}
+		}
+	}
+	for _, j := range s.Jobs {
+		if j.IsTerminal() && j.ActiveVolumeCount() > 0 && !j.IsStillRunning(now) {
+			add(j.Volumes, cmp.Or(j.Completed, j.LastChanged))
+		}
+	}
+	add(s.agedOutVolumes, now.Add(-s.EndedWithin))
+	return ends
 }
 
 func withoutEndedVolumes(volumes []job.Volume) []job.Volume {

@@ -39,8 +39,9 @@ type Store struct {
 	server    velero.Server
 	agents    []velero.NodeAgent
 	// lostAgents are the nodes that lost their node-agent, and when.
-	lostAgents map[string]time.Time
-	movers     map[velero.VolumeRef]velero.Mover
+	lostAgents  map[string]time.Time
+	movers      map[velero.VolumeRef]velero.Mover
+	maintenance map[string][]velero.MaintenancePod // the ended pods that maintained repositories, by their label
 }
 
 type jobEntry struct {
@@ -152,7 +153,7 @@ func (s *Store) resetState() {
 	s.changedJobs = map[types.UID]*job.Job{}
 	s.unfolded = map[types.UID]time.Time{}
 	s.sortedJobs, s.activeJobs = nil, nil
-	s.server, s.agents, s.movers = velero.Server{}, nil, nil
+	s.server, s.agents, s.movers, s.maintenance = velero.Server{}, nil, nil, nil
 	s.malformed = sortedSet[MalformedObject]{}
 	s.events = nil
 	s.shared = sharedValues{}

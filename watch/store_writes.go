@@ -196,6 +196,7 @@ func (s *Store) Snapshot() *Snapshot {
 		s.server = velero.ServerOf(pods, s.now())
 		s.noteAgents(velero.NodeAgentsOf(pods))
 		s.movers = velero.FindMovers(pods)
+		s.maintenance = velero.FindMaintenancePods(pods)
 		s.noteServer(s.server)
 	}
 	s.seq++
@@ -214,6 +215,7 @@ func (s *Store) Snapshot() *Snapshot {
 		NodeAgents:        s.agents,
 		LostAgents:        maps.Clone(s.lostAgents),
 		movers:            s.movers,
+		MaintenancePods:   s.maintenance,
 		Events:            s.events,
 		AgedOutBackups:    s.agedOut.counts[Backups],
 		AgedOutRestores:   s.agedOut.counts[Restores],

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -82,7 +84,8 @@ func (cancelVolumesAction) observeEffect(ctx context.Context, x *execution, late
 	return nil
 }
 
-// fillPlan plans to cancel data movement that is stalled for a known cause, or whose job has failed.
+// fillPlan plans to cancel data movement that is stalled for a known cause, that an ended job has left behind, or whose
+// job has failed.
 func (cancelVolumesAction) fillPlan(e *Evidence, w *Plan) bool {
 	var dead, forbidden []job.Volume
 	cause, unwanted := "", e.isDataUnwanted()
@@ -94,6 +97,9 @@ func (cancelVolumesAction) fillPlan(e *Evidence, w *Plan) bool {
 		why := c.StallCause(&v)
 		if unwanted && e.Now.Sub(v.Created) >= failedJobVolumeGrace && !c.HasAgentLostTrack(&v) {
 			why = "its " + e.Job.Kind.Noun() + " has failed"
+		}
+		if l, left := c.FindLeftover(&v); left && l.Reason != diagnosis.MoverForgotten {
+			why = cmp.Or(why, l.Cause)
 		}
 		switch {
 		case v.CancelRequested || why == "" || e.volumeObjects[v.Ref()] == nil:
@@ -112,7 +118,7 @@ func (cancelVolumesAction) fillPlan(e *Evidence, w *Plan) bool {
 		w.Title, w.EvidenceText = "cancel no volume", "it was asked for"
 		w.Refusal, w.Advice = e.notCancelledReason(
 			named,
-		), "veltui cancels what has stalled for a known cause, or whose job has failed. Name it as KIND/NAME."
+		), "veltui cancels what has stalled for a known cause, or what a job that has ended left behind. Name it as KIND/NAME."
 		return true
 	case len(dead) > 0:
 		describeCancel(e, w, dead)

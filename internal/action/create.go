@@ -229,6 +229,11 @@ func (g *gatherer) checkLocationUsable(name string, write bool) {
 		return // the default location, which Velero chooses when it begins
 	}
 	g.fetchNamedLocation(name)
+	g.noteLocationUsable(name, write)
+}
+
+// noteLocationUsable notes whether the location that was read can be used.
+func (g *gatherer) noteLocationUsable(name string, write bool) {
 	o, l, what := g.evidence.proposal, g.evidence.Location, ""
 	switch {
 	case g.evidence.LocationMissing:
@@ -259,6 +264,18 @@ func (g *gatherer) applyScheduleTemplate() {
 	if name := o.object.GetLabels()[veleroapi.ScheduleNameLabel]; name != "" {
 		if g.fetchSchedule(name); o.schedule == nil {
 			return
+		}
+		if len(name) > velero.MaxLabelLength {
+			o.noteRefusal(
+				newRefusal(
+					"Make the schedule again with a shorter name, or make the backup without it.",
+					"the name of schedule %s has %d characters, and as a label of the backup it may have %d: "+
+						"the API server refuses the backup",
+					name,
+					len(name),
+					velero.MaxLabelLength,
+				),
+			)
 		}
 		o.object = buildScheduledBackup(o, o.object.GetName())
 		if o.blockingBackup != "" {

@@ -58,6 +58,7 @@ func (deleteBackupAction) gatherFacts(g *gatherer) {
 	if !g.checkDeletable(&d.Backup) {
 		return
 	}
+	g.checkDeletionLocation(d)
 	origin, why := velero.OriginOf(&d.Backup)
 	o.facts.AddFact(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
 	if origin != velero.OriginHere && !o.request.AllowOtherCluster {
@@ -73,7 +74,6 @@ func (deleteBackupAction) gatherFacts(g *gatherer) {
 	g.runQueries(
 		func() { g.checkRequestAccess("create", deletionRequestKind) },
 		g.noteServers,
-		func() { g.checkLocationUsable(d.Spec.StorageLocation, true) },
 		func() { addEachOfKind(g, job.Restore, d.addRestore) },
 		func() { addEachOfKind(g, deletionRequestKind, d.addRequest) },
 		func() { addEachOfKind(g, job.Backup, d.copies.addBackup) },
@@ -103,6 +103,27 @@ func (deleteBackupAction) gatherFacts(g *gatherer) {
 			),
 		)
 	}
+}
+
+// checkDeletionLocation checks first whether Velero can delete from the backup's location: without it no consent helps.
+func (g *gatherer) checkDeletionLocation(d *backupDeletion) {
+	name := d.Spec.StorageLocation
+	if name == "" {
+		return
+	}
+	if g.fetchNamedLocation(name); !g.evidence.LocationMissing {
+		g.noteLocationUsable(name, true)
+		return
+	}
+	g.evidence.proposal.noteRefusal(
+		newRefusal(
+			"Create the location again, and Velero can delete its files. If it is gone for good, delete the object alone, "+
+				"which Velero does not make again without the location: kubectl delete "+qualifiedResource(job.Backup)+
+				" -n "+g.options.Namespace+" "+d.Name,
+			"storage location %s does not exist: Velero would refuse it",
+			name,
+		),
+	)
 }
 
 // addEachOfKind reads all objects of a kind. A kind that cannot be listed is a reason not to delete.

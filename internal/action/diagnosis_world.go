@@ -1,12 +1,15 @@
 package action
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // buildWorld converts the gathered evidence to the model that verdicts are made from, so that plans apply the same
@@ -26,6 +29,12 @@ func (e *Evidence) buildWorld() *diagnosis.World {
 		Evidence: map[types.UID]diagnosis.JobEvidence{e.Job.UID: found},
 	}
 	w.Server.SeenAt = e.Now
+	if e.Job.IsTerminal() && !isStillRunning(e.Object, e.Now) {
+		w.JobEnds = map[velero.VolumeRef]time.Time{}
+		for _, v := range e.unendedVolumes() {
+			w.JobEnds[v.Ref()] = cmp.Or(e.Job.Completed, e.Job.LastChanged)
+		}
+	}
 	if l := e.Location; l != nil {
 		w.Locations = map[string]diagnosis.LocationStatus{l.Name: *l}
 		w.LocationByBackup = map[string]string{e.Job.BackupName: l.Name}

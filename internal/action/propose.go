@@ -263,6 +263,9 @@ func (g *gatherer) fetchSchedule(name string) {
 		state,
 		sanitize.String(s.Spec.Schedule),
 	)
+	if len(name) > velero.MaxLabelLength {
+		return // no backup can have it as a label
+	}
 	raw, why := g.listVeleroKind(job.Backup, veleroapi.ScheduleNameLabel+"="+name)
 	if why != "" {
 		o.facts.AddDoubt(diagnosis.SourceAPI, g.evidence.Now, "cannot tell which of its backups run%s", causeSuffix(why))

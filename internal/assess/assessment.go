@@ -282,6 +282,8 @@ func (j JudgedJob) ProgressText() string {
 	switch {
 	case !known:
 		return ""
+	case j.IsEmpty():
+		return "0 items"
 	case unit == job.UnitBytes:
 		return human.BytesProgress(done, total)
 	case unit == job.UnitOperations:

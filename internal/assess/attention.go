@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -118,6 +119,8 @@ type attentionBuilder struct {
 	// server and locations are findings about causes.
 	server    *Finding
 	locations map[string]*Finding
+	// leftovers are the findings about volumes of ended jobs, by these volumes.
+	leftovers map[velero.VolumeRef]*Finding
 }
 
 // ListFindingsInWords returns the findings of [Assessment.ListFindings] with their durations in words.
@@ -129,15 +132,23 @@ func (a *Assessment) ListFindingsInWords() []Finding {
 
 // ListFindings lists everything that needs attention, each cause once, in the order of [CompareFindings].
 func (a *Assessment) ListFindings() []Finding {
-	l := &attentionBuilder{Assessment: a, byObject: map[types.UID]*Finding{}, locations: map[string]*Finding{}}
+	l := &attentionBuilder{
+		Assessment: a, byObject: map[types.UID]*Finding{}, locations: map[string]*Finding{},
+		leftovers: map[velero.VolumeRef]*Finding{},
+	}
 	l.addServer()
 	l.addMalformed()
 	l.addLocations()
+	l.addLeftovers()
+	l.addStrayMovers()
 	l.addActive()
 	l.addSchedules()
+	l.addGoneSchedules()
 	l.addEnded()
+	l.addEmpty()
 	l.addRepositories()
 	l.addDeletions()
+	l.addExpired()
 	l.addEtcd()
 	l.addCoverage()
 	l.joinQueues()
@@ -180,6 +191,16 @@ func (l *attentionBuilder) namesOf(f *Finding) diagnosis.Names {
 	n.Node, n.Agent, n.Pod = f.Names.Node, f.Names.Agent, f.Names.Pod
 	n.Location, n.Backup = cmp.Or(f.Names.Location, n.Location), f.Names.Backup
 	return n
+}
+
+// addBeside adds a finding that explains nothing else that is wrong with the same object.
+func (l *attentionBuilder) addBeside(f Finding) *Finding {
+	before, known := l.byObject[f.UID]
+	added := l.addFinding(f)
+	if delete(l.byObject, f.UID); known {
+		l.byObject[f.UID] = before
+	}
+	return added
 }
 
 // addObjectFinding adds the finding about an object of a resource, unless another finding is about that object.

@@ -30,6 +30,7 @@ func (l *attentionBuilder) addActive() {
 	for _, j := range l.Snapshot.Active {
 		judged := l.AssessJob(j)
 		switch {
+		case l.addBehindLeftover(judged):
 		case !judged.IsTroubled():
 			l.addHeldUp(j)
 		case l.hasFinding(j.UID): // its fields are malformed
@@ -118,6 +119,25 @@ func (l *attentionBuilder) addEnded() {
 			)
 		}
 	}
+}
+
+// addEmpty lists the jobs that ended Completed a short while ago and hold nothing, without the runs of schedules.
+func (l *attentionBuilder) addEmpty() {
+	for _, j := range l.Snapshot.Jobs {
+		if !j.IsEmpty() || l.World.Now.Sub(endTime(j)) >= maxFailureAge || isSynced(j) || l.hasFinding(j.UID) ||
+			j.Kind == job.Backup && l.hasSchedule(j.ScheduleName) {
+			continue
+		}
+		summary := "Completed, but nothing is in it: 0 items"
+		if j.Kind == job.Restore {
+			summary = "Completed, but nothing was restored: 0 items"
+		}
+		l.addJob(j, Finding{Severity: Warning, Reason: CompletedEmpty, Since: endTime(j), Summary: summary})
+	}
+}
+
+func (l *attentionBuilder) hasSchedule(name string) bool {
+	return slices.ContainsFunc(l.Snapshot.Schedules, func(s *veleroapi.Schedule) bool { return s.Name == name })
 }
 
 // recentFailures returns the jobs that ended a short while ago and not Completed, newest first, without those that a

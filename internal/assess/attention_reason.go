@@ -79,6 +79,61 @@ var (
 		"veltui get deletions",
 		"kubectl logs SERVER --since=1h",
 	))
+	// VolumesLeftOver: volumes of a job that has ended have not, and nothing ends them; they hold slots, pods and claims.
+	VolumesLeftOver = diagnosis.NewReason("VolumesLeftOver", diagnosis.NewStep(
+		"Cancel them: the job has ended. If a cancel was requested long ago, restart the node-agent on their node.",
+		"veltui finalize KIND/NAME --cancel-volumes",
+		"veltui explain KIND/NAME",
+	))
+	// MoverLeftOver: pods still run although the volumes that they moved have ended.
+	MoverLeftOver = diagnosis.NewReason("MoverLeftOver", diagnosis.NewStep(
+		"Delete the pods: what they moved has ended.",
+		"kubectl delete pod POD",
+		"veltui describe KIND/NAME",
+	))
+	// ExpiredWithoutLocation: backups have expired, and Velero cannot delete them: their storage location is missing.
+	ExpiredWithoutLocation = diagnosis.NewReason("ExpiredWithoutLocation", diagnosis.NewStep(
+		"Create the location again, and Velero deletes them. If it is gone for good, delete the objects: Velero does not "+
+			"make them again. Its label marks those that have expired.",
+		"kubectl get backups.velero.io -l velero.io/gc-failure=BSLNotFound,velero.io/storage-location=LOCATION",
+		"kubectl delete backups.velero.io -l velero.io/gc-failure=BSLNotFound,velero.io/storage-location=LOCATION",
+	))
+	// ExpiredReadOnly: backups have expired, and Velero does not delete them: their storage location is read-only.
+	ExpiredReadOnly = diagnosis.NewReason("ExpiredReadOnly", diagnosis.NewStep(
+		"If the location is not meant to stay read-only, make it ReadWrite: Velero then deletes them within an hour.",
+		`kubectl patch backupstoragelocations.velero.io LOCATION --type=merge -p {"spec":{"accessMode":"ReadWrite"}}`,
+		"veltui get storage",
+	))
+	// BackupsMissing: the schedule made backups that have not expired and are not there.
+	BackupsMissing = diagnosis.NewReason("BackupsMissing", diagnosis.NewStep(
+		"Find out who deletes them: a GitOps tool that prunes what it did not create, a script, or a lifecycle rule of "+
+			"the bucket. The API server's audit log names the user.",
+		"veltui describe schedule/NAME",
+		"kubectl logs SERVER --since=1h",
+	))
+	// ScheduleGone: backups of a schedule remain, and no schedule of that name makes new ones.
+	ScheduleGone = diagnosis.NewReason("ScheduleGone", diagnosis.NewStep(
+		"Create the schedule again; its newest backup shows the template. If it is meant to be gone, acknowledge this.",
+		"kubectl get backups.velero.io BACKUP -o yaml",
+		"veltui get backups -l velero.io/schedule-name=NAME",
+	))
+	// ScheduleNameTooLong: its name is longer than a label may be, and the API server refuses each of its backups.
+	ScheduleNameTooLong = diagnosis.NewReason("ScheduleNameTooLong", diagnosis.NewStep(
+		"Create it again with a name of at most 63 characters, then delete this one.",
+		"kubectl get schedules.velero.io NAME -o yaml",
+		"kubectl delete schedules.velero.io NAME",
+	))
+	// MaintenanceOverdue: the repository's last maintenance is long overdue, and nothing says why.
+	MaintenanceOverdue = diagnosis.NewReason("MaintenanceOverdue", diagnosis.NewStep(
+		"Search the server's log for the repository's name. Its maintenance runs as a Job in Velero's namespace.",
+		"kubectl get jobs -l velero.io/repo-name=NAME",
+		"kubectl logs SERVER --since=6h",
+	))
+	// CompletedEmpty: it is Completed, and nothing is in it or was restored.
+	CompletedEmpty = diagnosis.NewReason("CompletedEmpty", diagnosis.NewStep(
+		"Do not rely on it. Compare its filters with what is there; its log says what they became.",
+		"veltui describe KIND/NAME",
+	))
 	// NamespaceUnprotected: a claim or workload of the namespace is in no backup with its data.
 	NamespaceUnprotected = diagnosis.NewReason("NamespaceUnprotected", diagnosis.NewStep(
 		"Read which things they are, and the rule that leaves each out.",
@@ -113,6 +168,15 @@ var findingReasons = []diagnosis.Reason{
 	RepositoryNotReady,
 	MaintenanceFailing,
 	DeletionStuck,
+	VolumesLeftOver,
+	MoverLeftOver,
+	ExpiredWithoutLocation,
+	ExpiredReadOnly,
+	BackupsMissing,
+	ScheduleGone,
+	ScheduleNameTooLong,
+	MaintenanceOverdue,
+	CompletedEmpty,
 	NamespaceUnprotected,
 	CopyAtRisk,
 	WritesFail,
@@ -143,6 +207,7 @@ var findingReasons = []diagnosis.Reason{
 	diagnosis.CancelledVolumeHang,
 	diagnosis.WaitingForSnapshot,
 	diagnosis.WaitingForSlot,
+	diagnosis.BehindLeftover,
 	diagnosis.PreparingVolume,
 	diagnosis.VolumeSilent,
 	diagnosis.VolumeStalled,

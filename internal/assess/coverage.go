@@ -120,7 +120,9 @@ func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 		} else if len(s.Runs) == 0 && s.Status.LastBackup != nil { // its runs are deleted
 			c.LastEndedRunStart = s.Status.LastBackup.Time
 		}
-		switch {
+		switch long := nameTooLongText(s.Name); {
+		case long != "":
+			c.InvalidReason = long
 		case s.State == ScheduleNotValid:
 			c.InvalidReason = "Velero rejected the schedule" + strings.TrimSuffix(
 				": "+strings.Join(s.Status.ValidationErrors, "; "),

@@ -45,6 +45,10 @@ const (
 // maxDeletionWait is how long a request may be New: one worker handles one deletion at a time.
 const maxDeletionWait = 10 * time.Minute
 
+// maxDeletionTime is how long a deletion may take. Velero sets no limit, deletes one backup at a time, and waits for the
+// jobs that use the same repository (pkg/repository/locker.go).
+const maxDeletionTime = 4 * time.Hour
+
 // JudgeDeletions returns all requests, newest first.
 func (a *Assessment) JudgeDeletions() []Deletion {
 	found := make([]Deletion, len(a.Snapshot.DeleteRequests))
@@ -126,6 +130,9 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 				a.formatAge(server.StartedAt),
 				again,
 			)
+		case a.World.Now.Sub(began) > maxDeletionTime:
+			need(DeletionStuck, "Velero has been deleting the backup for %s, and other deletions wait for it%s",
+				a.formatAge(began), a.remainingText(d))
 		default:
 			say(Fine, "Velero has been deleting the backup for %s%s", a.formatAge(began), a.remainingText(d))
 		}

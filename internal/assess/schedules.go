@@ -111,7 +111,7 @@ func (a *Assessment) newSchedule(s *veleroapi.Schedule, runs []*job.Job) Schedul
 func (a *Assessment) judgeSchedule(s *Schedule) {
 	say := noteAdder(&s.Notes)
 	due := !s.NextRun.IsZero() && a.World.Now.After(s.NextRun)
-	switch {
+	switch long := nameTooLongText(s.Name); {
 	case s.Spec.Paused:
 		say(Unusual, "Paused: Velero makes no backups.%s", a.unpauseText(s, due))
 		if due && a.World.Now.Sub(s.NextRun) >= forgottenPauseAge {
@@ -124,6 +124,16 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 			)
 		}
 		s.State, s.NextRun = SchedulePaused, time.Time{}
+	case long != "":
+		s.addFinding(
+			Finding{
+				Severity: Critical,
+				Reason:   ScheduleNameTooLong,
+				Since:    s.CreationTimestamp.Time,
+				Summary:  say(Alarming, "%s. Make the schedule again with a shorter name", long),
+			},
+		)
+		s.State, s.NextRun = ScheduleNotValid, time.Time{}
 	case s.Status.Phase == veleroapi.SchedulePhaseFailedValidation:
 		why := cmp.Or(strings.Join(s.Status.ValidationErrors, "; "), "it gives no reason")
 		s.addFinding(
@@ -156,6 +166,7 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 	if s.State == ScheduleDue && a.World.Now.Sub(s.NextRun) > lateAfter && !a.IsStale() {
 		a.judgeLate(s)
 	}
+	a.judgeMissing(s)
 	a.judgeLoss(s)
 	a.judgeExpiry(s)
 	if s.isEnabled() {

@@ -89,6 +89,8 @@ const (
 	// maintenanceSlack is how late maintenance may be: one repository after the other, every five minutes
 	// (pkg/controller/backup_repository_controller.go repoSyncPeriod).
 	maintenanceSlack = 6 * time.Hour
+	// maintenanceAlarm is how late maintenance needs a person.
+	maintenanceAlarm = 24 * time.Hour
 )
 
 // JudgeLocations returns all storage locations, by name.
@@ -233,17 +235,54 @@ func (a *Assessment) judgeRepository(r *Repository) {
 			r.finding = f
 		}
 	}
+	killed := a.judgeMaintenancePods(r)
 	last, every := job.TimeOrZero(r.Status.LastMaintenanceTime), r.Spec.MaintenanceFrequency.Duration
 	if last.IsZero() || every <= 0 {
 		return
 	}
 	r.MaintenanceDue = last.Add(every)
-	if late := a.World.Now.Sub(
-		r.MaintenanceDue,
-	); f.Count == 0 && late > maintenanceSlack && !a.IsStale() &&
-		!a.isReadOnly(r.Spec.BackupStorageLocation) {
-		say(Unusual, "Maintenance is %s overdue.", human.Duration(late))
+	late := a.World.Now.Sub(r.MaintenanceDue)
+	if f.Count > 0 || killed || late <= maintenanceSlack || a.IsStale() || a.isReadOnly(r.Spec.BackupStorageLocation) {
+		return
 	}
+	text := "Maintenance is " + human.Duration(late) + " overdue"
+	if late <= max(maintenanceAlarm, every) || r.Status.Phase != veleroapi.BackupRepositoryPhaseReady {
+		say(Unusual, "%s.", text)
+		return
+	}
+	text = say(Alarming, "%s: it is to run every %s. Without maintenance what was deleted stays in the object store",
+		text, human.Duration(every))
+	if r.finding.Reason.IsZero() {
+		r.finding = Finding{Severity: Warning, Reason: MaintenanceOverdue, Since: r.MaintenanceDue, Summary: text}
+	}
+}
+
+// judgeMaintenancePods judges the newest pods that maintained a repository, if they failed after its last success. The
+// versions before 1.16 record nothing else of a failed run.
+func (a *Assessment) judgeMaintenancePods(r *Repository) bool {
+	var bad []velero.MaintenancePod
+	for _, p := range velero.MaintenancePodsOf(a.Snapshot.MaintenancePods, r.Name) {
+		if !p.HasFailed || !p.Created.After(job.TimeOrZero(r.Status.LastMaintenanceTime)) {
+			break
+		}
+		bad = append(bad, p)
+	}
+	if len(bad) == 0 {
+		return false
+	}
+	mood, newest := Unusual, bad[0]
+	if len(bad) > 1 {
+		mood = Alarming
+	}
+	text := noteAdder(&r.Notes)(mood, "The last %s failed: %s%s. Without maintenance what was deleted stays in the object "+
+		"store", human.Count(len(bad), "maintenance pod"), cmp.Or(newest.Reason, "no reason is given"),
+		human.Prefixed(": ", human.Shorten(strings.TrimSuffix(newest.Message, "."), 200)))
+	if mood == Alarming && r.finding.Reason.IsZero() {
+		r.finding = Finding{
+			Severity: Warning, Reason: MaintenanceFailing, Since: bad[len(bad)-1].Created, Count: len(bad), Summary: text,
+		}
+	}
+	return true
 }
 
 func (a *Assessment) isReadOnly(location string) bool {

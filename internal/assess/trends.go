@@ -70,13 +70,13 @@ var lossMeasures = []struct {
 	{"bytes", func(r ScheduleRun) (int64, bool) { return r.Bytes, r.VolumesKnown }, 0.25, 1 << 20},
 }
 
-// volumeKinds are the kinds of the volumes of runs.
-var volumeKinds = []string{watch.PodVolumeBackups, watch.DataUploads}
+// runVolumeKinds are the kinds of the volumes of runs.
+var runVolumeKinds = []string{watch.PodVolumeBackups, watch.DataUploads}
 
 // NeededVolumeKinds returns the kinds without which [Schedule.ComparedRuns] is unknown, nil if no schedule has a run.
 func NeededVolumeKinds(jobs []*job.Job) []string {
 	if slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.ScheduleName != "" && j.IsTerminal() }) {
-		return volumeKinds
+		return runVolumeKinds
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func NeededVolumeKinds(jobs []*job.Job) []string {
 // compareAdjacentRuns compares each run with the one before, newest first.
 func (a *Assessment) compareAdjacentRuns(jobs []*job.Job) []ScheduleRun {
 	known := true
-	for _, kind := range volumeKinds {
+	for _, kind := range runVolumeKinds {
 		state := a.sourceState(kind)
 		known = known && (state == watch.SourceLive || state == watch.SourceStale || state == watch.SourceMissing)
 	}
@@ -207,6 +207,7 @@ func comparableSpec(j *job.Job) (spec veleroapi.BackupSpec, ok bool) {
 
 func (a *Assessment) judgeLoss(s *Schedule) {
 	if s.Loss = findLoss(s.ComparedRuns[:min(len(s.ComparedRuns), maxJudgedRuns)]); s.Loss == nil {
+		a.judgeEmptyRuns(s)
 		return
 	}
 	mood, what, runs := Unusual, "The last run", s.Loss.Runs
@@ -228,7 +229,31 @@ func (a *Assessment) judgeLoss(s *Schedule) {
 		what,
 		strings.Join(lost, "; "),
 	)
-	s.addFinding(Finding{Reason: RunsLostData, Since: runs[len(runs)-1].BeganAt(), Count: len(runs), Summary: text})
+	f := Finding{Reason: RunsLostData, Since: runs[len(runs)-1].BeganAt(), Count: len(runs), Summary: text}
+	if runs[0].IsEmpty() {
+		f.Severity = Critical
+	}
+	s.addFinding(f)
+}
+
+// judgeEmptyRuns finds runs that are Completed and hold nothing, where there are no earlier ones to compare them with.
+func (a *Assessment) judgeEmptyRuns(s *Schedule) {
+	ended := slices.DeleteFunc(slices.Clone(s.Runs), func(j *job.Job) bool { return !j.IsTerminal() })
+	n := 0
+	for n < len(ended) && ended[n].IsEmpty() {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	what, runs := "The last run", ended[:n]
+	if n > 1 {
+		what = everyRunText(runs, a.World.Now)
+	}
+	s.addFinding(Finding{
+		Severity: Critical, Reason: CompletedEmpty, Since: runs[n-1].BeganAt(), Count: n,
+		Summary: noteAdder(&s.Notes)(Alarming, "%s is Completed, but nothing is in it: 0 items", what),
+	})
 }
 
 // everyRunText describes several runs, newest first, as one.

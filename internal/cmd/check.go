@@ -323,7 +323,13 @@ func (c *cli) assessTarget(
 	}
 	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, ExtraKinds: slices.Concat([]string{
 		watch.Schedules, watch.StorageLocations, watch.Repositories, watch.DeleteRequests, watch.Pods}, malformedOnlyKinds)}
-	if !f.excludesFinding(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}) {
+	needs := func(r diagnosis.Reason) bool { // a leftover is critical only if a running job waits for it
+		return !f.excludesFinding(assess.Finding{Severity: assess.Warning, Reason: r})
+	}
+	switch {
+	case needs(assess.VolumesLeftOver):
+		q.KindsByJob = assess.LeftoverKinds
+	case needs(assess.RunsLostData):
 		q.KindsByJob = assess.NeededVolumeKinds
 	}
 	snap, err := c.readPartialSnapshot(ctx, q, log)

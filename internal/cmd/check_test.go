@@ -271,7 +271,7 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flags, wanted := range map[string]bool{"": true, "--ignore LastRunFailed": true, "--ignore RunsLostData": false, "--min-severity critical": false} {
+	for flags, wanted := range map[string]bool{"": true, "--ignore LastRunFailed": true, "--ignore RunsLostData": true, "--ignore RunsLostData,VolumesLeftOver": false, "--min-severity critical": false} {
 		_, stderr, code := b.run(
 			t,
 			append([]string{"check", "-n", "check-volumes", "--kubeconfig", kubeconfig}, strings.Fields(flags)...)...)

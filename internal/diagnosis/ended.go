@@ -1,13 +1,17 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // judgeEnded says how the job ended. The verdict has no state, but may have advice.
@@ -26,13 +30,12 @@ func (a *jobJudge) judgeEnded() Verdict {
 		a.AddSupport(SourceWatch, at, "it had ended before, and went on: its phase was written over")
 	}
 	failed := a.noteFailedVolumes()
-	advice, open := "", ""
-	if n := j.ActiveVolumeCount(); n > 0 {
-		// The volumes continue, or stay forever (Velero issues 7908, 7067, 4403).
-		a.AddSupport(SourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
-		advice = "What still moves can be cancelled at the volume."
-		open = fmt.Sprintf("; %s not ended", human.PartOf(n, j.VolumeCount(), "volume"))
+	advice, open, action := a.noteOpenVolumes(at)
+	if j.IsEmpty() {
+		advice = a.noteEmpty(at)
 	}
+	held, remedy := a.noteHeldExpiry()
+	open, advice = open+held, cmp.Or(remedy, advice)
 	if j.Deleting {
 		advice = "It goes when the Velero server has removed its files; that needs its storage location."
 	}
@@ -48,7 +51,67 @@ func (a *jobJudge) judgeEnded() Verdict {
 	if len(j.MalformedFields) > 0 {
 		text += fmt.Sprintf("; %s. %s", j.MalformedFields[0], decode.ServerWarning)
 	}
-	return a.Conclude("", ReasonOfPhase(j.Phase), advice, "%s", text)
+	return a.Conclude("", ReasonOfPhase(j.Phase), advice, "%s", text).withAction(action)
+}
+
+// gcFailureLabel is the label with which Velero says why it does not delete an expired backup
+// (pkg/controller/gc_controller.go, 1.14 to 1.18.3).
+const gcFailureLabel = "velero.io/gc-failure"
+
+// noteHeldExpiry says why Velero does not delete an expired backup, if it says so itself.
+func (a *jobJudge) noteHeldExpiry() (text, advice string) {
+	b, ok := a.j.Object.(*veleroapi.Backup)
+	if !ok || b.Labels[gcFailureLabel] == "" || !velero.IsExpired(b, a.Now) {
+		return "", ""
+	}
+	location := cmp.Or(b.Spec.StorageLocation, "(not named)")
+	a.AddSupport(SourceWatch, b.Status.Expiration.Time, "it expired %s ago, and Velero does not delete it from storage "+
+		"location %s: %s", a.formatAge(b.Status.Expiration.Time), location, b.Labels[gcFailureLabel])
+	switch b.Labels[gcFailureLabel] {
+	case "BSLNotFound":
+		advice = "Create storage location " + location + " again, and Velero deletes the backup. If it is gone for good, " +
+			"delete the object with kubectl: Velero does not make it again."
+	case "BSLReadOnly":
+		advice = "Velero deletes it once storage location " + location + " is ReadWrite."
+	default:
+		advice = "Velero deletes it once it can read storage location " + location + "."
+	}
+	return "; expired, and Velero cannot delete it", advice
+}
+
+// noteEmpty says why a Completed job holds nothing, as far as its spec tells, and what to do.
+func (a *jobJudge) noteEmpty(at time.Time) (advice string) {
+	if a.j.Kind == job.Restore {
+		return "Its filters match nothing that is in the backup. Compare them with what the backup holds."
+	}
+	b, ok := a.j.Object.(*veleroapi.Backup)
+	hasPattern := func(name string) bool { return strings.ContainsAny(name, "*?[") }
+	if ok && len(b.Spec.IncludedNamespaces) == 0 && slices.ContainsFunc(b.Spec.ExcludedNamespaces, hasPattern) {
+		a.AddSupport(SourceWatch, at, "it includes no namespace by name and excludes some by pattern: %s",
+			human.JoinNames(b.Spec.ExcludedNamespaces, 5))
+		if a.effectiveVersion().TakesNothingByExcludePatterns() {
+			return "Velero 1.18.0 takes no namespace then: set includedNamespaces to *, or update Velero."
+		}
+	}
+	return "Do not rely on it: its filters match nothing, or the server could not list what they match. Its log says what " +
+		"they became."
+}
+
+// noteOpenVolumes says which volumes have not ended although the job has: they continue, or stay forever (Velero
+// issues 7908, 7067, 4403, 10117). open is for the sentence, action what ends those that stay.
+func (a *jobJudge) noteOpenVolumes(at time.Time) (advice, open string, action Action) {
+	n := a.j.ActiveVolumeCount()
+	if n == 0 {
+		return "", "", ""
+	}
+	a.AddSupport(SourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
+	open = fmt.Sprintf("; %s not ended", human.PartOf(n, a.j.VolumeCount(), "volume"))
+	left := FindLeftovers(a.j, *a.world)
+	if len(left) == 0 {
+		return "What still moves can be cancelled at the volume.", open, ""
+	}
+	advice, action = a.noteLeftovers(left)
+	return advice, open + fmt.Sprintf(", and %s left over", human.CountForms(len(left), "is", "are")), action
 }
 
 func (a *jobJudge) noteFailedVolumes() int {
@@ -87,6 +150,9 @@ func (a *jobJudge) outcomeText(failedVolumes int) string {
 				human.PartOf(failedVolumes, j.VolumeCount(), "volume"),
 				tail,
 			)
+		}
+		if j.IsEmpty() {
+			return "Completed" + human.Prefixed(" in ", took) + ", but nothing is in it: 0 items"
 		}
 		return "Completed" + human.Prefixed(" in ", took) + tail
 	case velero.PhaseFailedValidation:

@@ -235,6 +235,11 @@ var (
 			"with each volume.",
 		"veltui describe KIND/NAME",
 	))
+	// BehindLeftover: its volumes wait for a slot that a volume of a job that has ended holds.
+	BehindLeftover = NewReason("BehindLeftover", NewStep(
+		"The slot does not come free by itself: cancel the volumes that the job which the verdict names left behind.",
+		"veltui explain KIND/NAME",
+	))
 	// PreparingVolume: a volume's snapshot, claim or pod is being made.
 	PreparingVolume = NewReason("PreparingVolume", NoStep(
 		"Nothing at first. For a restore, look whether the restored pods are scheduled and start.",

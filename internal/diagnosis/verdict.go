@@ -87,6 +87,7 @@ const (
 	Restart          Action = "restart"
 	RestartNodeAgent Action = "restart-node-agent"
 	FixField         Action = "fix-field"
+	CancelVolumes    Action = "cancel-volumes"
 )
 
 func (v Verdict) withAction(a Action) Verdict {
@@ -268,7 +269,7 @@ type Wait struct {
 func NeedsOtherEvidence(j *job.Job, v Verdict) (jobs, volumes bool) {
 	switch {
 	case j.IsTerminal():
-		return false, false
+		return false, j.ActiveVolumeCount() > 0 // whether what it left behind still waits for a slot
 	case j.Stage == job.StageQueued:
 		return true, true // the verdict on the job that it waits for needs that job's volumes
 	}

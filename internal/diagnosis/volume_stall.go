@@ -39,6 +39,8 @@ type VolumeContext struct {
 	// Volumes are the open volumes of every job, which share slots; Complete is true if they are all.
 	Volumes         []job.Volume
 	AllVolumesKnown bool
+	// JobEnds are the ends of the jobs of open volumes, if the jobs have ended ([World.JobEnds]).
+	JobEnds map[velero.VolumeRef]time.Time
 	// PodsChecked is false if the pods could not be listed; Agents and Movers are then empty.
 	PodsChecked bool
 	// AgentRunningSince are the nodes with a ready node-agent, and since when it has been running.

@@ -117,6 +117,7 @@ func NewVolumeContext(env *World, j *job.Job) *VolumeContext {
 		Now:             env.Now,
 		Volumes:         env.Volumes,
 		AllVolumesKnown: env.VolumesKnown,
+		JobEnds:         env.JobEnds,
 		PodsChecked:     env.Server.Visible,
 		Style:           env.Style,
 		MoverPods:       env.MoverPods,
@@ -316,6 +317,9 @@ func (a *jobJudge) judgeWaitingVolumes(waiting []*job.Volume, until string) Verd
 				human.Shorten(v.DataMover, 25),
 				until,
 			)
+		}
+		if v, ok := a.judgeBehindLeftover(c, v, what, until); ok {
+			return v
 		}
 		if holder := c.FindSlotHolder(v); holder != nil {
 			a.AddSupport(

@@ -41,6 +41,9 @@ type World struct {
 	// be listed.
 	Volumes      []job.Volume
 	VolumesKnown bool
+	// JobEnds says when the jobs of these volumes ended, or a later time at which they had. Volumes of jobs that have not
+	// ended, that Velero may still work on, or that are unknown have no entry.
+	JobEnds map[velero.VolumeRef]time.Time
 	// MoverPods are the pods that move volumes; a volume without an entry has none.
 	MoverPods        map[velero.VolumeRef]velero.Mover
 	Repositories     []RepositoryStatus

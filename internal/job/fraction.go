@@ -59,12 +59,12 @@ func (o Operations) EndedCount() int64 {
 	return addSaturating(int64(max(0, o.Completed)), int64(max(0, o.Failed)))
 }
 
-// finalFraction returns 1 only if the job Completed. A failed job keeps the fraction of the stage in which it failed.
+// finalFraction returns 1 only if the job Completed with anything in it. A failed job keeps the fraction of the stage in which it failed.
 func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
-	if j.Phase == velero.PhaseCompleted {
+	if j.Phase == velero.PhaseCompleted && !j.IsEmpty() {
 		return 1, true
 	}
-	if j.Phase == velero.PhaseFailedValidation {
+	if j.Phase == velero.PhaseCompleted || j.Phase == velero.PhaseFailedValidation {
 		return 0, false
 	}
 	fraction, known = ratio(j.Items.Done, j.Items.Total)
@@ -105,6 +105,12 @@ func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
 	}
 	done, total = int64(max(0, j.Items.Done)), int64(max(0, j.Items.Total))
 	return done, total, UnitItems, j.Items.Known && (total > 0 || j.IsTerminal())
+}
+
+// IsEmpty reports whether the job is Completed and Velero counted no item: it saved or restored nothing.
+func (j *Job) IsEmpty() bool {
+	return j.Phase == velero.PhaseCompleted && j.Items.Known && j.Items.Done <= 0 && j.Items.Total <= 0 &&
+		j.VolumeCount() == 0
 }
 
 func (t VolumeTally) progress() (done, total int64, unit Unit, known bool) {

@@ -6,6 +6,7 @@ import (
 	_ "time/tzdata" // CRON_TZ= and TZ= name zones that this machine need not know
 
 	cron "github.com/netresearch/go-cron"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
@@ -13,6 +14,10 @@ import (
 // ScheduleCheckPeriod is how late a run may begin (pkg/controller/schedule_controller.go scheduleSyncPeriod; 1.16 to
 // 1.18.3).
 const ScheduleCheckPeriod = time.Minute
+
+// MaxLabelLength is the most characters that a label's value may have. Velero labels each backup of a schedule with the
+// schedule's full name (pkg/builder/backup_builder.go FromSchedule; 1.14 to 1.18.3).
+const MaxLabelLength = validation.LabelValueMaxLength
 
 // Timetable is the cron expression of a schedule, in the server's time zone unless the expression names one.
 type Timetable struct {

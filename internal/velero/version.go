@@ -77,6 +77,14 @@ func (v Version) QueuesBackups() bool { return !v.Before(Version{1, 18, 0}) }
 // (pkg/util/collections/includes_excludes.go UseOldResourceFilters, changed in 1.17.0).
 func (v Version) ScopesUnsetFilters() bool { return !v.Before(Version{1, 17, 0}) }
 
+// TakesNothingByExcludePatterns reports whether a backup takes no namespace if it includes none by name and excludes
+// some by pattern: the patterns are expanded, and the empty list of includes then means nothing
+// (pkg/util/collections/includes_excludes.go ShouldInclude and pkg/util/wildcard/expand.go ShouldExpandWildcards, 1.18.0;
+// 1.18.1 sets the includes to *, in backup_controller.go prepareBackupRequest).
+func (v Version) TakesNothingByExcludePatterns() bool {
+	return v.isWithin(Version{1, 18, 0}, Version{1, 18, 1})
+}
+
 // RefusesUnavailableLocation reports whether a job fails its validation unless its location is Available
 // (pkg/controller/backup_controller.go and restore_controller.go, BSLIsAvailable, since 1.16.2).
 func (v Version) RefusesUnavailableLocation() bool { return !v.Before(Version{1, 16, 2}) }

@@ -303,7 +303,7 @@ func renderStages(c draw.Canvas, j *job.Job, brief int) string {
 
 func renderProgressLine(c draw.Canvas, j assess.JudgedJob) string {
 	var words []string
-	drawn := j.FractionKnown || j.IsTerminal()
+	drawn := (j.FractionKnown || j.IsTerminal()) && !j.IsEmpty()
 	if drawn {
 		words = append(words, c.Theme.Strong.Render(c.WithEstimateMark(view.JobPercent(j))))
 	}

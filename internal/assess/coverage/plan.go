@@ -207,6 +207,12 @@ func (p *backupPlan) judgeNamespace(n string) Verdict {
 			)
 		case p.refusal.Answer != "":
 			return p.refusal
+		case p.takesNothing():
+			return excludedVerdict(
+				NamespaceNotIncluded,
+				"Velero "+p.Server.Version+" takes no namespace if includedNamespaces is empty and excludedNamespaces ("+
+					human.JoinNames(p.spec.ExcludedNamespaces, 3)+") has a pattern; set includedNamespaces to *",
+			)
 		case !(velero.IncludeExclude{Excludes: p.spec.ExcludedNamespaces}).Matches(n):
 			return excludedVerdict(
 				NamespaceExcluded,
@@ -217,6 +223,14 @@ func (p *backupPlan) judgeNamespace(n string) Verdict {
 		}
 		return includedVerdict
 	})
+}
+
+// takesNothing reports whether the server's version makes an empty backup of these lists of namespaces.
+func (p *backupPlan) takesNothing() bool {
+	version, known := velero.ParseVersion(p.Server.Version)
+	hasPattern := func(name string) bool { return strings.ContainsAny(name, "*?[") }
+	return known && version.TakesNothingByExcludePatterns() && len(p.spec.IncludedNamespaces) == 0 &&
+		slices.ContainsFunc(p.spec.ExcludedNamespaces, hasPattern)
 }
 
 // judgeKind judges whether objects of a resource are collected (includes_excludes.go, ShouldInclude).
