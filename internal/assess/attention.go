@@ -146,6 +146,7 @@ func (a *Assessment) ListFindings() []Finding {
 	l.addGoneSchedules()
 	l.addEnded()
 	l.addEmpty()
+	l.addSmallerBackups()
 	l.addRepositories()
 	l.addDeletions()
 	l.addExpired()

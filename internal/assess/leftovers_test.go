@@ -122,6 +122,12 @@ func TestLeftBehind(t *testing.T) {
 		"a run was empty, the last is not": {jobs: []*job.Job{made("s", "b", completed, 40*time.Minute, counted(9)), made("s", "a", completed, 100*time.Minute, counted(0))},
 			snap: func(s *watch.Snapshot) { s.Schedules = []*veleroapi.Schedule{plan("s")} }},
 
+		"smaller than before, by hand": {jobs: []*job.Job{made("", "d", completed, hour, counted(90)), made("", "c", completed, day, counted(400)),
+			made("", "b", completed, 2*day, counted(410)), made("", "a", completed, 3*day, counted(405))}, want: []string{"warning RunsLostData backup/d"}},
+		"smaller, with another spec": {jobs: []*job.Job{made("", "d", completed, hour, counted(90), func(b *veleroapi.Backup) { b.Spec.IncludedNamespaces = []string{"a"} }),
+			made("", "c", completed, day, counted(400)), made("", "b", completed, 2*day, counted(410)), made("", "a", completed, 3*day, counted(405))}},
+		"smaller than one before": {jobs: []*job.Job{made("", "d", completed, hour, counted(90)), made("", "c", completed, day, counted(400))}},
+
 		"a deletion for a day": {jobs: []*job.Job{made("", "b", completed, 2*day)}, snap: func(s *watch.Snapshot) {
 			s.DeleteRequests = []*veleroapi.DeleteBackupRequest{deletion("b", day, veleroapi.DeleteBackupRequestPhaseInProgress)}
 			s.Server.StartedAt = noon.Add(-9 * day)

@@ -217,17 +217,13 @@ func (a *Assessment) judgeLoss(s *Schedule) {
 	if len(runs) > 1 {
 		what = everyRunText(runs, a.World.Now)
 	}
-	lost := make([]string, len(s.Loss.Measures))
-	for i, m := range s.Loss.Measures {
-		lost[i] = m.String()
-	}
 	text := noteAdder(
 		&s.Notes,
 	)(
 		mood,
 		"%s is Completed, but holds less than the runs before: %s",
 		what,
-		strings.Join(lost, "; "),
+		s.Loss,
 	)
 	f := Finding{Reason: RunsLostData, Since: runs[len(runs)-1].BeganAt(), Count: len(runs), Summary: text}
 	if runs[0].IsEmpty() {
@@ -260,4 +256,45 @@ func (a *Assessment) judgeEmptyRuns(s *Schedule) {
 func everyRunText(runs []*job.Job, now time.Time) string {
 	since := runs[len(runs)-1].BeganAt().In(now.Location())
 	return fmt.Sprintf("Every run since %s (%d runs)", since.Format("Mon Jan 2"), len(runs))
+}
+
+// addSmallerBackups lists the Completed backups of a short while ago that nobody's schedule made, and that hold less
+// than earlier ones of the same spec.
+func (l *attentionBuilder) addSmallerBackups() {
+	recent := func(j *job.Job) bool {
+		return isByHand(j) && j.Phase == velero.PhaseCompleted && l.World.Now.Sub(endTime(j)) < maxFailureAge
+	}
+	if !slices.ContainsFunc(l.Snapshot.Jobs, recent) {
+		return
+	}
+	made := slices.DeleteFunc(slices.Clone(l.Snapshot.Jobs), func(j *job.Job) bool { return !isByHand(j) })
+	var done []veleroapi.BackupSpec
+	for i, j := range made { // newest first
+		spec, _ := comparableSpec(j)
+		isSame := func(other veleroapi.BackupSpec) bool { return reflect.DeepEqual(spec, other) }
+		if !recent(j) || l.hasFinding(j.UID) || slices.ContainsFunc(done, isSame) {
+			continue
+		}
+		done = append(done, spec)
+		loss := findLoss(l.compareAdjacentRuns(made[i:min(i+maxJudgedRuns, len(made))]))
+		if loss == nil {
+			continue
+		}
+		l.addJob(j, Finding{
+			Severity: Warning, Reason: RunsLostData, Since: loss.Runs[len(loss.Runs)-1].BeganAt(), Count: len(loss.Runs),
+			Summary: "Completed, but holds less than earlier backups with the same spec: " + loss.String(),
+		})
+	}
+}
+
+// isByHand reports whether no schedule made a backup.
+func isByHand(j *job.Job) bool { return j.Kind == job.Backup && j.ScheduleName == "" && !isSynced(j) }
+
+// String names what is less.
+func (l *Loss) String() string {
+	lost := make([]string, len(l.Measures))
+	for i, m := range l.Measures {
+		lost[i] = m.String()
+	}
+	return strings.Join(lost, "; ")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/veltui/veltui/internal/human"
@@ -157,6 +158,9 @@ func (a *jobJudge) judgeBehindLeftover(c *VolumeContext, v *job.Volume, what, un
 	)
 	a.noteSlots(c.Slots)
 	advice, _ := c.leftoverAdvice(l)
+	if name, isBackup := strings.CutPrefix(l.JobRef, "backup/"); isBackup {
+		a.Names.Backup = name
+	}
 	advice = "Look at " + l.jobText() + ", which left the volume behind. " + advice
 	text := fmt.Sprintf(
 		"%s; %s holds the slot on %s with a volume left over since it ended %s ago%s",

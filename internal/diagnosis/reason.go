@@ -238,6 +238,7 @@ var (
 	// BehindLeftover: its volumes wait for a slot that a volume of a job that has ended holds.
 	BehindLeftover = NewReason("BehindLeftover", NewStep(
 		"The slot does not come free by itself: cancel the volumes that the job which the verdict names left behind.",
+		"veltui finalize backup/BACKUP --cancel-volumes",
 		"veltui explain KIND/NAME",
 	))
 	// PreparingVolume: a volume's snapshot, claim or pod is being made.
