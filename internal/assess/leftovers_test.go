@@ -199,3 +199,35 @@ func TestMaintenance(t *testing.T) {
 		})
 	}
 }
+
+// A healthy cluster of 300 backups needs nobody, also one with volumes, copies of another cluster's backups, restores and
+// maintenance pods that ended well.
+func TestHealthyClusterIsSilent(t *testing.T) {
+	var jobs []*job.Job
+	snap := alive()
+	for i := range 10 {
+		name := "s" + string(rune('a'+i))
+		snap.Schedules = append(snap.Schedules, plan(name))
+		for n := range 30 {
+			began := time.Duration(n)*time.Hour + 40*time.Minute
+			change := []func(*veleroapi.Backup){counted(400 + n%3), expired(began-200*time.Hour, "default")}
+			jobs = append(jobs, made(name, name+"-"+string(rune('A'+n)), veleroapi.BackupPhaseCompleted, began, change...))
+		}
+	}
+	for n := range 5 {
+		jobs = append(jobs, made("elsewhere", "copy-"+string(rune('A'+n)), veleroapi.BackupPhaseCompleted,
+			time.Duration(200+24*n)*time.Hour, counted(9), copied))
+	}
+	jobs = append(jobs, restored("r", "shop", veleroapi.RestorePhaseCompleted, time.Hour))
+	slices.SortFunc(jobs, func(a, b *job.Job) int { return b.Created.Compare(a.Created) })
+	snap.Jobs = jobs
+	snap.Repositories = []*veleroapi.BackupRepository{{
+		ObjectMeta: object("r", 900*time.Hour),
+		Spec:       veleroapi.BackupRepositorySpec{BackupStorageLocation: "default", MaintenanceFrequency: metav1.Duration{Duration: time.Hour}},
+		Status:     veleroapi.BackupRepositoryStatus{Phase: veleroapi.BackupRepositoryPhaseReady, LastMaintenanceTime: before(50 * time.Minute)},
+	}}
+	snap.MaintenancePods = map[string][]velero.MaintenancePod{"r": {{Name: "p", Created: noon.Add(-50 * time.Minute)}}}
+	if found := new(Estimates).AssessSnapshot(snap, noon).ListFindings(); len(found) > 0 {
+		t.Errorf("%d findings, the first: %s: %s", len(found), listed(found)[0], found[0].Summary)
+	}
+}
