@@ -190,7 +190,7 @@ func renderJobSign(c draw.Canvas, j assess.JudgedJob, selected bool, width int) 
 
 // renderProgressCell draws the bar with the percentage beside it.
 func renderProgressCell(c draw.Canvas, r view.JobRow, width int) string {
-	if !r.FractionKnown {
+	if !r.FractionKnown || r.IsEmpty() {
 		return c.RenderEmptyBar(width)
 	}
 	cell := jobColumns[colProgress].Cell(r)

@@ -85,6 +85,13 @@ var (
 		"veltui finalize KIND/NAME --cancel-volumes",
 		"veltui explain KIND/NAME",
 	))
+	// CancelWithoutEffect: volumes of a job that has ended have not, and a cancellation does not end them.
+	CancelWithoutEffect = diagnosis.NewReason("CancelWithoutEffect", diagnosis.NewStep(
+		"Restart the node-agent on their node: at its start it takes up what it finds there. If none runs, get the "+
+			"node-agent DaemonSet to run.",
+		"kubectl delete AGENT",
+		"kubectl get pods -l role=node-agent -o wide",
+	))
 	// MoverLeftOver: pods still run although the volumes that they moved have ended.
 	MoverLeftOver = diagnosis.NewReason("MoverLeftOver", diagnosis.NewStep(
 		"Delete the pods: what they moved has ended.",
@@ -169,6 +176,7 @@ var findingReasons = []diagnosis.Reason{
 	MaintenanceFailing,
 	DeletionStuck,
 	VolumesLeftOver,
+	CancelWithoutEffect,
 	MoverLeftOver,
 	ExpiredWithoutLocation,
 	ExpiredReadOnly,

@@ -154,7 +154,7 @@ func TestAttention(t *testing.T) {
 			snap: func(s *watch.Snapshot) { s.Schedules = []*veleroapi.Schedule{plan("s")} }},
 		"too old": {jobs: []*job.Job{runOf("s", "b", failed, time.Hour), runOf("s", "a", completed, 3*day)}, age: day,
 			snap: func(s *watch.Snapshot) { s.Schedules = []*veleroapi.Schedule{plan("s")} }, want: []string{"critical BackupTooOld schedule/s"}},
-		"rejected, late, forgotten": {snap: func(s *watch.Snapshot) {
+		"rejected, late, forgotten": {jobs: []*job.Job{runOf("late", "l", completed, 3*time.Hour)}, snap: func(s *watch.Snapshot) {
 			s.Schedules = []*veleroapi.Schedule{
 				plan("bad", func(s *veleroapi.Schedule) {
 					s.Status.Phase, s.Status.ValidationErrors = veleroapi.SchedulePhaseFailedValidation, []string{"no cron"}
@@ -216,7 +216,7 @@ func TestAttention(t *testing.T) {
 		}, want: []string{"critical ScheduleMissed schedule/s"}},
 		"a date that never comes": {snap: func(s *watch.Snapshot) {
 			s.Schedules = []*veleroapi.Schedule{plan("s", func(s *veleroapi.Schedule) { s.Spec.Schedule = "0 0 31 2 *" }),
-				plan("leap", func(s *veleroapi.Schedule) { s.Spec.Schedule = "0 0 29 2 *" }),
+				plan("leap", func(s *veleroapi.Schedule) { s.Spec.Schedule, s.Status.LastBackup = "0 0 29 2 *", nil }),
 				plan("off", func(s *veleroapi.Schedule) { s.Spec.Schedule, s.Spec.Paused = "0 0 31 2 *", true })}
 		}, want: []string{"critical ImpossibleCron schedule/s"}},
 		"backups that expire before the next run": {jobs: []*job.Job{expiring("dated", 40*time.Minute, 5*time.Minute), expiring("daily", 9*time.Hour+59*time.Minute, 14*time.Hour+time.Minute)},

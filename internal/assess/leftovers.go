@@ -64,6 +64,9 @@ func (l *attentionBuilder) addLeftovers() {
 		} else {
 			f.Tab = "" // the job is not shown
 		}
+		if i := slices.IndexFunc(left, func(v diagnosis.Leftover) bool { return v.CanCancel }); i < 0 {
+			f.Reason, f.Names = CancelWithoutEffect, left[0].Names
+		}
 		added := l.addBeside(f)
 		for i := range left {
 			l.leftovers[left[i].Ref()] = added

@@ -27,7 +27,7 @@ const (
 // deleted it, or its files are gone and Velero's sync removed it (pkg/controller/backup_sync_controller.go
 // deleteOrphanedBackups). A Schedule that is older in its status than as an object was copied from elsewhere.
 func (a *Assessment) judgeMissing(s *Schedule) {
-	if s.Status.LastBackup == nil || a.IsStale() || a.sourceState(watch.Backups) != watch.SourceLive || s.AgedOutRuns > 0 {
+	if s.Status.LastBackup == nil || !s.isEnabled() || a.IsStale() || a.sourceState(watch.Backups) != watch.SourceLive {
 		return
 	}
 	last := s.Status.LastBackup.Time
@@ -36,14 +36,16 @@ func (a *Assessment) judgeMissing(s *Schedule) {
 		ttl = defaultTTL
 	}
 	over := a.World.Now.Sub(last)
-	if over < missingGrace || over >= ttl || last.Before(s.CreationTimestamp.Time) {
+	if over < missingGrace || over >= ttl || last.Before(s.CreationTimestamp.Time) ||
+		s.AgedOutRuns > 0 && over >= a.Snapshot.EndedWithin {
 		return
 	}
 	var newest time.Time
 	for _, j := range s.Runs {
 		newest = job.LatestTime(newest, j.BeganAt(), j.Created)
 	}
-	if !newest.Before(last.Add(-missingGrace)) {
+	// A backup that is less than an interval older is the run itself, by another clock, or one of a person's.
+	if !newest.Before(last.Add(-max(missingGrace, s.Interval*9/10))) {
 		return
 	}
 	f := Finding{Severity: Warning, Reason: BackupsMissing}

@@ -34,6 +34,10 @@ type Leftover struct {
 	Cause string
 	// IsProven is false for a volume whose pod lives, and which is only silent.
 	IsProven bool
+	// Names are what the commands of a next step are about, if known.
+	Names Names
+	// CanCancel is false for a volume that a cancellation does not end.
+	CanCancel bool
 }
 
 // FindLeftovers returns the volumes of an ended job that are left over, nil for a job that has not ended.
@@ -49,7 +53,14 @@ func FindAllLeftovers(env World) []Leftover {
 	if len(env.JobEnds) == 0 || !env.StaleSince.IsZero() {
 		return nil
 	}
-	return NewVolumeContext(&env, &job.Job{}).findLeftovers(env.Volumes)
+	c := NewVolumeContext(&env, &job.Job{})
+	found := c.findLeftovers(env.Volumes)
+	for i := range found {
+		env.nameVolume(&found[i].Names, found[i].Volume)
+		_, action := c.leftoverAdvice(found[i])
+		found[i].CanCancel = action == CancelVolumes
+	}
+	return found
 }
 
 // FindBlockingLeftover returns the leftover that holds a slot for which a volume of the job waits.

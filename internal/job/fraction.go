@@ -59,12 +59,12 @@ func (o Operations) EndedCount() int64 {
 	return addSaturating(int64(max(0, o.Completed)), int64(max(0, o.Failed)))
 }
 
-// finalFraction returns 1 only if the job Completed with anything in it. A failed job keeps the fraction of the stage in which it failed.
+// finalFraction returns 1 only if the job Completed. A failed job keeps the fraction of the stage in which it failed.
 func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
-	if j.Phase == velero.PhaseCompleted && !j.IsEmpty() {
+	if j.Phase == velero.PhaseCompleted {
 		return 1, true
 	}
-	if j.Phase == velero.PhaseCompleted || j.Phase == velero.PhaseFailedValidation {
+	if j.Phase == velero.PhaseFailedValidation {
 		return 0, false
 	}
 	fraction, known = ratio(j.Items.Done, j.Items.Total)

@@ -204,7 +204,7 @@ func FindJobColumn(name string) JobColumn {
 func CompareAges(a, b *job.Job) int { return b.BeganAt().Compare(a.BeganAt()) }
 
 func progressCell(r JobRow) Cell {
-	if !r.FractionKnown {
+	if !r.FractionKnown || r.IsEmpty() { // 100 % of nothing would look like a success
 		return Cell{}
 	}
 	percent := JobPercent(r.JudgedJob)

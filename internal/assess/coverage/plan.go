@@ -118,6 +118,13 @@ func (p *backupPlan) findRefusal() Verdict {
 	case p.usesOldFilters && slices.Contains(s.ExcludedResources, "*"):
 		return refuse("excludedResources contains *")
 	}
+	if p.takesNothing() {
+		return excludedVerdict(
+			NamespaceNotIncluded,
+			"Velero "+p.Server.Version+" takes no namespace if includedNamespaces is empty and excludedNamespaces ("+
+				human.JoinNames(s.ExcludedNamespaces, 3)+") has a pattern: it makes an empty one. Set includedNamespaces to *",
+		)
+	}
 	for _, place := range s.VolumeSnapshotLocations { // validateAndGetSnapshotLocations
 		if !slices.Contains(p.VolumeSnapshotLocations, place) && p.Unchecked[VolumeSnapshotLocations] == "" {
 			return refuse("there is no volume snapshot location " + place)
@@ -207,12 +214,6 @@ func (p *backupPlan) judgeNamespace(n string) Verdict {
 			)
 		case p.refusal.Answer != "":
 			return p.refusal
-		case p.takesNothing():
-			return excludedVerdict(
-				NamespaceNotIncluded,
-				"Velero "+p.Server.Version+" takes no namespace if includedNamespaces is empty and excludedNamespaces ("+
-					human.JoinNames(p.spec.ExcludedNamespaces, 3)+") has a pattern; set includedNamespaces to *",
-			)
 		case !(velero.IncludeExclude{Excludes: p.spec.ExcludedNamespaces}).Matches(n):
 			return excludedVerdict(
 				NamespaceExcluded,
