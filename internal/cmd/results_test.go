@@ -96,7 +96,7 @@ func TestResults(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	if m := d.Messages[0]; m.Severity != "error" || m.Scope != "namespace" || m.Namespace != "ops" || m.Count != 7 || len(m.Resources) != 7 ||
-		m.Resources[6] != (results.Resource{Kind: "pods", Name: "worker-6"}) ||
+		m.Resources[6] != (results.Resource{Kind: "pods", Namespace: "ops", Name: "worker-6"}) ||
 		m.Text != "is forbidden: exceeded quota: compute" ||
 		!strings.HasPrefix(m.Example, "error restoring pods/ops/worker-0: ") {
 		t.Errorf("%+v", m)
