@@ -366,14 +366,14 @@ func TestVolumePagesWithoutRights(t *testing.T) {
 		change func(*Options)
 		want   []string
 	}{
-		{"5", denied, []string{"not known: not permitted", "create downloadrequests.velero.io", "erp/data-oracle-0", "moving"}},
+		{"5", denied, []string{"unknown: not permitted", "create downloadrequests.velero.io", "erp/data-oracle-0", "moving"}},
 		{"5", readOnly, []string{"read-only", "DownloadRequest", "erp/data-pg-0"}},
 		{"5", none, []string{"--no-artifacts", "erp/data-oracle-0"}},
 		{"5", absent, []string{"No volume info is stored", "1.13", "erp/data-oracle-0"}},
 		{"6", denied, []string{"Item operations: 1 of 3 completed, 0 failed, 2 open", "not permitted"}},
 		{"6", readOnly, []string{"1 of 3 completed", "read-only"}},
 		{"6", none, []string{"1 of 3 completed", "--no-artifacts"}},
-		{"YAML", denied, []string{"not known: not permitted", "kind: Backup"}},
+		{"YAML", denied, []string{"unknown: not permitted", "kind: Backup"}},
 		{"YAML", none, []string{"not shown", "kind: Backup"}},
 	} {
 		m := openedBackup(t, waiting, 120, 40, c.change, c.key)
