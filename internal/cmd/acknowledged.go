@@ -137,15 +137,15 @@ func parseAcknowledgements(text []byte) (*acknowledgements, error) {
 		return nil, err
 	}
 	for _, fields := range clusters {
-		one := acknowledgedCluster{rawFields: fields}
+		entry := acknowledgedCluster{rawFields: fields}
 		whole, err := json.Marshal(fields)
-		if err = errors.Join(err, json.Unmarshal(whole, &one.clusterIdentity)); err == nil {
-			err = json.Unmarshal(fields["findings"], &one.findings)
+		if err = errors.Join(err, json.Unmarshal(whole, &entry.clusterIdentity)); err == nil {
+			err = json.Unmarshal(fields["findings"], &entry.findings)
 		}
 		if err != nil {
 			return nil, err
 		}
-		all.clusters = append(all.clusters, one)
+		all.clusters = append(all.clusters, entry)
 	}
 	return all, nil
 }
@@ -159,13 +159,16 @@ func migrateAcknowledgements(text []byte) (*acknowledgements, error) {
 	}
 	all := &acknowledgements{}
 	for _, context := range slices.Sorted(maps.Keys(old)) {
-		one := acknowledgedCluster{clusterIdentity: clusterIdentity{Context: context}, findings: map[string]acknowledgement{}}
+		entry := acknowledgedCluster{
+			clusterIdentity: clusterIdentity{Context: context},
+			findings:        map[string]acknowledgement{},
+		}
 		for key, acknowledged := range old[context] {
 			if hasObjectUID(key) {
-				one.findings[key] = newAcknowledgement(acknowledged, "")
+				entry.findings[key] = newAcknowledgement(acknowledged, "")
 			}
 		}
-		all.clusters = append(all.clusters, one)
+		all.clusters = append(all.clusters, entry)
 	}
 	return all, nil
 }
@@ -180,14 +183,14 @@ func hasObjectUID(key string) bool {
 func (all *acknowledgements) encodeFile() ([]byte, error) {
 	all.dropOldest(maxAcknowledgedKeys)
 	clusters := []map[string]json.RawMessage{}
-	for _, one := range all.clusters {
-		if len(one.findings) == 0 && one.Server == "" {
+	for _, entry := range all.clusters {
+		if len(entry.findings) == 0 && entry.Server == "" {
 			continue // all migrated keys are gone
 		}
-		fields := maps.Clone(one.rawFields)
-		name, err := json.Marshal(one.clusterIdentity)
+		fields := maps.Clone(entry.rawFields)
+		name, err := json.Marshal(entry.clusterIdentity)
 		if err = errors.Join(err, json.Unmarshal(name, &fields)); err == nil {
-			fields["findings"], err = json.Marshal(one.findings)
+			fields["findings"], err = json.Marshal(entry.findings)
 		}
 		if err != nil {
 			return nil, err
@@ -215,8 +218,8 @@ func (all *acknowledgements) dropOldest(most int) {
 		cluster   int
 	}
 	var places []place
-	for i, one := range all.clusters {
-		for key, a := range one.findings {
+	for i, entry := range all.clusters {
+		for key, a := range entry.findings {
 			places = append(places, place{a.fieldText("time"), key, i})
 		}
 	}
@@ -238,10 +241,10 @@ func (all *acknowledgements) hasContext(context string) bool {
 
 // findClusters returns the entries of a cluster: its own, and the one migrated from its context.
 func (all *acknowledgements) findClusters(name clusterIdentity) (found []acknowledgedCluster) {
-	for _, one := range all.clusters {
-		migrated := one.Context == name.Context && one.UID == "" && one.Server == ""
-		if migrated || one.isSameCluster(name) {
-			found = append(found, one)
+	for _, entry := range all.clusters {
+		migrated := entry.Context == name.Context && entry.UID == "" && entry.Server == ""
+		if migrated || entry.isSameCluster(name) {
+			found = append(found, entry)
 		}
 	}
 	return found
@@ -257,9 +260,9 @@ func (n clusterIdentity) isSameCluster(other clusterIdentity) bool {
 // activeKeys returns the keys of the findings that are acknowledged now.
 func (all *acknowledgements) activeKeys(name clusterIdentity, now time.Time) map[string]bool {
 	keys := map[string]bool{}
-	for _, one := range all.findClusters(name) {
-		for key, a := range one.findings {
-			if !a.hasEnded(now) && (one.Server != "" || hasObjectUID(key)) {
+	for _, entry := range all.findClusters(name) {
+		for key, a := range entry.findings {
+			if !a.hasEnded(now) && (entry.Server != "" || hasObjectUID(key)) {
 				keys[key] = true
 			}
 		}
@@ -289,9 +292,9 @@ func (all *acknowledgements) setKeys(name clusterIdentity, namespace string, key
 			own.findings[key] = newAcknowledgement(now, namespace)
 			continue
 		}
-		for _, one := range all.findClusters(name) {
-			if of := one.findings[key].fieldText("namespace"); of == "" || of == namespace {
-				delete(one.findings, key)
+		for _, entry := range all.findClusters(name) {
+			if of := entry.findings[key].fieldText("namespace"); of == "" || of == namespace {
+				delete(entry.findings, key)
 			}
 		}
 	}
