@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -169,34 +170,36 @@ func (e *endless) Read(p []byte) (int, error) {
 func (e *endless) Close() error { return nil }
 
 func TestLogWithoutEnd(t *testing.T) {
-	in := install(t)
-	in.server(time.Now().Add(-time.Hour))
-	r := in.restore("r9")
 	for name, stall := range map[string]int{"that never ends": 0, "that stalls": 1000} {
-		var body *endless
-		asked := 0
-		in.requests.set(func(_ http.RoundTripper, q *http.Request) (*http.Response, error) {
-			if !strings.HasSuffix(q.URL.Path, "/log") {
-				return nil, nil
+		synctest.Test(t, func(t *testing.T) {
+			b := newSendBench(finalizeSend)
+			f, err := New(b.options(t.TempDir()))
+			if err != nil {
+				t.Fatal(err)
 			}
-			asked++
-			body = &endless{stall: stall, until: q.Context().Done()}
-			return &http.Response{
-				StatusCode: http.StatusOK,
-				Proto:      "HTTP/1.1",
-				Header:     http.Header{},
-				Body:       body,
-				Request:    q,
-			}, nil
+			var body *endless
+			asked := 0
+			b.api.tamper = func(_ string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				connected(r)
+				if !strings.HasSuffix(r.URL.Path, "/log") {
+					return serve(), nil
+				}
+				asked++
+				body = &endless{stall: stall, until: r.Context().Done()}
+				response := answerText(r, http.StatusOK, "text/plain", "")
+				response.Body, response.ContentLength = body, -1
+				return response, nil
+			}
+			start := time.Now()
+			e, err := f.GatherEvidence(t.Context(), job.Restore, "r")
+			if err != nil || e.LogChecked || !strings.Contains(e.LogUnchecked, "velero-0") ||
+				strings.Contains(e.LogUnchecked, "\x1b") {
+				t.Errorf("a log %s: %v %q, %v", name, e.LogChecked, e.LogUnchecked, err)
+			}
+			if took := time.Since(start); asked == 0 || asked > 2 || body.read > 2*maxLogBytes || took > 2*logTimeout {
+				t.Errorf("a log %s: %d requests, %d bytes, %v", name, asked, body.read, took)
+			}
 		})
-		start := time.Now()
-		e, err := in.finalizer().GatherEvidence(t.Context(), job.Restore, r.Name)
-		if err != nil || e.LogChecked || !strings.Contains(e.LogUnchecked, "velero-0") || strings.Contains(e.LogUnchecked, "\x1b") {
-			t.Errorf("a log %s: %v %q, %v", name, e.LogChecked, e.LogUnchecked, err)
-		}
-		if took := time.Since(start); asked > 2 || body.read > 2*maxLogBytes || took > 4*logTimeout {
-			t.Errorf("a log %s: %d requests, %d bytes, %v", name, asked, body.read, took)
-		}
 	}
 }
 
