@@ -59,6 +59,7 @@ type estimator interface {
 // assessor gathers what verdicts and findings need beyond the snapshot.
 type assessor interface {
 	TakeCloserLook(ctx context.Context, a *assess.Assessment, j *job.Job) (cluster.CloserLook, error)
+	ReadServerLogs(ctx context.Context, a *assess.Assessment, jobs []*job.Job) assess.LogReading
 	AssessCoverage(
 		ctx context.Context,
 		a *assess.Assessment,

@@ -176,7 +176,7 @@ func (m *Model) handleCommandInput(msg tea.Msg) tea.Cmd {
 	if m.commandLine.IsTyping() {
 		return cmd
 	}
-	return tea.Batch(cmd, m.fetchMissing(), m.takeCloserLook())
+	return tea.Batch(cmd, m.fetchMissing(), m.lookCloser())
 }
 
 func (m *Model) goToTab(t *dashboardTab) (tea.Cmd, error) {

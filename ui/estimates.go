@@ -182,7 +182,36 @@ func (m *Model) dropUnneededContents(c *clusterState) {
 // closerLookState is the state of the closer looks at the jobs of a cluster, one at a time.
 type closerLookState struct {
 	lastLook  fetch.Answer[assess.CloserLook] // its key is the job's UID
+	lastLogs  fetch.Answer[assess.LogReading]
 	scheduler assess.LookScheduler
+}
+
+// lookCloser reads the servers' logs about silent jobs, and takes the closer look that is due.
+func (m *Model) lookCloser() tea.Cmd { return tea.Batch(m.readServerLogs(), m.takeCloserLook()) }
+
+// readServerLogs reads the servers' logs about the jobs that are silent for longer than is usual for them.
+func (m *Model) readServerLogs() tea.Cmd {
+	c := m.currentCluster
+	if c.UnavailableReason(cluster.CapabilityCloserLooks) != "" || c.assessment == nil {
+		return nil
+	}
+	ls, clock, assessed := &c.closerLooks, c.jobDependencies.Clock, c.assessment
+	if !ls.lastLogs.IsPending() {
+		ls.scheduler.CancelLogs()
+	}
+	silent := ls.scheduler.NextLogs(assessed, func(*job.Job) bool { return true }, clock())
+	if len(silent) == 0 {
+		return nil
+	}
+	ls.lastLogs.Invalidate()
+	by := c.newRequester(func() tea.Cmd {
+		ls.scheduler.FinishLogs(ls.lastLogs.Value.Err == "")
+		c.estimates.RecordLogs(ls.lastLogs.Value)
+		return c.reassess()
+	})
+	return ls.lastLogs.FetchIfDue(by, 0, func(ctx context.Context) (assess.LogReading, error) {
+		return c.ReadServerLogs(ctx, assessed, silent), nil
+	})
 }
 
 // takeCloserLook takes a closer look at the open job, or else the next job in the list, if that may change its

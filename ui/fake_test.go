@@ -42,6 +42,7 @@ type fakeCluster struct {
 	finalizer *fakeFinalizer
 	propose   func(action.Kind, *unstructured.Unstructured, action.Request) (action.Plan, error)
 	looker    *watcher
+	readLogs  func([]*job.Job) assess.LogReading
 	etcdLogs  readLogs
 	failure   string
 }
@@ -213,6 +214,16 @@ func (f *fakeCluster) TakeCloserLook(
 		found = assess.CloserLook{At: noon, Err: err.Error()}
 	}
 	return cluster.CloserLook{CloserLook: found}, err
+}
+
+func (f *fakeCluster) ReadServerLogs(
+	ctx context.Context, _ *assess.Assessment, jobs []*job.Job,
+) assess.LogReading {
+	if f.readLogs == nil {
+		<-ctx.Done()
+		return assess.LogReading{Err: ctx.Err().Error()}
+	}
+	return f.readLogs(jobs)
 }
 
 func (f *fakeCluster) BuildReport(ctx context.Context, _ *assess.Assessment, _ assess.JudgedJob) (string, error) {

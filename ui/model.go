@@ -197,7 +197,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			msg.clusterState.awaitSnapshot(),
 			m.armClock(),
 			m.fetchMissing(),
-			m.takeCloserLook(),
+			m.lookCloser(),
 			m.checkAccess(msg.clusterState),
 			m.sendNotification(),
 		)
@@ -206,7 +206,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.isShown(msg.clusterState) && msg.Source == msg.clusterState.assessment.Source {
 			over = m.applyAssessment(msg.clusterState, msg.Assessment)
 		}
-		return m, tea.Batch(over, m.armClock(), m.fetchMissing(), m.takeCloserLook(), m.sendNotification())
+		return m, tea.Batch(over, m.armClock(), m.fetchMissing(), m.lookCloser(), m.sendNotification())
 	case unboundKeyMsg:
 		if m.keepFrame(); msg.inputCount == m.inputCount {
 			m.notice, m.isFrameStale = msg.key+" does nothing here; "+m.options.Keys.FirstKey("help")+" lists the keys", true

@@ -273,7 +273,7 @@ func (m *Model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	if d, ok := m.topScreen().(*dialogScreen); ok && d.IsClosed() {
 		m.popScreen()
 	}
-	return tea.Batch(cmd, m.fetchMissing(), m.takeCloserLook())
+	return tea.Batch(cmd, m.fetchMissing(), m.lookCloser())
 }
 
 // unboundKeyMsg answers a letter without a binding, unless another key has come since.
@@ -370,7 +370,7 @@ func (m *Model) handleClick(at tea.MouseClickMsg) tea.Cmd {
 	if open := keys.FindByAction(m.activeBindings(), "open"); again && open != nil && open.UnavailableReason() == "" {
 		cmd = open.Do(open.Keys[0])
 	}
-	return tea.Batch(cmd, m.fetchMissing(), m.takeCloserLook())
+	return tea.Batch(cmd, m.fetchMissing(), m.lookCloser())
 }
 
 func (m *Model) handleWheel(at tea.MouseWheelMsg) {

@@ -124,6 +124,46 @@ func TestLogIsRead(t *testing.T) {
 	}
 }
 
+// One request tells what the server's log says about all silent jobs.
+func TestServerLogsOfManyJobs(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	at, asked := time.Now().Add(time.Second).UTC().Format(time.RFC3339), 0
+	in.logOf(func(*http.Request) string {
+		asked++
+		return fmt.Sprintf("time=%q level=info msg=%q restore=%s/r1\n", at, "Restored 1 items", in.namespace) +
+			fmt.Sprintf("time=%q level=info msg=%q error=refused Restore=%s/r2\n", at,
+				"Error updating restore's status from InProgress to Finalizing", in.namespace)
+	})
+	f := in.finalizer()
+	var jobs []*job.Job
+	var server velero.Server
+	for _, name := range []string{"r1", "r2", "r3"} {
+		e, err := f.GatherEvidence(t.Context(), job.Restore, in.restore(name).Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, server = append(jobs, e.Job), e.Server
+	}
+	asked = 0
+	logs, err := f.ReadServerLogs(t.Context(), server, jobs)
+	if err != nil || asked != 1 || len(logs) != 3 {
+		t.Fatalf("%d requests, %d logs, %v", asked, len(logs), err)
+	}
+	if l := logs[jobs[0].UID]; l.Last.Text != "Restored 1 items" || !l.GaveUp.At.IsZero() {
+		t.Errorf("the first: %+v", l)
+	}
+	if l := logs[jobs[1].UID]; l.LostPhase != velero.PhaseFinalizing {
+		t.Errorf("the second: %+v", l)
+	}
+	if l := logs[jobs[2].UID]; l != (velero.JobLog{}) {
+		t.Errorf("the third: %+v", l)
+	}
+	if _, err := f.ReadServerLogs(t.Context(), velero.Server{}, jobs); err == nil || asked != 1 {
+		t.Errorf("without a server: %d requests, %v", asked, err)
+	}
+}
+
 // A newer server may try again what older ones give up.
 func TestLogOfANewerServer(t *testing.T) {
 	in := install(t)

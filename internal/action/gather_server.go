@@ -73,9 +73,7 @@ func (g *gatherer) fetchServerLogs() {
 			all = all.MergeServer(found)
 		}
 	}
-	if v, known := g.evidence.serverVersion(); known && !v.GivesUpLastStatus() {
-		all.GaveUp, all.LostPhase = velero.LogLine{}, ""
-	}
+	all = withoutRetriedGiveUp(all, g.evidence.Server)
 	g.evidence.LogChecked, g.evidence.ServerLog = true, all
 	g.logCache.storeLog(j.UID, since, g.options.Now(), all)
 }
@@ -122,6 +120,56 @@ func (g *gatherer) fetchContainerLog(
 	return found.MergeLater(head).MergeLater(tail), err
 }
 
+// ReadServerLogs reads what the newest lines of the servers' logs say about jobs of the namespace that have not ended:
+// one request for each server, however many jobs there are.
+func (f *Engine) ReadServerLogs(
+	ctx context.Context, server velero.Server, jobs []*job.Job,
+) (map[types.UID]velero.JobLog, error) {
+	if len(server.Pods) == 0 {
+		return nil, errors.New("no running server was seen")
+	}
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	since := f.options.Now()
+	for _, j := range jobs {
+		if last := lastKnownWrite(j).Add(-velero.ClockMargin); last.Before(since) {
+			since = last
+		}
+	}
+	newest, found := int64(logTailLines), map[types.UID]velero.JobLog{}
+	pods := f.connection.currentClient().Pods(f.options.Namespace)
+	for i, c := range server.Pods[max(0, len(server.Pods)-maxLogServers):] {
+		o := corev1.PodLogOptions{Container: c.Container, SinceTime: &metav1.Time{Time: since}, TailLines: &newest}
+		text, err := fetchPodLog(ctx, pods, c.Name, &o)
+		if err != nil {
+			return nil, fmt.Errorf("reading the log of pod %s: %w", c.Name, err)
+		}
+		for _, j := range jobs {
+			log := sanitizeLog(velero.ReadJobLog(text, string(j.Kind), j.Namespace, j.Name, cmp.Or(j.Started, j.Created)))
+			log.NoteStart(c.StartedAt)
+			if i > 0 {
+				log = found[j.UID].MergeServer(log)
+			}
+			found[j.UID] = withoutRetriedGiveUp(log, server)
+		}
+	}
+	return found, nil
+}
+
+// lastKnownWrite returns when a server last wrote to a job as far as the watch has shown, else when it began.
+func lastKnownWrite(j *job.Job) time.Time {
+	moved, _ := j.MovedAt()
+	return job.LatestTime(j.Created, j.Started, moved)
+}
+
+// withoutRetriedGiveUp leaves out the line with which a server gives up, if its version tries again.
+func withoutRetriedGiveUp(log velero.JobLog, server velero.Server) velero.JobLog {
+	if v, known := velero.ParseVersion(server.Version); known && !v.GivesUpLastStatus() {
+		log.GaveUp, log.LostPhase = velero.LogLine{}, ""
+	}
+	return log
+}
+
 func fetchPodLog(
 	ctx context.Context,
 	pods *client.Pods,
@@ -144,6 +192,7 @@ func sanitizeLog(l velero.JobLog) velero.JobLog {
 		&l.Last.Level, &l.Last.Text, &l.Last.Error,
 		&l.GaveUp.Level, &l.GaveUp.Text, &l.GaveUp.Error,
 		&l.Refusal.Text, &l.Refusal.Error,
+		&l.StoreFailure.Text, &l.StoreFailure.Error,
 		&l.ListFailure.Text, &l.ListFailure.Error,
 		&l.Failure,
 		&l.Hook.Pod, &l.Hook.Container, &l.Hook.Name, &l.Hook.Phase,

@@ -32,6 +32,7 @@ func (l *attentionBuilder) addActive() {
 		switch {
 		case l.addBehindLeftover(judged):
 		case !judged.IsTroubled():
+			l.addAwaitingStore(judged)
 			l.addHeldUp(j)
 		case l.hasFinding(j.UID): // its fields are malformed
 			l.byObject[j.UID].isStuck = true
@@ -48,6 +49,20 @@ func (l *attentionBuilder) addActive() {
 				},
 			)
 		}
+	}
+}
+
+// addAwaitingStore adds a running job that needs its storage location, now or before it ends, to the finding about that
+// location.
+func (l *attentionBuilder) addAwaitingStore(j JudgedJob) {
+	name := l.resolveLocation(j.StorageLocation)
+	if j.Kind == job.Restore {
+		name = l.World.LocationByBackup[j.BackupName]
+	}
+	f := l.locations[name]
+	if f != nil && f.Reason == diagnosis.LocationUnavailable && j.Stage != job.StageQueued &&
+		j.Stage != job.StageDeleting && !l.IsStale() {
+		f.addAffected(jobRef(j.Job))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // CloserLook is what a closer look found at one job that needed it (see [JudgedJob.NeedsCloserLook]).
@@ -20,6 +21,17 @@ type CloserLook struct {
 	// At is when the look was taken, by our own clock.
 	At time.Time
 	// Err is why the last look failed, on one line, empty if it succeeded.
+	Err string
+	// logsOnly is true if only the servers' logs were read.
+	logsOnly bool
+}
+
+// LogReading is what the servers' logs say about jobs.
+type LogReading struct {
+	Logs map[types.UID]velero.JobLog
+	// At is when the logs were read, by our own clock.
+	At time.Time
+	// Err is why they could not be read, on one line, empty if they were.
 	Err string
 }
 
@@ -42,6 +54,27 @@ func (e *Estimates) RecordCloserLook(uid types.UID, l CloserLook) {
 		}
 	}
 	e.looks[uid] = l
+}
+
+// RecordLogs adds what the servers' logs say about jobs to what earlier looks found.
+func (e *Estimates) RecordLogs(r LogReading) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.looks == nil {
+		e.looks = map[types.UID]CloserLook{}
+	}
+	for uid, log := range r.Logs {
+		l, known := e.looks[uid]
+		if !known {
+			l.logsOnly = true
+		}
+		if l.logsOnly {
+			l.At = r.At
+		}
+		l.Evidence.ServerLog = l.Evidence.ServerLog.MergeLater(log)
+		l.Evidence.LogChecked, l.Evidence.LogUnchecked = true, ""
+		e.looks[uid] = l
+	}
 }
 
 func (e *Estimates) recentLooks(now time.Time) map[types.UID]CloserLook {
@@ -67,8 +100,8 @@ func (l CloserLook) applyToVerdict(
 	env.Evidence[j.UID] = l.Evidence
 	v := diagnosis.Judge(j, env)
 	if !needed && !diagnosis.HasServerGivenUpAtRest(j, &env) {
-		if v.State() == before.State() && v.Reason == before.Reason {
-			return v, false // the log is among the facts
+		if v.State() == before.State() && v.Reason == before.Reason || v.Reason == diagnosis.LocationUnavailable {
+			return v, false // the log is among the facts, or says that the store is away since the job last moved
 		}
 		return before, false
 	}
@@ -101,8 +134,68 @@ func mergeFacts(verdict, found []diagnosis.Fact) []diagnosis.Fact {
 	return merged
 }
 
+// unusualSilence returns the silence about a job that is unusual for it: twice its longest pause of late.
+func unusualSilence(j *job.Job) time.Duration {
+	return min(max(2*j.LongestPause(), velero.MinUnusualSilence), velero.MaxUnusualSilence)
+}
+
+// HasUnusualSilence reports whether nothing was heard of a job that a server works on for longer than is usual for the
+// job: the server's log may say more.
+func (a *Assessment) HasUnusualSilence(j *job.Job) bool {
+	switch j.Phase {
+	case velero.PhaseInProgress, velero.PhaseFinalizing, velero.PhaseFinalizingPartiallyFailed:
+		return !a.IsStale() && a.silenceOf(j) >= unusualSilence(j)
+	}
+	return false
+}
+
+func (a *Assessment) silenceOf(j *job.Job) time.Duration { return a.World.Now.Sub(j.QuietSince()) }
+
+// ListSilentJobs returns the wanted jobs about which the servers' logs may say more.
+func (a *Assessment) ListSilentJobs(wanted func(*job.Job) bool) (silent []*job.Job) {
+	for _, j := range a.Snapshot.Active {
+		if wanted(j) && len(a.World.Server.Pods) > 0 && a.HasUnusualSilence(j) {
+			silent = append(silent, j)
+		}
+	}
+	return silent
+}
+
+// NextLogs returns the wanted jobs about which the servers' logs are read now, none if no reading is due. One reading
+// serves all jobs. [LookScheduler.FinishLogs] ends the reading.
+func (l *LookScheduler) NextLogs(a *Assessment, wanted func(*job.Job) bool, now time.Time) []*job.Job {
+	silent, gap := a.ListSilentJobs(wanted), velero.MinLogInterval
+	if l.logsUnread {
+		gap = velero.MaxLogInterval // whoever may not read them now seldom may a moment later
+	}
+	isDue := func(j *job.Job) bool {
+		interval := min(max(a.silenceOf(j)/velero.LogReadsPerSilence, velero.MinLogInterval), velero.MaxLogInterval)
+		return now.Sub(l.lastLogs[j.UID]).Abs() >= interval
+	}
+	if l.readingLogs || now.Sub(l.logsRead).Abs() < gap || !slices.ContainsFunc(silent, isDue) {
+		return nil
+	}
+	l.readingLogs, l.logsRead, l.lastLogs = true, now, map[types.UID]time.Time{}
+	for _, j := range silent {
+		l.lastLogs[j.UID] = now
+	}
+	return silent
+}
+
+// FinishLogs records that the reading of the servers' logs has ended, and whether they could be read.
+func (l *LookScheduler) FinishLogs(read bool) { l.readingLogs, l.logsUnread = false, !read }
+
+// CancelLogs records that the reading was withdrawn.
+func (l *LookScheduler) CancelLogs() { l.readingLogs = false }
+
 // LookScheduler decides which job gets a closer look, and when: one job at a time. It does no I/O.
 type LookScheduler struct {
+	// readingLogs is true while the servers' logs are read, and logsUnread if they could not be read last.
+	readingLogs, logsUnread bool
+	// logsRead is when the servers' logs were last read, and lastLogs when about each silent job.
+	logsRead time.Time
+	lastLogs map[types.UID]time.Time
+
 	currentJob types.UID
 	// lastEnded is when the last look ended, and lastLooks when the last look at each job did.
 	lastEnded time.Time
@@ -175,4 +268,7 @@ func (l *LookScheduler) FinishLook(now time.Time) {
 func (l *LookScheduler) CancelLook() { l.currentJob = "" }
 
 // ForgetLooks makes looks due at once, as if none had been taken.
-func (l *LookScheduler) ForgetLooks() { l.lastEnded, l.lastLooks = time.Time{}, nil }
+func (l *LookScheduler) ForgetLooks() {
+	l.lastEnded, l.lastLooks = time.Time{}, nil
+	l.logsRead, l.lastLogs, l.logsUnread = time.Time{}, nil, false
+}

@@ -104,6 +104,10 @@ func (m *Assessor) AssessOnce(
 		panic(fmt.Sprintf("built with a budget that is no duration: %v", err))
 	}
 	began := m.cluster.Clock()
+	if silent := examined.ListSilentJobs(wanted); len(silent) > 0 {
+		m.ReadServerLogs(ctx, examined.Assessment, silent)
+		examined.Assessment = m.AssessSnapshot(ctx, snap, estimating)
+	}
 	for _, j := range lookOrder(examined.Assessment, wanted, byName) {
 		if len(examined.CloserLooks) == maxOnceLooks || m.cluster.Clock().Sub(began) >= budget || ctx.Err() != nil {
 			examined.Unchecked = append(examined.Unchecked, j)
@@ -146,6 +150,14 @@ func (m *Assessor) TakeCloserLook(ctx context.Context, a *assess.Assessment, j *
 	found, err := m.cluster.TakeCloserLook(ctx, a, j)
 	m.estimates.RecordCloserLook(j.UID, found.CloserLook)
 	return err
+}
+
+// ReadServerLogs reads what the servers' logs say about silent jobs, for the next assessment, and reports whether it
+// could.
+func (m *Assessor) ReadServerLogs(ctx context.Context, a *assess.Assessment, jobs []*job.Job) (read bool) {
+	found := m.cluster.ReadServerLogs(ctx, a, jobs)
+	m.estimates.RecordLogs(found)
+	return found.Err == ""
 }
 
 // estimateRestore reads from the index of the backup, if that is on disk, what a restore restores.

@@ -79,6 +79,22 @@ func (c *Cluster) takeCloserLook(ctx context.Context, a *assess.Assessment, j *j
 	return c.buildCloserLook(e, engine.request), nil
 }
 
+// ReadServerLogs reads what the servers' logs say about silent jobs of an assessment, in one request for each server.
+func (c *Cluster) ReadServerLogs(ctx context.Context, a *assess.Assessment, jobs []*job.Job) assess.LogReading {
+	ctx, cancel := context.WithTimeoutCause(ctx, closerLookTimeout, errors.New("no answer in time"))
+	defer cancel()
+	read := assess.LogReading{At: c.Clock()}
+	engine, err := c.engineForLooks(a.Snapshot.Namespace)
+	if err == nil {
+		read.Logs, err = engine.ReadServerLogs(ctx, a.World.Server, jobs)
+	}
+	if err != nil {
+		read.Err = SanitizeError(err).Error()
+		c.Log.Info("reading the servers' logs", "jobs", len(jobs), "error", err)
+	}
+	return read
+}
+
 func (c *Cluster) buildCloserLook(e action.Evidence, request action.Request) CloserLook {
 	plan := action.BuildPlans(e, request)[0]
 	return CloserLook{CloserLook: BuildCloserLook(&plan, c.Clock()), Evidence: &e}

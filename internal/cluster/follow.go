@@ -29,6 +29,9 @@ type FollowOptions struct {
 	// TakeCloserLook looks closer at a job of an assessment, beside the loop, one job at a time; nil for no closer looks.
 	TakeCloserLook func(context.Context, *assess.Assessment, *job.Job)
 	IsWanted       func(*job.Job) bool // the jobs to look closer at
+	// ReadLogs reads the servers' logs about silent jobs, beside the loop, and reports whether it could; nil for no
+	// readings.
+	ReadLogs func(context.Context, *assess.Assessment, []*job.Job) (read bool)
 	// InFocus is true if a person waits for the wanted jobs (see [assess.LookScheduler.NextInFocus]).
 	InFocus bool
 }
@@ -70,6 +73,7 @@ func Follow(ctx context.Context, o FollowOptions) iter.Seq2[*assess.Assessment, 
 			snapshots:     make(chan *watch.Snapshot),
 			failed:        make(chan error, 1),
 			lookDone:      make(chan struct{}, 1),
+			logsDone:      make(chan bool, 1),
 		}
 		go f.readSnapshots(ctx)
 		f.runLoop(ctx, yield)
@@ -81,6 +85,7 @@ type follower struct {
 	snapshots chan *watch.Snapshot
 	failed    chan error
 	lookDone  chan struct{}
+	logsDone  chan bool
 
 	lookScheduler assess.LookScheduler
 	lastSnapshot  *watch.Snapshot // the last snapshot, nil before the first
@@ -119,6 +124,8 @@ func (f *follower) runLoop(ctx context.Context, yield func(*assess.Assessment, e
 			}
 		case <-f.lookDone:
 			f.lookScheduler.FinishLook(f.Clock())
+		case read := <-f.logsDone:
+			f.lookScheduler.FinishLogs(read)
 		case <-tick.C:
 		case <-silence.C:
 			if !yield(nil, f.newSilentError(nil)) {
@@ -151,6 +158,7 @@ func (f *follower) yieldAssessment(ctx context.Context, yield func(*assess.Asses
 	rest := *f.lastSnapshot
 	rest.Changes, rest.DroppedChanges = nil, 0 // they have been yielded
 	f.lastSnapshot = &rest
+	f.readLogs(ctx, a)
 	if f.TakeCloserLook == nil {
 		return true
 	}
@@ -165,6 +173,17 @@ func (f *follower) yieldAssessment(ctx context.Context, yield func(*assess.Asses
 		}()
 	}
 	return true
+}
+
+func (f *follower) readLogs(ctx context.Context, a *assess.Assessment) {
+	if f.ReadLogs == nil {
+		return
+	}
+	if silent := f.lookScheduler.NextLogs(a, f.IsWanted, f.Clock()); len(silent) > 0 {
+		go func() {
+			f.logsDone <- f.ReadLogs(ctx, a, silent)
+		}()
+	}
 }
 
 func (f *follower) newSilentError(ended error) *SilentError {

@@ -118,6 +118,10 @@ func (b brokenCluster) TakeCloserLook(
 	return cluster.CloserLook{}, b.err
 }
 
+func (b brokenCluster) ReadServerLogs(context.Context, *assess.Assessment, []*job.Job) assess.LogReading {
+	return assess.LogReading{Err: b.err.Error()}
+}
+
 func (b brokenCluster) AssessCoverage(
 	context.Context,
 	*assess.Assessment,

@@ -39,7 +39,7 @@ func (c *cli) followRows(ctx context.Context, selected selection, order *sortOrd
 	}
 	f.context = c.connector.flags.CurrentContext // chosen by opening the connection
 	if !f.needsVerdicts {
-		o.TakeCloserLook = nil
+		o.TakeCloserLook, o.ReadLogs = nil, nil
 	}
 	for a, err := range cluster.Follow(ctx, o) {
 		if err == nil {
@@ -86,6 +86,7 @@ func (c *cli) newFollowOptions(
 		TakeCloserLook: func(ctx context.Context, a *assess.Assessment, j *job.Job) {
 			_ = monitor.TakeCloserLook(ctx, a, j) // the next assessment says why it failed
 		},
+		ReadLogs: monitor.ReadServerLogs,
 		IsWanted: selected.matchesJob,
 	}, nil
 }

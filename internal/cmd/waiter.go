@@ -310,13 +310,14 @@ func (w *waiter) judgeMissing(t *waitTarget) {
 }
 
 // effectiveJob returns a job as the watch reports it, with the verdict of the last full look if the job does not
-// progress.
+// progress, or if that look has found why it will not.
 func (w *waiter) effectiveJob(t *waitTarget, j *job.Job) assess.JudgedJob {
 	judged := w.assessed.AssessJob(j)
-	if w.assessed.IsStale() || judged.State == "" || judged.State == diagnosis.Progressing {
+	full := t.lastFullLook
+	if w.assessed.IsStale() || judged.State == "" || judged.State == diagnosis.Progressing &&
+		(!full.IsTroubled() || full.UID != j.UID || full.Phase != j.Phase || full.LastChanged.Before(j.LastChanged)) {
 		return judged
 	}
-	full := t.lastFullLook
 	if full.Job == nil || full.UID != j.UID || full.Phase != j.Phase || full.LastChanged.Before(j.LastChanged) {
 		// The data for a verdict was not read, so there is no verdict on the job.
 		judged.State, judged.Verdict = "", diagnosis.Verdict{}
@@ -327,8 +328,10 @@ func (w *waiter) effectiveJob(t *waitTarget, j *job.Job) assess.JudgedJob {
 	return judged
 }
 
+// needsFullLook reports whether a full look may change what is printed of a job: it does not progress, or is silent for
+// longer than is usual for it.
 func (w *waiter) needsFullLook(j *job.Job) bool {
-	return w.assessed.AssessJob(j).State != diagnosis.Progressing &&
+	return (w.assessed.AssessJob(j).State != diagnosis.Progressing || w.assessed.HasUnusualSilence(j)) &&
 		slices.ContainsFunc(w.pendingTargets(), func(t *waitTarget) bool { return t.uid == j.UID })
 }
 

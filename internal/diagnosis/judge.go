@@ -24,7 +24,7 @@ func Judge(j *job.Job, env World) Verdict {
 	} else {
 		v = a.withholdAction(v)
 	}
-	return a.withUnknownVersionFact(v)
+	return a.withUnknownVersionFact(a.withStoreOutage(v))
 }
 
 // withUnknownVersionFact adds the note on a version that veltui does not know to a verdict on a job that has not ended.

@@ -43,6 +43,9 @@ type JobLog struct {
 	Hook LoggedHook
 	// Refusal is the newest line with which a controller fails to start work on the job; it tries again.
 	Refusal LogLine
+	// StoreFailure is the newest line in which a controller could not read or write the job's files in the object store,
+	// zero if the server has logged something else about its work since. The controller tries again.
+	StoreFailure LogLine
 	// ListFailure is the newest line in which the API server refuses to list a kind while Last waits for caches, and
 	// UnlistedSince the time of the first. A broken connection is not a refusal.
 	ListFailure   LogLine
@@ -110,6 +113,8 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 		}
 		switch {
 		case e.At.Before(since):
+		case e.isStoreFailure(kind, namespace, name):
+			found.StoreFailure = e.LogLine
 		case e.isRefusal(namespace, name):
 			found.Refusal = e.LogLine
 		case e.IsAboutJob(kind, namespace, name) && e.Level != "debug" && e.Level != "trace":
@@ -119,10 +124,18 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 	return found
 }
 
+// isEmpty reports whether the log says nothing about the job.
+func (l *JobLog) isEmpty() bool {
+	return !slices.ContainsFunc(
+		[]LogLine{l.Last, l.GaveUp, l.ListFailure, l.Refusal, l.StoreFailure},
+		func(line LogLine) bool { return !line.At.IsZero() },
+	)
+}
+
 // MergeLater returns what a log says together with a later part of it; the two may overlap.
 func (l JobLog) MergeLater(later JobLog) JobLog {
 	switch {
-	case later.Last.At.IsZero() && later.GaveUp.At.IsZero() && later.ListFailure.At.IsZero() && later.Refusal.At.IsZero():
+	case later.isEmpty():
 		return l
 	case later.Last.At.IsZero():
 		later.Last = l.Last
@@ -138,6 +151,9 @@ func (l JobLog) MergeLater(later JobLog) JobLog {
 	later.Failure = cmp.Or(later.Failure, l.Failure)
 	if later.Refusal.At.IsZero() {
 		later.Refusal = l.Refusal
+	}
+	if later.StoreFailure.At.IsZero() && !later.Last.At.After(l.StoreFailure.At) {
+		later.StoreFailure = l.StoreFailure
 	}
 	if later.ListFailure.At.IsZero() {
 		later.ListFailure, later.UnlistedSince = l.ListFailure, l.UnlistedSince
@@ -185,7 +201,7 @@ func (l *JobLog) addEntry(e LogEntry, kind, ref string, since time.Time) {
 	if e.isWorkerEnd(kind, ref) {
 		return
 	}
-	l.Last, l.UnlistedSince = e.LogLine, time.Time{}
+	l.Last, l.UnlistedSince, l.StoreFailure = e.LogLine, time.Time{}, LogLine{}
 	if l.First.IsZero() || e.At.Before(l.First) {
 		l.First = e.At
 	}
@@ -222,6 +238,44 @@ func (e *LogEntry) isRefusal(namespace, name string) bool {
 	return e.Text == "Reconciler error" && ofJobs &&
 		e.Fields["name"] == name &&
 		(e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
+}
+
+// storeFailureTexts are the words with which controllers say that the object store did not give or take a file
+// (pkg/controller/backup_finalizer_controller.go, backup_operations_controller.go, restore_finalizer_controller.go,
+// restore_operations_controller.go, Reconcile; 1.14 to 1.18).
+var storeFailureTexts = []string{
+	"error getting backup store",
+	"error getting a backup store",
+	"error getting volumeinfo",
+	"error getting restoredresourcelist",
+	"error getting itemoperationlist",
+	"error getting backup item operations",
+	"error getting backup operations",
+	"error getting restore operations",
+	"error downloading backup",
+	"error uploading ",
+	"error updating results",
+}
+
+// storeControllers are the controllers that try again when the object store fails, by the kind of their jobs.
+var storeControllers = map[string][]Controller{
+	"Backup":  {BackupOperationsController, BackupFinalizerController},
+	"Restore": {RestoreOperationsController, RestoreFinalizerController},
+}
+
+// isStoreFailure reports whether a controller of the job could not read or write its files in the object store: its own
+// line, or that of controller-runtime about the error that it returned.
+func (e *LogEntry) isStoreFailure(kind, namespace, name string) bool {
+	text := strings.ToLower(e.Text + ": " + e.Error)
+	if e.Level != "error" || e.Error == "" ||
+		!slices.ContainsFunc(storeFailureTexts, func(s string) bool { return strings.Contains(text, s) }) {
+		return false
+	}
+	if e.Text == "Reconciler error" {
+		return slices.Contains(storeControllers[kind], Controller(e.Fields["controller"])) && e.Fields["name"] == name &&
+			(e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
+	}
+	return e.IsAboutJob(kind, namespace, name)
 }
 
 // listFailure returns what a reflector says about a kind that it cannot list, empty for other lines

@@ -348,3 +348,41 @@ func TestKindIsNotListedSince(t *testing.T) {
 		}
 	}
 }
+
+// What a controller could not read from the object store stands until the server goes on.
+func TestStoreFailure(t *testing.T) {
+	const stamp = `time="2026-11-21T01:58:0`
+	own := stamp + `0Z" level=error msg="error getting volumeInfo for backup b" error="rpc error: code = Unknown desc = ` +
+		`operation error S3: HeadObject" logSource="pkg/controller/restore_finalizer_controller.go:153" ` +
+		`restore finalizer=velero/r` + "\n"
+	returned := stamp + `1Z" level=error msg="Reconciler error" controller=restore-finalizer controllerKind=Restore ` +
+		`error="error getting volumeInfo: rpc error" name=r namespace=velero` + "\n"
+	ended := stamp + `2Z" level=info msg="Marking restore Completed" restore finalizer=velero/r` + "\n"
+	deletion := strings.Replace(returned, "restore-finalizer", "backup-deletion", 1)
+	for name, test := range map[string]struct {
+		log    string
+		second int
+	}{
+		"its own line":             {own, 0},
+		"the error it returned":    {own + returned, 1},
+		"it went on":               {own + returned + ended, -1},
+		"another controller":       {deletion, -1},
+		"of another restore":       {strings.ReplaceAll(returned, "name=r ", "name=r2 "), -1},
+		"an error of another kind": {strings.ReplaceAll(returned, "error getting volumeInfo", "conflict"), -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ReadJobLog(test.log, "Restore", "velero", "r", logStart).StoreFailure.At
+			if test.second < 0 != got.IsZero() || test.second >= 0 && got.Second() != test.second {
+				t.Errorf("a failure at %s", got)
+			}
+		})
+	}
+	earlier := ReadJobLog(own, "Restore", "velero", "r", logStart)
+	later := ReadJobLog(ended, "Restore", "velero", "r", logStart)
+	if at := earlier.MergeLater(later).StoreFailure.At; !at.IsZero() {
+		t.Errorf("a later part of the log goes on: %s", at)
+	}
+	if at := earlier.MergeLater(JobLog{}).StoreFailure.At; at.IsZero() {
+		t.Error("a later part says nothing")
+	}
+}
