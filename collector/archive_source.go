@@ -44,7 +44,7 @@ func (s *archiveSource) openBlocks() error {
 		head, err = in.Peek(filetype.HeadBytes)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return &openingError{err}
 	}
 	switch t := filetype.Detect(head); t.Format {
 	case filetype.Tar:
@@ -57,6 +57,11 @@ func (s *archiveSource) openBlocks() error {
 		return notBackupError(t)
 	}
 }
+
+// openingError is the error of an input whose first bytes cannot be read: no entry is to blame.
+type openingError struct{ error }
+
+func (e *openingError) Unwrap() error { return e.error }
 
 func notBackupError(t filetype.Type) error {
 	advice := ""

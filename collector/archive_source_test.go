@@ -99,3 +99,12 @@ func TestLayeredBombs(t *testing.T) {
 		t.Errorf("empty members: %v", err)
 	}
 }
+
+// TestUnreadableInputBlamesNoEntry fails to read the first byte.
+func TestUnreadableInputBlamesNoEntry(t *testing.T) {
+	gone := errors.New("the store is away")
+	x, err := Read(context.Background(), iotest.ErrReader(gone), Limits{})
+	if !errors.Is(err, gone) || strings.Contains(err.Error(), "byte") || x == nil || !x.Incomplete {
+		t.Errorf("%v, %+v", err, x)
+	}
+}

@@ -48,7 +48,7 @@ func (a *archive) eachEntry(visit func(tarEntry) error) error {
 		if err == io.EOF {
 			return nil
 		}
-		if errors.Is(err, ErrNotBackup) {
+		if _, unopened := errors.AsType[*openingError](err); unopened || errors.Is(err, ErrNotBackup) {
 			return err
 		}
 		if a.entries++; err == nil && a.entries > a.limits.Entries {
