@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"encoding/base64"
 	"reflect"
 	"regexp"
 	"strings"
@@ -104,7 +106,12 @@ var redactionRules = []struct {
 		"${1}" + redactionMark,
 	},
 	{regexp.MustCompile(`(\becho\s+)[^\n|]+(\|[^\n]*password-stdin)`), "${1}" + redactionMark + " ${2}"},
-	{regexp.MustCompile(`(?i)(password[-_]command["']?[\s=:]+)[^\n]*`), "${1}" + redactionMark},
+	{
+		regexp.MustCompile(
+			`(?i)(--password-command["']?[\s=:]+|password[-_]command["']?\s*[=:]+\s*)[^\s\x01][^\n]*`,
+		),
+		"${1}" + redactionMark,
+	},
 	{
 		regexp.MustCompile(`(?i)(\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?)(?:` + quotedPattern + `)`),
 		"${1}" + redactionMark,
@@ -114,7 +121,7 @@ var redactionRules = []struct {
 	{
 		regexp.MustCompile(
 			`(?i)((?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/|` +
-				`webhook[-_]?url["']?\s*[:=]\s*["']?)[^\s"']+`,
+				`webhook[-_]?url["']?\s*[:=]\s*["']?)[^\s"'\x01]+`,
 		),
 		"${1}" + redactionMark,
 	},
@@ -125,9 +132,12 @@ var redactionRules = []struct {
 		"${1}" + redactionMark,
 	},
 	// Headers.
-	{regexp.MustCompile(`(?i)\b(bearer|basic|negotiate|aws4-hmac-sha256)\s+[^\s,;'"]{4,}[^\n]*`), "${1} " + redactionMark},
 	{
-		regexp.MustCompile(`(?i)((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*token)("?\s*[:=]\s*)[^\n]+`),
+		regexp.MustCompile(`\b(Bearer|BEARER|Basic|BASIC|Negotiate|AWS4-HMAC-SHA256)\s+[^\s,;'"\x01]{4,}[^\n]*`),
+		"${1} " + redactionMark,
+	},
+	{
+		regexp.MustCompile(`(?i)((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*token)("?\s*[:=]\s*)[^\s\x01][^\n]*`),
 		"${1}${2}" + redactionMark,
 	},
 	{regexp.MustCompile(`(\bSharedKey(?:Lite)?\s+|\bAWS\s+)[\w-]+:\S+`), "${1}" + redactionMark},
@@ -190,6 +200,19 @@ var redactionRules = []struct {
 	},
 }
 
+// lowerCaseScheme matches a scheme of HTTP authentication in lower case, which may also be the name of an object.
+var lowerCaseScheme = regexp.MustCompile(`\b(?:bearer|basic|negotiate)\s+[^\s,;'"\x00\x01]{4,}`)
+
+// redactScheme redacts a credential behind a scheme.
+func redactScheme(found string) string {
+	at := strings.LastIndexFunc(found, unicode.IsSpace) + 1
+	decoded, err := base64.StdEncoding.DecodeString(found[at:])
+	if looksSecret(found[at:]) || err == nil && bytes.Contains(decoded, []byte(":")) {
+		return found[:at] + redactionMark
+	}
+	return found
+}
+
 // suspectPatterns match text that is redacted only if it looks like a credential: words after a name, values after
 // ambiguous names, passwords before a host.
 var suspectPatterns = []*regexp.Regexp{
@@ -228,11 +251,13 @@ var longToken = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 func Redact(text string) string {
 	text = unicodeSpaces.ReplaceAllString(invisibleMarks.ReplaceAllString(text, ""), " ")
 	text = refusedObject.ReplaceAllString(text, ":"+keepMark+"${1}")
+	text = protectMessages(text)
 	text = restoredSecret.ReplaceAllString(text, "${1}"+keepMark+"${2}")
 	for _, r := range redactionRules {
 		text = r.found.ReplaceAllString(text, r.with)
 	}
 	text = redactNamed(text)
+	text = lowerCaseScheme.ReplaceAllStringFunc(text, redactScheme)
 	for _, suspect := range suspectPatterns {
 		text = redactSuspects(suspect, text)
 	}
