@@ -255,8 +255,8 @@ func prepareObject(o client.Object, k *kind) bool {
 	return true
 }
 
-// stripPod keeps what [velero.ReadPodState], [velero.Server], [velero.NodeAgent], [velero.Mover] and [velero.MaintenancePod] read, and reports
-// whether the pod is one of Velero's.
+// stripPod keeps what [velero.ReadPodState], [velero.Server], [velero.NodeAgent], [velero.Mover] and
+// [velero.MaintenancePod] read, and reports whether the pod is one of Velero's.
 func stripPod(o client.Object) bool {
 	p := o.(*corev1.Pod)
 	if _, moves := velero.VolumeMovedBy(p); !moves && !velero.IsServer(p) && !velero.IsNodeAgent(p) &&

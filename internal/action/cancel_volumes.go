@@ -118,7 +118,8 @@ func (cancelVolumesAction) fillPlan(e *Evidence, w *Plan) bool {
 		w.Title, w.EvidenceText = "cancel no volume", "it was asked for"
 		w.Refusal, w.Advice = e.notCancelledReason(
 			named,
-		), "veltui cancels what has stalled for a known cause, or what a job that has ended left behind. Name it as KIND/NAME."
+		), "veltui cancels what has stalled for a known cause, or what a job that has ended left behind. "+
+			"Name it as KIND/NAME."
 		return true
 	case len(dead) > 0:
 		describeCancel(e, w, dead)

@@ -45,8 +45,8 @@ const (
 // maxDeletionWait is how long a request may be New: one worker handles one deletion at a time.
 const maxDeletionWait = 10 * time.Minute
 
-// maxDeletionTime is how long a deletion may take. Velero sets no limit, deletes one backup at a time, and waits for the
-// jobs that use the same repository (pkg/repository/locker.go).
+// maxDeletionTime is how long a deletion may take. Velero sets no limit, deletes one backup at a time, and waits for
+// the jobs that use the same repository (pkg/repository/locker.go).
 const maxDeletionTime = 4 * time.Hour
 
 // JudgeDeletions returns all requests, newest first.

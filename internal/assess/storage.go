@@ -274,8 +274,8 @@ func (a *Assessment) judgeMaintenancePods(r *Repository) bool {
 	if len(bad) > 1 {
 		mood = Alarming
 	}
-	text := noteAdder(&r.Notes)(mood, "The last %s failed: %s%s. Without maintenance what was deleted stays in the object "+
-		"store", human.Count(len(bad), "maintenance pod"), cmp.Or(newest.Reason, "no reason is given"),
+	text := noteAdder(&r.Notes)(mood, "The last %s failed: %s%s. Without maintenance what was deleted stays in the "+
+		"object store", human.Count(len(bad), "maintenance pod"), cmp.Or(newest.Reason, "no reason is given"),
 		human.Prefixed(": ", human.Shorten(strings.TrimSuffix(newest.Message, "."), 200)))
 	if mood == Alarming && r.finding.Reason.IsZero() {
 		r.finding = Finding{

@@ -93,8 +93,8 @@ func (a *jobJudge) noteEmpty(at time.Time) (advice string) {
 			return "Velero 1.18.0 takes no namespace then: set includedNamespaces to *, or update Velero."
 		}
 	}
-	return "Do not rely on it: its filters match nothing, or the server could not list what they match. Its log says what " +
-		"they became."
+	return "Do not rely on it: its filters match nothing, or the server could not list what they match. Its log says " +
+		"what they became."
 }
 
 // noteOpenVolumes says which volumes have not ended although the job has: they continue, or stay forever (Velero

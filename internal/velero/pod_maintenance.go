@@ -12,7 +12,8 @@ import (
 )
 
 // repositoryNameLabel is the label of the pods that maintain a repository: its name, or a hash of a name that is too
-// long (pkg/repository/maintenance/maintenance.go RepositoryNameLabel and pkg/label/label.go ReturnNameOrHash; since 1.14).
+// long (pkg/repository/maintenance/maintenance.go RepositoryNameLabel, pkg/label/label.go
+// ReturnNameOrHash; since 1.14).
 const repositoryNameLabel = "velero.io/repo-name"
 
 // MaintenancePod is a pod that has maintained a repository and has ended.

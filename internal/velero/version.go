@@ -79,8 +79,8 @@ func (v Version) ScopesUnsetFilters() bool { return !v.Before(Version{1, 17, 0})
 
 // TakesNothingByExcludePatterns reports whether a backup takes no namespace if it includes none by name and excludes
 // some by pattern: the patterns are expanded, and the empty list of includes then means nothing
-// (pkg/util/collections/includes_excludes.go ShouldInclude and pkg/util/wildcard/expand.go ShouldExpandWildcards, 1.18.0;
-// 1.18.1 sets the includes to *, in backup_controller.go prepareBackupRequest).
+// (pkg/util/collections/includes_excludes.go ShouldInclude and pkg/util/wildcard/expand.go ShouldExpandWildcards,
+// 1.18.0; 1.18.1 sets the includes to *, in backup_controller.go prepareBackupRequest).
 func (v Version) TakesNothingByExcludePatterns() bool {
 	return v.isWithin(Version{1, 18, 0}, Version{1, 18, 1})
 }
