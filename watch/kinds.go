@@ -286,6 +286,9 @@ func stripContainers(full []corev1.Container) []corev1.Container {
 	kept := make([]corev1.Container, len(full))
 	for i, c := range full {
 		kept[i] = corev1.Container{Name: c.Name, Image: c.Image, Command: c.Command, Args: c.Args}
+		if memory, ok := c.Resources.Limits[corev1.ResourceMemory]; ok {
+			kept[i].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: memory}
+		}
 		for _, e := range c.Env {
 			if e.Name == velero.TimeZoneVariable {
 				kept[i].Env = append(kept[i].Env, corev1.EnvVar{Name: e.Name, Value: e.Value})

@@ -49,6 +49,8 @@ type Finding struct {
 	Severity Severity
 	// Reason is one CamelCase word that is never renamed.
 	Reason diagnosis.Reason
+	// Cause is why a job, or the newest of several runs, ended badly, if anything tells.
+	Cause diagnosis.Reason
 	// Kind is a short word such as restore, schedule or storage.
 	Kind, Namespace, Name string
 	// UID is empty for a thing that does not exist.
@@ -57,6 +59,8 @@ type Finding struct {
 	Summary string
 	// Since is when it began, zero if unknown.
 	Since time.Time
+	// LastAt is when it last occurred, zero unless it occurred several times.
+	LastAt time.Time
 	// Count is the number of consecutive runs, volumes or requests that it stands for, 0 for one.
 	Count int
 	// Affects names what else does not work because of it, as KIND/NAME.
@@ -71,7 +75,19 @@ type Finding struct {
 }
 
 // Next returns what to do next.
-func (f *Finding) Next() diagnosis.Next { return f.Reason.Next(f.Names, "") }
+func (f *Finding) Next() diagnosis.Next {
+	next := f.Reason.Next(f.Names, "")
+	if f.Cause.IsZero() {
+		return next
+	}
+	of := f.Names
+	if f.Kind == "schedule" { // the cause is that of its newest run
+		of.Kind, of.Name = "backup", f.Names.Backup
+	}
+	cause := f.Cause.Next(of, "")
+	cause.Commands = append(cause.Commands, next.Commands...)
+	return cause
+}
 
 // Ref returns the thing as KIND/NAME.
 func (f *Finding) Ref() string { return f.Kind + "/" + f.Name }
@@ -190,6 +206,7 @@ func (l *attentionBuilder) namesOf(f *Finding) diagnosis.Names {
 		n.Location = f.Name
 	}
 	n.Node, n.Agent, n.Pod = f.Names.Node, f.Names.Agent, f.Names.Pod
+	n.Memory, n.Container = f.Names.Memory, f.Names.Container
 	n.Location, n.Backup = cmp.Or(f.Names.Location, n.Location), f.Names.Backup
 	return n
 }
@@ -226,7 +243,12 @@ func (f *Finding) addAffected(ref string) bool {
 }
 
 // countRepeat counts an earlier occurrence of the same finding.
-func (f *Finding) countRepeat(since time.Time) { f.Count, f.Since = max(f.Count, 1)+1, since }
+func (f *Finding) countRepeat(since time.Time) {
+	if f.Count == 0 {
+		f.Count, f.LastAt = 1, f.Since
+	}
+	f.Count, f.Since = f.Count+1, since
+}
 
 // queueReasons are the reasons of jobs and backups that wait until something stuck ends.
 var queueReasons = []diagnosis.Reason{diagnosis.QueueBlocked, diagnosis.FinalizingBehind, etcd.BehindStuckBackup}

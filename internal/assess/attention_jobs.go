@@ -123,13 +123,16 @@ func (l *attentionBuilder) addEnded() {
 		case newest != nil && again != "":
 			newest.countRepeat(endTime(j))
 		default:
+			v := l.AssessJob(j).Verdict
 			failed[again+j.Phase] = l.addJob(
 				j,
 				Finding{
 					Severity: Warning,
-					Reason:   diagnosis.ReasonOfPhase(j.Phase),
+					Reason:   v.Reason,
+					Cause:    v.Cause.Reason,
+					Names:    v.Names,
 					Since:    endTime(j),
-					Summary:  j.Phase + failureClause(j),
+					Summary:  j.Phase + cmp.Or(human.Prefixed(": ", v.Cause.Text), failureClause(j)),
 				},
 			)
 		}

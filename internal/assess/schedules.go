@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
@@ -291,8 +292,9 @@ func (s *Schedule) runsSinceCompleted() []*job.Job {
 	return ended
 }
 
-// failureText says in one sentence how runs ended that did not complete, newest first.
-func failureText(bad []*job.Job, now time.Time) string {
+// failureText says in one sentence how runs ended that did not complete, newest first. cause is why the newest did,
+// zero if nothing tells.
+func failureText(bad []*job.Job, cause diagnosis.Cause, now time.Time) string {
 	var order []string
 	phases := map[string]int{}
 	for _, j := range bad {
@@ -301,6 +303,11 @@ func failureText(bad []*job.Job, now time.Time) string {
 		}
 	}
 	newest, oldest := failureClause(bad[0]), failureClause(bad[len(bad)-1])
+	if !cause.IsZero() && newest == oldest {
+		newest, oldest = ": "+cause.Text, ": "+cause.Text
+	} else if !cause.IsZero() {
+		newest = ": " + cause.Text
+	}
 	why := "; the newest" + cmp.Or(newest, " gives no reason")
 	switch {
 	case len(bad) == 1:
@@ -329,11 +336,15 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 		if n == 1 && bad[0].Phase == velero.PhasePartiallyFailed && good != nil {
 			mood = Unusual
 		}
-		say(mood, "%s", failureText(bad, a.World.Now))
-		f.Since = bad[n-1].BeganAt()
+		v := a.AssessJob(bad[0]).Verdict
+		say(mood, "%s", failureText(bad, v.Cause, a.World.Now))
+		f.Since, f.Cause, f.Names = bad[n-1].BeganAt(), v.Cause.Reason, v.Names
+		f.Names.Backup = bad[0].Name
 	}
 	if n == 1 {
 		f.Reason = LastRunFailed
+	} else if n > 1 {
+		f.LastAt = endTime(bad[0])
 	}
 	switch old := a.isTooOld(s, good); {
 	case old:

@@ -30,6 +30,10 @@ func (a *jobJudge) judgeEnded() Verdict {
 		a.AddSupport(SourceWatch, at, "it had ended before, and went on: its phase was written over")
 	}
 	failed := a.noteFailedVolumes()
+	cause := Cause{}
+	if j.Phase != velero.PhaseCompleted || failed > 0 {
+		cause = a.findCause()
+	}
 	advice, open, action := a.noteOpenVolumes(at)
 	if j.IsEmpty() {
 		advice = a.noteEmpty(at)
@@ -39,7 +43,7 @@ func (a *jobJudge) judgeEnded() Verdict {
 	if j.Deleting {
 		advice = "It goes when the Velero server has removed its files; that needs its storage location."
 	}
-	text := a.outcomeText(failed)
+	text := a.outcomeText(failed, cause)
 	if why := a.jobEvidence().NotFinalizedReason; why != "" {
 		a.AddSupport(SourceStorage, a.Now, "%s", why)
 		text += "; its contents lack what its operations made"
@@ -51,7 +55,9 @@ func (a *jobJudge) judgeEnded() Verdict {
 	if len(j.MalformedFields) > 0 {
 		text += fmt.Sprintf("; %s. %s", j.MalformedFields[0], decode.ServerWarning)
 	}
-	return a.Conclude("", ReasonOfPhase(j.Phase), advice, "%s", text).withAction(action)
+	v := a.Conclude("", ReasonOfPhase(j.Phase), advice, "%s", text).withAction(action)
+	v.Cause = cause
+	return v
 }
 
 // gcFailureLabel is the label with which Velero says why it does not delete an expired backup
@@ -116,39 +122,89 @@ func (a *jobJudge) noteOpenVolumes(at time.Time) (advice, open string, action Ac
 
 func (a *jobJudge) noteFailedVolumes() int {
 	failed := 0
+	var groups [][]*job.Volume // by phase and message
 	for i := range a.j.Volumes {
 		v := &a.j.Volumes[i]
 		if !v.HasFailed() {
 			continue
 		}
 		failed++
-		if failed <= 5 {
-			a.AddSupport(SourceWatch, v.LastChanged, "%s %s is %s%s", v.Kind, v.Target, v.Phase, causeClause(v.Message))
+		same := slices.IndexFunc(groups, func(g []*job.Volume) bool { return isSameFailure(g[0], v) })
+		if same < 0 {
+			same, groups = len(groups), append(groups, nil)
 		}
+		groups[same] = append(groups[same], v)
 	}
-	if failed > 5 {
-		a.AddSupport(SourceWatch, a.j.LastChanged, "and %s more failed", human.Count(failed-5, "volume"))
+	slices.SortStableFunc(groups, func(a, b []*job.Volume) int { return len(b) - len(a) })
+	for i, g := range groups {
+		if i == maxFailureGroups {
+			a.AddSupport(SourceWatch, a.j.LastChanged, "and %s for other reasons",
+				human.Count(failed-countVolumes(groups[:i]), "volume"))
+			break
+		}
+		a.noteFailureGroup(g)
 	}
 	return failed
+}
+
+// maxFailureGroups is how many different failures of volumes are named.
+const maxFailureGroups = 5
+
+// isSameFailure reports whether two volumes failed alike, whatever they are called.
+func isSameFailure(a, b *job.Volume) bool {
+	return a.Kind == b.Kind && a.Phase == b.Phase && failurePattern(a) == failurePattern(b)
+}
+
+// failurePattern returns the message of a volume without its own names.
+func failurePattern(v *job.Volume) string {
+	names := []string{v.Name, "*", v.Target, "*"}
+	if v.Node != "" {
+		names = append(names, v.Node, "*")
+	}
+	return strings.NewReplacer(names...).Replace(v.Message)
+}
+
+func countVolumes(groups [][]*job.Volume) (n int) {
+	for _, g := range groups {
+		n += len(g)
+	}
+	return n
+}
+
+// noteFailureGroup adds one fact about volumes that failed alike.
+func (a *jobJudge) noteFailureGroup(g []*job.Volume) {
+	v := g[0]
+	if len(g) == 1 {
+		a.AddSupport(SourceWatch, v.LastChanged, "%s %s is %s%s", v.Kind, v.Target, v.Phase, causeClause(v.Message))
+		return
+	}
+	targets := make([]string, len(g))
+	for i := range g {
+		targets[i] = g[i].Target
+	}
+	a.AddSupport(SourceWatch, v.LastChanged, "%s are %s (%s)%s", human.Count(len(g), string(v.Kind)), v.Phase,
+		human.JoinNames(targets, 3), causeClause(v.Message))
 }
 
 // maxReasonRunes is the number of runes of a foreign reason in a summary; the facts hold all of it.
 const maxReasonRunes = 60
 
-func (a *jobJudge) outcomeText(failedVolumes int) string {
+func (a *jobJudge) outcomeText(failedVolumes int, cause Cause) string {
 	j, took := a.j, ""
 	if !j.Completed.IsZero() && !j.Started.IsZero() {
 		took = a.world.Style.Duration(j.Elapsed(j.Completed))
 	}
 	tail := tallyText(j)
+	why := cmp.Or(cause.Text, human.Shorten(j.FailureReason, maxReasonRunes))
 	switch j.Phase {
 	case velero.PhaseCompleted:
 		// Velero marks a backup Completed although some of its volumes failed (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
 			return fmt.Sprintf(
-				"Completed, but %s failed%s",
+				"Completed, but %s failed%s%s",
 				human.PartOf(failedVolumes, j.VolumeCount(), "volume"),
 				tail,
+				human.Prefixed(": ", cause.Text),
 			)
 		}
 		if j.IsEmpty() {
@@ -156,6 +212,9 @@ func (a *jobJudge) outcomeText(failedVolumes int) string {
 		}
 		return "Completed" + human.Prefixed(" in ", took) + tail
 	case velero.PhaseFailedValidation:
+		if cause.Text != "" {
+			return "FailedValidation: " + cause.Text
+		}
 		if len(j.ValidationErrors) > 0 {
 			return "FailedValidation: " + human.Shorten(j.ValidationErrors[0], maxReasonRunes)
 		}
@@ -165,13 +224,13 @@ func (a *jobJudge) outcomeText(failedVolumes int) string {
 		if j.Items.Known && j.Items.Total > 0 {
 			text += fmt.Sprintf(" at %s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 		}
-		return text + human.Prefixed(": ", human.Shorten(j.FailureReason, maxReasonRunes))
+		return text + human.Prefixed(": ", why)
 	}
 	text := j.Phase + human.Prefixed(" after ", took) + tail
 	if failedVolumes > 0 {
 		text += fmt.Sprintf(", %s failed", human.PartOf(failedVolumes, j.VolumeCount(), "volume"))
 	}
-	return text + human.Prefixed(": ", human.Shorten(j.FailureReason, maxReasonRunes))
+	return text + human.Prefixed(": ", why)
 }
 
 func tallyText(j *job.Job) string {

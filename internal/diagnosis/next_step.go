@@ -14,6 +14,8 @@ type NextStep struct {
 	commands []Command
 	// isNeeded is false if nothing has to be done.
 	isNeeded bool
+	// oadp is the step where OADP's operator installed Velero, nil if it is the same.
+	oadp *NextStep
 }
 
 // Command is a line for a shell, of veltui, kubectl or velero, or several with " | " between them. It has a namespace
@@ -29,6 +31,13 @@ func NewStep(text string, command Command, more ...Command) NextStep {
 // NoStep returns the step of a reason about which nothing has to be done; commands show more.
 func NoStep(text string, commands ...Command) NextStep {
 	return NextStep{text: text, commands: commands}
+}
+
+// OnOADP returns the step with another one for an installation by OADP, whose operator reverts what others change.
+func (s NextStep) OnOADP(text string, command Command, more ...Command) NextStep {
+	other := NewStep(text, command, more...)
+	s.oadp = &other
+	return s
 }
 
 // Text returns what to do, in sentences.
@@ -48,11 +57,15 @@ type Names struct {
 	Node, Agent, Pod string
 	// Location, Backup and Schedule are resources that the reason is about: LOCATION, BACKUP, SCHEDULE.
 	Location, Backup, Schedule string
+	// Memory is a higher memory limit for Container: MEMORY, CONTAINER.
+	Memory, Container string
+	// IsOADP is true if OADP's operator installed Velero.
+	IsOADP bool
 	// Access is how commands reach the cluster.
 	Access kubectl.ClusterAccess
 }
 
-var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|DEPLOYMENT|NODE|AGENT|POD|LOCATION|BACKUP|SCHEDULE)\b`)
+var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|DEPLOYMENT|NODE|AGENT|POD|LOCATION|BACKUP|SCHEDULE|MEMORY|CONTAINER)\b`)
 
 func (n *Names) nameOf(word string) string {
 	switch word {
@@ -76,6 +89,10 @@ func (n *Names) nameOf(word string) string {
 		return n.Backup
 	case "SCHEDULE":
 		return n.Schedule
+	case "MEMORY":
+		return n.Memory
+	case "CONTAINER":
+		return n.Container
 	}
 	return ""
 }
@@ -112,6 +129,9 @@ type Next struct {
 // Next returns what to do about a thing with these names. advice is what is known beyond the reason, empty for nothing.
 func (r Reason) Next(names Names, advice string) Next {
 	step := r.NextStep()
+	if names.IsOADP && step.oadp != nil {
+		step = *step.oadp
+	}
 	if advice == "" && !step.isNeeded {
 		return Next{}
 	}

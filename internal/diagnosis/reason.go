@@ -8,13 +8,27 @@ import "github.com/veltui/veltui/internal/velero"
 type Reason struct{ definition *reasonDefinition }
 
 type reasonDefinition struct {
-	name string
-	step NextStep
+	name, meaning string
+	step          NextStep
 }
 
 // NewReason returns a new reason, which differs from all others. A reason is made once, in a variable of its name.
 func NewReason(name string, step NextStep) Reason {
-	return Reason{&reasonDefinition{name, step}}
+	return Reason{&reasonDefinition{name: name, step: step}}
+}
+
+// NewCause returns a reason why a job ended badly, with what it means: a sentence without its first capital and its
+// full stop.
+func NewCause(name, meaning string, step NextStep) Reason {
+	return Reason{&reasonDefinition{name, meaning, step}}
+}
+
+// Meaning returns what a cause means, empty for another reason.
+func (r Reason) Meaning() string {
+	if r.IsZero() {
+		return ""
+	}
+	return r.definition.meaning
 }
 
 // IsZero reports whether there is no reason.
@@ -425,5 +439,282 @@ var (
 	FailedValidation = NewReason("FailedValidation", NewStep(
 		"Correct what is not valid, and make a new one.",
 		"veltui describe KIND/NAME",
+	))
+)
+
+// Why a job ended badly. A verdict has it besides the phase, as its cause.
+var (
+	ServerOutOfMemory = NewCause("ServerOutOfMemory",
+		"the Velero server was killed for memory while it worked on the job", NewStep(
+			"Raise the memory limit of the Velero server, then run the job again.",
+			"kubectl set resources DEPLOYMENT -c CONTAINER --limits=memory=MEMORY",
+			"kubectl describe SERVER",
+		).OnOADP(
+			"Raise spec.configuration.velero.podConfig.resourceAllocations.limits.memory in the "+
+				"DataProtectionApplication, then run the job again. Its operator reverts what is changed elsewhere.",
+			"kubectl edit dataprotectionapplications.oadp.openshift.io",
+		))
+	ServerPanicked = NewCause("ServerPanicked",
+		"the Velero server failed with a panic while it worked on the job", NewStep(
+			"Read the panic in the log of the container that ended: it names the code. A job that makes the "+
+				"server panic does so again.",
+			"kubectl logs SERVER --previous --tail=200",
+			"veltui report KIND/NAME",
+		))
+	ServerEvicted = NewCause("ServerEvicted",
+		"the node evicted the Velero server while it worked on the job", NewStep(
+			"Make room on the node, or give the server requests that keep it there, then run the job again.",
+			"kubectl describe SERVER",
+			"kubectl get pods -o wide",
+		))
+	ServerReplaced = NewCause("ServerReplaced",
+		"another pod took the place of the Velero server while it worked on the job: a roll-out, a drain, or a deleted pod", NewStep(
+			"Run the job again, and change or drain the Velero server while no job runs.",
+			"kubectl rollout history DEPLOYMENT",
+			"kubectl get events --sort-by=.lastTimestamp",
+		))
+	ServerEnded = NewCause("ServerEnded", "the Velero server ended while it worked on the job", NewStep(
+		"Read why it ended, then run the job again.",
+		"kubectl logs SERVER --previous --tail=200",
+		"kubectl describe SERVER",
+	))
+	NodeAgentOutOfMemory = NewCause("NodeAgentOutOfMemory",
+		"a node-agent was killed for memory while it moved volumes of the job", NewStep(
+			"Raise the memory limit of the node-agents, then run the job again.",
+			"kubectl set resources daemonset/node-agent -c node-agent --limits=memory=MEMORY",
+			"kubectl describe AGENT",
+		).OnOADP(
+			"Raise spec.configuration.nodeAgent.podConfig.resourceAllocations.limits.memory in the "+
+				"DataProtectionApplication, then run the job again. Its operator reverts what is changed elsewhere.",
+			"kubectl edit dataprotectionapplications.oadp.openshift.io",
+		))
+	NodeAgentEvicted = NewCause("NodeAgentEvicted",
+		"the node evicted a node-agent while it moved volumes of the job", NewStep(
+			"Make room on the node for what the node-agent needs, often ephemeral storage for its cache, then "+
+				"run the job again.",
+			"kubectl describe node NODE",
+			"kubectl get pods -o wide",
+		))
+	NodeAgentEnded = NewCause("NodeAgentEnded",
+		"a node-agent ended or was replaced while it moved volumes of the job", NewStep(
+			"Read why it ended, then run the job again.",
+			"kubectl logs AGENT --previous --tail=200",
+			"kubectl get pods -o wide",
+		))
+	StoreDenies = NewCause("StoreDenies", "the object store denies Velero access", NewStep(
+		"Give the credentials of the storage location the rights to list, read, write and delete in its "+
+			"bucket.",
+		"veltui describe storage/LOCATION",
+		"kubectl get backupstoragelocations.velero.io LOCATION -o yaml",
+	))
+	StoreCredentialsExpired = NewCause("StoreCredentialsExpired",
+		"the credentials for the object store have expired", NewStep(
+			"Renew the credentials in the Secret of the storage location, or what hands them out, and restart "+
+				"the server.",
+			"veltui describe storage/LOCATION",
+			"kubectl get backupstoragelocations.velero.io LOCATION -o jsonpath={.spec.credential}",
+		))
+	StoreCredentialsWrong = NewCause("StoreCredentialsWrong",
+		"the object store does not know the credentials, or there are none", NewStep(
+			"Correct the credentials in the Secret of the storage location.",
+			"veltui describe storage/LOCATION",
+			"kubectl get backupstoragelocations.velero.io LOCATION -o jsonpath={.spec.credential}",
+		))
+	StoreRegionWrong = NewCause("StoreRegionWrong",
+		"the bucket is in another region, or the address is another region's", NewStep(
+			"Set spec.config.region of the storage location, and s3Url if it has one, to the bucket's region.",
+			"kubectl edit backupstoragelocations.velero.io LOCATION",
+			"veltui describe storage/LOCATION",
+		).OnOADP(
+			"Set config.region of the location in spec.backupLocations of the DataProtectionApplication to the "+
+				"bucket's region. Its operator reverts what is changed elsewhere.",
+			"kubectl edit dataprotectionapplications.oadp.openshift.io",
+		))
+	StoreBucketMissing = NewCause("StoreBucketMissing", "the object store has no such bucket", NewStep(
+		"Create the bucket, or correct spec.objectStorage.bucket of the storage location.",
+		"kubectl edit backupstoragelocations.velero.io LOCATION",
+		"veltui describe storage/LOCATION",
+	).OnOADP(
+		"Create the bucket, or correct it in spec.backupLocations of the DataProtectionApplication. Its "+
+			"operator reverts what is changed elsewhere.",
+		"kubectl edit dataprotectionapplications.oadp.openshift.io",
+	))
+	StoreRefusesChecksum = NewCause("StoreRefusesChecksum",
+		"the object store refuses the checksums that newer plugins send", NewStep(
+			`Switch the checksums off with checksumAlgorithm "" in the config of the storage location, or `+
+				"update the store.",
+			`kubectl patch backupstoragelocations.velero.io LOCATION --type=merge -p {"spec":{"config":{"checksumAlgorithm":""}}}`,
+		).OnOADP(
+			`Set config.checksumAlgorithm to "" for the location in spec.backupLocations of the `+
+				"DataProtectionApplication. Its operator reverts what is changed elsewhere.",
+			"kubectl edit dataprotectionapplications.oadp.openshift.io",
+		))
+	StoreClockDiffers = NewCause("StoreClockDiffers",
+		"the clocks of the object store and of the server's node differ too much", NewStep(
+			"Set the clock of the server's node or of the store.",
+			"kubectl get pods -o wide",
+			"veltui describe storage/LOCATION",
+		))
+	StoreFull = NewCause("StoreFull", "the object store is full, or the quota of the bucket is used up", NewStep(
+		"Make room in the object store, or raise the quota of the bucket. Deleting old backups frees room "+
+			"after the repository's maintenance.",
+		"veltui describe storage/LOCATION",
+		"veltui get backups --sort-by age",
+	))
+	StoreThrottles = NewCause("StoreThrottles",
+		"the object store refuses requests because there are too many", NewStep(
+			"Run the job again when the store has less to do, or raise its limits.",
+			"veltui describe storage/LOCATION",
+		))
+	StoreUnreachable = NewCause("StoreUnreachable", "the object store cannot be reached", NewStep(
+		"Make the object store reachable from the Velero server: its name, its network and its proxy.",
+		"veltui describe storage/LOCATION",
+		"kubectl get backupstoragelocations.velero.io LOCATION -o yaml",
+	))
+	StoreCertificateUntrusted = NewCause("StoreCertificateUntrusted",
+		"the certificate of the object store is not trusted", NewStep(
+			"Put the store's CA into spec.objectStorage.caCert or caCertRef of the storage location.",
+			"kubectl edit backupstoragelocations.velero.io LOCATION",
+			"veltui describe storage/LOCATION",
+		).OnOADP(
+			"Put the store's CA into objectStorage.caCert of the location in spec.backupLocations of the "+
+				"DataProtectionApplication. Its operator reverts what is changed elsewhere.",
+			"kubectl edit dataprotectionapplications.oadp.openshift.io",
+		))
+	LocationNotFound = NewCause("LocationNotFound",
+		"the storage location that the job names does not exist", NewStep(
+			"Create the location, or name another one in a new job.",
+			"veltui get storage",
+		))
+	BackupNotFound = NewCause("BackupNotFound",
+		"the backup that the restore names does not exist or cannot be restored from", NewStep(
+			"Restore from another backup.",
+			"veltui get backups",
+		))
+	VolumeFull = NewCause("VolumeFull", "a volume or a node's disk is full", NewStep(
+		"Make room where the message says: a restored claim must be as large as its data, and the cache of "+
+			"the node-agents needs room on the node.",
+		"veltui results KIND/NAME",
+		"kubectl get pods -o wide",
+	))
+	QuotaExceeded = NewCause("QuotaExceeded", "a ResourceQuota of the namespace refuses objects", NewStep(
+		"Raise the quota of the namespace, or free what counts against it.",
+		"kubectl get resourcequotas -A",
+		"veltui results KIND/NAME",
+	))
+	WebhookDenies = NewCause("WebhookDenies", "an admission webhook or policy refuses objects", NewStep(
+		"Change the objects or exempt them from the policy that the message names.",
+		"veltui results KIND/NAME",
+		"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+	))
+	WebhookUnreachable = NewCause("WebhookUnreachable",
+		"an admission or conversion webhook does not answer", NewStep(
+			"Get the webhook to run; while a cluster is restored, its own pods may not be there yet.",
+			"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+			"veltui results KIND/NAME",
+		))
+	StorageClassMissing = NewCause("StorageClassMissing", "a StorageClass that claims name does not exist", NewStep(
+		"Create the class, or map it to one that exists (velero.io/change-storage-class), and restore "+
+			"again.",
+		"kubectl get storageclasses",
+		"veltui results KIND/NAME",
+	))
+	SnapshotClassMissing = NewCause("SnapshotClassMissing",
+		"no VolumeSnapshotClass fits the driver of a volume", NewStep(
+			"Label a VolumeSnapshotClass of the driver with velero.io/csi-volumesnapshot-class=true.",
+			"kubectl get volumesnapshotclasses --show-labels",
+			"veltui results KIND/NAME",
+		))
+	SnapshotFailed = NewCause("SnapshotFailed", "the CSI driver did not make a snapshot, or not in time", NewStep(
+		"Look at the VolumeSnapshot and at the driver's snapshotter. A slow driver needs a longer "+
+			"csiSnapshotTimeout.",
+		"kubectl get volumesnapshots,volumesnapshotcontents -A",
+		"veltui logs KIND/NAME --level warning",
+	))
+	MoverNotReady = NewCause("MoverNotReady",
+		"the pods that move volumes did not get ready within the prepare timeout", NewStep(
+			"Look why the pods do not start: a claim that does not bind, a node without room, an image.",
+			"veltui describe KIND/NAME",
+			"veltui logs KIND/NAME --volumes",
+		))
+	VolumesTimedOut = NewCause("VolumesTimedOut", "volumes were not moved within Velero's limit", NewStep(
+		"Look why they are slow, or raise --fs-backup-timeout of the server.",
+		"veltui describe KIND/NAME",
+		"veltui logs KIND/NAME --volumes",
+	))
+	OperationTimedOut = NewCause("OperationTimedOut",
+		"an operation did not end within the item operation timeout", NewStep(
+			"Raise spec.itemOperationTimeout, or look why the operation is slow.",
+			"veltui describe KIND/NAME",
+			"veltui logs KIND/NAME --level warning",
+		))
+	VolumesCancelled = NewCause("VolumesCancelled", "volumes were cancelled", NewStep(
+		"Find out who cancelled them: a person, or Velero at its start.",
+		"veltui describe KIND/NAME",
+		"veltui audit KIND/NAME",
+	))
+	PluginMissing = NewCause("PluginMissing", "the server lacks a plugin that the job needs", NewStep(
+		"Add the plugin to the init containers of the Velero server.",
+		"kubectl get DEPLOYMENT -o jsonpath={.spec.template.spec.initContainers[*].image}",
+		"veltui logs KIND/NAME --level error",
+	).OnOADP(
+		"Add the plugin to spec.configuration.velero.defaultPlugins or customPlugins of the "+
+			"DataProtectionApplication. Its operator reverts what is changed elsewhere.",
+		"kubectl edit dataprotectionapplications.oadp.openshift.io",
+	))
+	RightsMissing = NewCause("RightsMissing", "the API server forbids Velero something", NewStep(
+		"Give Velero's service account the right that the message names.",
+		"veltui results KIND/NAME",
+		"kubectl get clusterrolebindings -o wide",
+	))
+	KindMissing = NewCause("KindMissing", "the cluster does not serve a kind of the job", NewStep(
+		"Install what serves the kind, such as its CRD, then run the job again.",
+		"veltui results KIND/NAME",
+		"kubectl api-resources",
+	))
+	ObjectRefused = NewCause("ObjectRefused", "the API server refuses objects as they are", NewStep(
+		"Read which fields it refuses. A resource modifier can change them on the way.",
+		"veltui results KIND/NAME",
+	))
+	APIServerFailed = NewCause("APIServerFailed", "the API server or etcd did not answer", NewStep(
+		"Look at the API server, then run the job again.",
+		"kubectl get --raw /readyz?verbose",
+		"veltui results KIND/NAME",
+	))
+	RepositoryPasswordWrong = NewCause("RepositoryPasswordWrong",
+		"the password of the backup repository is not that with which it was made", NewStep(
+			"Put back the Secret velero-repo-credentials with which the repository was made.",
+			"veltui get repositories",
+			"kubectl get secret velero-repo-credentials",
+		))
+	HookFailed = NewCause("HookFailed", "hooks failed in their pods", NewStep(
+		"Read what the hooks printed, and correct their commands.",
+		"veltui results KIND/NAME",
+		"veltui logs KIND/NAME --level warning",
+	))
+	ClaimNotBound = NewCause("ClaimNotBound", "restored claims were not bound when the restore ended", NewStep(
+		"Start what uses the claims, if their class waits for a first consumer, or look at the events of "+
+			"the claims.",
+		"kubectl get pvc -A",
+		"veltui verify KIND/NAME",
+	))
+	LocationWasUnavailable = NewCause("LocationWasUnavailable", "its storage location was unavailable", NewStep(
+		"Bring the storage location back, then run the job again.",
+		"veltui describe storage/LOCATION",
+	))
+	LocationWasReadOnly = NewCause("LocationWasReadOnly", "its storage location was read-only", NewStep(
+		"Make the storage location ReadWrite, or name another one, and run the job again.",
+		`kubectl patch backupstoragelocations.velero.io LOCATION --type=merge -p {"spec":{"accessMode":"ReadWrite"}}`,
+	))
+	MoverNotScheduled = NewCause("MoverNotScheduled", "no node took the pods that move volumes", NewStep(
+		"Make room on a node that may run the pods, or let their claims bind. Velero before 1.15 gives up "+
+			"on such a pod at once.",
+		"veltui describe KIND/NAME",
+		"kubectl describe nodes",
+	))
+	NamespaceDeleted = NewCause("NamespaceDeleted", "a namespace of the job was being deleted", NewStep(
+		"Run the job again when the namespace is gone, or is there to stay.",
+		"veltui results KIND/NAME",
+		"kubectl get namespaces",
 	))
 )

@@ -46,10 +46,25 @@ type Verdict struct {
 	Action Action
 	// Names are what the commands of the next step are about.
 	Names Names
+	// Cause is why a job ended badly, if anything tells.
+	Cause Cause
 }
 
-// Next returns what to do next: Advice, or the text of the reason's next step, with its commands.
-func (v Verdict) Next() Next { return v.Reason.Next(v.Names, v.Advice) }
+// Next returns what to do next: Advice, or the text of the next step of the cause or of the reason, with its commands.
+// The commands that read more about a job that ended badly follow those against the cause.
+func (v Verdict) Next() Next {
+	next := v.Reason.Next(v.Names, v.Advice)
+	if v.Cause.IsZero() {
+		return next
+	}
+	cause := v.Cause.Reason.Next(v.Names, v.Advice)
+	for _, c := range next.Commands {
+		if !slices.Contains(cause.Commands, c) {
+			cause.Commands = append(cause.Commands, c)
+		}
+	}
+	return cause
+}
 
 func (v Verdict) State() State { return v.state }
 

@@ -72,7 +72,7 @@ type World struct {
 
 // ServerNames returns the names that commands need, of the server and of the cluster.
 func (e *World) ServerNames() Names {
-	n := Names{Access: e.Access}
+	n := Names{Access: e.Access, IsOADP: e.Server.IsOADP}
 	switch s := e.Server; {
 	case s.Deployment != "":
 		n.Deployment = "deployment/" + s.Deployment
@@ -180,6 +180,8 @@ type JobEvidence struct {
 	StoredAt     time.Time
 	NextPhase    string
 	StoredErrors int
+	// ResultErrors are the errors of the job's stored results, if they were read.
+	ResultErrors []string
 	// NotFinalizedReason says that the results of a backup's operations are not stored.
 	NotFinalizedReason string
 	// SchemaVersions are the versions of Velero that the CRD belongs to, zero if unknown.

@@ -332,16 +332,17 @@ func reasonTables(t *testing.T, file, what string) string {
 			spec := s.(*ast.ValueSpec)
 			name := spec.Names[0].Name
 			_, means, _ := strings.Cut(strings.Join(strings.Fields(spec.Doc.Text()), " "), ": ")
+			made := readReason(t, spec)
+			means = cmp.Or(made.meaning, means)
 			if means = strings.TrimSuffix(means, "."); means == "" {
 				t.Errorf("%s: the comment on %s does not say what it means", file, name)
 			}
-			word, text, commands := readReason(t, spec)
-			if word != name {
-				t.Errorf("%s: the reason %s is the word %q", file, name, word)
+			if made.word != name {
+				t.Errorf("%s: the reason %s is the word %q", file, name, made.word)
 			}
-			for _, command := range commands {
-				checkCommand(t, name, command)
-				text += " `" + strings.ReplaceAll(command, "|", `\|`) + "`"
+			text := stepText(t, name, made.step)
+			if len(made.onOADP) > 0 {
+				text += " With OADP: " + stepText(t, name, made.onOADP)
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, means, text)
 		}
@@ -353,7 +354,8 @@ func reasonTables(t *testing.T, file, what string) string {
 // madeByNewReason reports whether a group of variables is one of reasons.
 func madeByNewReason(group *ast.GenDecl) bool {
 	spec, ok := group.Specs[0].(*ast.ValueSpec)
-	return ok && len(spec.Values) == 1 && calledName(spec.Values[0]) == "NewReason"
+	return ok && len(spec.Values) == 1 &&
+		(calledName(spec.Values[0]) == "NewReason" || calledName(spec.Values[0]) == "NewCause")
 }
 
 func calledName(e ast.Expr) string {
@@ -370,25 +372,56 @@ func calledName(e ast.Expr) string {
 	return ""
 }
 
-// readReason returns what a reason is made with: NewReason(WORD, NewStep(TEXT, COMMAND...)).
-func readReason(t *testing.T, spec *ast.ValueSpec) (word, text string, commands []string) {
+// writtenReason is what a reason is made with; step and onOADP are a text and its commands.
+type writtenReason struct {
+	word, meaning string
+	step, onOADP  []string
+}
+
+// readReason reads NewReason(WORD, STEP) and NewCause(WORD, MEANING, STEP), where STEP is NewStep(TEXT, COMMAND...) or
+// NoStep, perhaps with another one behind OnOADP.
+func readReason(t *testing.T, spec *ast.ValueSpec) (r writtenReason) {
 	t.Helper()
-	made := spec.Values[0].(*ast.CallExpr)
-	if calledName(made) != "NewReason" || len(made.Args) != 2 {
-		t.Fatalf("%s is not made by NewReason", spec.Names[0].Name)
+	made, ok := spec.Values[0].(*ast.CallExpr)
+	if !ok || calledName(made) != "NewReason" && calledName(made) != "NewCause" {
+		t.Fatalf("%s is not made by NewReason or NewCause", spec.Names[0].Name)
 	}
-	step, ok := made.Args[1].(*ast.CallExpr)
+	last := len(made.Args) - 1
+	r.word = literal(t, made.Args[0])
+	if last == 2 {
+		r.meaning = literal(t, made.Args[1])
+	}
+	step, ok := made.Args[last].(*ast.CallExpr)
+	if ok && calledName(step) == "OnOADP" {
+		r.onOADP = literals(t, step.Args)
+		step, ok = step.Fun.(*ast.SelectorExpr).X.(*ast.CallExpr)
+	}
 	if !ok || calledName(step) != "NewStep" && calledName(step) != "NoStep" {
-		t.Fatalf("the next step of %s is not written with it", spec.Names[0].Name)
+		t.Fatalf("the next step of %s is not written with it", r.word)
 	}
-	texts := []string{literal(t, made.Args[0])}
-	for _, arg := range step.Args {
+	if r.step = literals(t, step.Args); r.step[0] == "" {
+		t.Errorf("%s: nothing says what to do", r.word)
+	}
+	return r
+}
+
+func literals(t *testing.T, args []ast.Expr) (texts []string) {
+	t.Helper()
+	for _, arg := range args {
 		texts = append(texts, literal(t, arg))
 	}
-	if texts[1] == "" {
-		t.Errorf("%s: nothing says what to do", texts[0])
+	return texts
+}
+
+// stepText returns a step for a cell of a table, and checks its commands.
+func stepText(t *testing.T, reason string, step []string) string {
+	t.Helper()
+	text := step[0]
+	for _, command := range step[1:] {
+		checkCommand(t, reason, command)
+		text += " `" + strings.ReplaceAll(command, "|", `\|`) + "`"
 	}
-	return texts[0], texts[1], texts[2:]
+	return text
 }
 
 // literal returns the text of a string that is written out, in one piece or several.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // PodState is what Kubernetes says of a pod and its containers. Every pod is read as one: the server's, a node-agent's,
@@ -47,6 +48,64 @@ type ContainerEnd struct {
 	Reason, Message string
 	ExitCode        int
 	Time            time.Time
+}
+
+// PodEnd is how a container of Velero's ended, with its pod.
+type PodEnd struct {
+	Pod, Container string
+	ContainerEnd
+	At time.Time
+	// IsEvicted is true if the node evicted the pod; Message then says what the node lacked.
+	IsEvicted bool
+	// MemoryLimit is the limit of the container's memory, empty for none.
+	MemoryLimit string
+}
+
+// DoubledMemory returns twice the memory limit, empty without a limit.
+func (e *PodEnd) DoubledMemory() string {
+	limit, err := resource.ParseQuantity(e.MemoryLimit)
+	if err != nil || limit.Sign() <= 0 {
+		return ""
+	}
+	return resource.NewQuantity(2*limit.Value(), resource.BinarySI).String()
+}
+
+// readPodEnds returns how a container of a pod ended, as far as Kubernetes keeps it: the present end, and the one before
+// the last restart. An eviction ends the pod: the kubelet writes the pod's reason and message, and the condition
+// DisruptionTarget (Kubernetes, pkg/kubelet/eviction/eviction_manager.go evictPod).
+func readPodEnds(p *corev1.Pod, s *ContainerState, spec *corev1.Container) (ends []PodEnd) {
+	base := PodEnd{Pod: p.Name}
+	if spec != nil {
+		base.Container = spec.Name
+		if limit, ok := spec.Resources.Limits[corev1.ResourceMemory]; ok {
+			base.MemoryLimit = limit.String()
+		}
+	}
+	var known []*ContainerEnd
+	if s != nil {
+		known = []*ContainerEnd{s.LastEnd, s.End}
+	}
+	for _, end := range known {
+		if end != nil {
+			e := base
+			e.ContainerEnd, e.At = *end, end.Time
+			ends = append(ends, e)
+		}
+	}
+	if p.Status.Reason != "Evicted" {
+		return ends
+	}
+	if s == nil || s.End == nil {
+		ends = append(ends, base)
+	}
+	last := &ends[len(ends)-1]
+	last.IsEvicted, last.Reason, last.Message = true, p.Status.Reason, p.Status.Message
+	for _, c := range p.Status.Conditions {
+		if last.At.IsZero() && c.Type == corev1.DisruptionTarget {
+			last.At = c.LastTransitionTime.Time
+		}
+	}
+	return ends
 }
 
 // ReadPodState reads the state of a pod.

@@ -44,6 +44,10 @@ type ServerPod struct {
 	Deployment string
 	// ServiceAccount is the account that makes Velero's requests.
 	ServiceAccount string
+	// Ends are the known ends of the container.
+	Ends []PodEnd
+	// IsOADP is true if the image is OADP's, whose operator installed the server.
+	IsOADP bool
 }
 
 // ServerPods returns those pods that run Velero's server.
@@ -74,9 +78,11 @@ func readServer(p *corev1.Pod) ServerPod {
 	}
 	pod := ReadPodState(p)
 	var container *ContainerState
-	if c := findServerContainer(p); c != nil {
+	c := findServerContainer(p)
+	if c != nil {
 		container = pod.FindContainer(c.Name)
 		s.Container, s.Version = c.Name, imageVersion(c.Image)
+		s.IsOADP = strings.Contains(c.Image, "oadp")
 		s.Flags = ParseServerFlags(slices.Concat(c.Command, c.Args)).withVersionDefaults(s.Version)
 		for _, e := range c.Env {
 			if e.Name == TimeZoneVariable {
@@ -84,6 +90,7 @@ func readServer(p *corev1.Pod) ServerPod {
 			}
 		}
 	}
+	s.Ends = readPodEnds(p, container, c)
 	if container == nil {
 		// It may be any of the pod's containers, so since when is not known.
 		if s.Running = pod.Phase == corev1.PodRunning; !s.Running {
@@ -125,6 +132,8 @@ type Server struct {
 	Pods []ServerPod
 	// LastStopped is when the container of any server pod last ended, zero if none has ended.
 	LastStopped time.Time
+	// Ends are the known ends of all servers' containers. They hide those of the pod above.
+	Ends []PodEnd
 	// SeenAt is when the pods were last known to be in this state.
 	SeenAt time.Time
 }
@@ -141,6 +150,7 @@ func NewServer(all []ServerPod, seen time.Time) Server {
 		s.ServerPod = slices.MaxFunc(all, compareServers)
 	}
 	for i := range all {
+		s.Ends = append(s.Ends, all[i].Ends...)
 		if all[i].LastTerminationAt.After(s.LastStopped) {
 			s.LastStopped = all[i].LastTerminationAt
 		}
@@ -210,7 +220,9 @@ type NodeAgent struct {
 	WaitingReason, Message string
 	// EndedAt is when its container last ended, zero if it never ended.
 	EndedAt time.Time
-	Flags   NodeAgentFlags
+	// Ends are the known ends of the container.
+	Ends  []PodEnd
+	Flags NodeAgentFlags
 }
 
 const (
@@ -256,6 +268,7 @@ func readAgent(p *corev1.Pod) NodeAgent {
 	}
 	pod := ReadPodState(p)
 	c := pod.FindContainer(AgentContainer(p))
+	a.Ends = readPodEnds(p, c, findAgentContainer(p))
 	if c == nil {
 		a.WaitingReason, a.Message = pod.UnscheduledReason, pod.UnscheduledMessage
 		return a

@@ -35,11 +35,15 @@ type Finding struct {
 	Severity string `json:"severity"`
 	// Reason is one of docs/reasons.md.
 	Reason string `json:"reason"`
+	// Cause is why a job, or the newest of several runs, ended badly: one of docs/reasons.md.
+	Cause string `json:"cause,omitempty"`
 	// Object is what the finding is about.
 	Object Object `json:"object"`
 	// Summary is a sentence.
 	Summary string `json:"summary"`
 	Since   Moment `json:"since,omitzero"`
+	// Last is when it last occurred, absent unless it occurred several times.
+	Last Moment `json:"last,omitzero"`
 	// Count is how many runs in a row, volumes or requests it stands for.
 	Count int `json:"count,omitempty"`
 	// Affects is what else does not work because of it, as KIND/NAME.
@@ -76,9 +80,11 @@ func NewFinding(f assess.Finding, context string, acknowledged bool) Finding {
 		Context:      context,
 		Severity:     f.Severity.String(),
 		Reason:       f.Reason.String(),
+		Cause:        f.Cause.String(),
 		Object:       Object{f.Kind, f.Namespace, f.Name, string(f.UID)},
 		Summary:      f.Summary,
 		Since:        Moment{f.Since},
+		Last:         Moment{f.LastAt},
 		Count:        f.Count,
 		Affects:      f.Affects,
 		Next:         newNext(f.Next()),

@@ -4,6 +4,7 @@ import (
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/internal/velero"
@@ -21,6 +22,8 @@ type Verdict struct {
 	Waits  []Wait `json:"waits,omitempty"`
 	Facts  []Fact `json:"facts"`
 	Advice string `json:"advice,omitempty"`
+	// Cause is why a job ended badly, absent if nothing tells.
+	Cause *Cause `json:"cause,omitempty"`
 	// Next is what to do next, absent if nothing has to be done.
 	Next *Next `json:"next,omitempty"`
 	// Action is what veltui can do about it.
@@ -62,6 +65,7 @@ func NewVerdict(v diagnosis.Verdict) Verdict {
 		Reason: v.Reason.String(),
 		Facts:  NewFacts(v.Facts),
 		Advice: v.Advice,
+		Cause:  newCause(v.Cause),
 		Next:   newNext(v.Next()),
 		Action: string(v.Action),
 	}
@@ -73,6 +77,22 @@ func NewVerdict(v diagnosis.Verdict) Verdict {
 		return Wait{string(w.Name), w.Target, w.LimitSetting, Moment{w.Deadline}, w.Confirmed}
 	})
 	return d
+}
+
+// Cause is why a job ended badly.
+type Cause struct {
+	// Reason is one of those in docs/reasons.md.
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
+	// Facts are the evidence for it, and what could not be seen. Those of the verdict include them.
+	Facts []Fact `json:"facts,omitempty"`
+}
+
+func newCause(c diagnosis.Cause) *Cause {
+	if c.IsZero() {
+		return nil
+	}
+	return &Cause{c.Reason.String(), human.Capitalize(c.Text), NewFacts(c.Facts)}
 }
 
 // Next is what to do next.

@@ -1,0 +1,281 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+)
+
+// Cause is why a job ended badly, more precisely than its phase says. It is zero if nothing tells.
+type Cause struct {
+	Reason Reason
+	// Text is a sentence without its first capital and its full stop.
+	Text string
+	// Facts are the evidence for it, and what could not be seen. The facts of the verdict include them.
+	Facts []Fact
+}
+
+// IsZero reports whether nothing tells the cause.
+func (c Cause) IsZero() bool { return c.Reason.IsZero() }
+
+// maxClockDifference is how far the clocks of a server, of a node and of the API server may be apart: the times of a
+// job are the server's, those of a container the kubelet's.
+const maxClockDifference = time.Minute
+
+// causeMessage is what a job, or one of its volumes, says about its end.
+type causeMessage struct {
+	text   string
+	source string
+	at     time.Time
+	volume *job.Volume // nil for the job itself
+}
+
+// causeGroup are the messages with one cause.
+type causeGroup struct {
+	reason   Reason
+	messages []causeMessage
+}
+
+// findCause returns why the job ended badly. Most messages decide: one object of a hundred may fail for a reason of
+// its own. That something was cancelled or has ended is only a cause where nothing says why.
+func (a *jobJudge) findCause() Cause {
+	var groups []causeGroup
+	for _, m := range a.causeMessages() {
+		reason := ClassifyMessage(m.text)
+		i := slices.IndexFunc(groups, func(g causeGroup) bool { return g.reason == reason })
+		if i < 0 {
+			i, groups = len(groups), append(groups, causeGroup{reason: reason})
+		}
+		groups[i].messages = append(groups[i].messages, m)
+	}
+	slices.SortStableFunc(groups, func(x, y causeGroup) int { return len(y.messages) - len(x.messages) })
+	for _, isWeak := range []bool{false, true} {
+		for _, g := range groups {
+			if !g.reason.IsZero() && (g.reason == VolumesCancelled) == isWeak {
+				return a.buildCause(g)
+			}
+		}
+	}
+	return Cause{}
+}
+
+// causeMessages returns what is said about the end: by the job, by its volumes, and by its results if they were read.
+func (a *jobJudge) causeMessages() (all []causeMessage) {
+	j, at := a.j, job.LatestTime(a.j.Completed, a.j.LastChanged)
+	for _, text := range append([]string{j.FailureReason}, j.ValidationErrors...) {
+		if text != "" {
+			all = append(all, causeMessage{text: text, source: SourceWatch, at: at})
+		}
+	}
+	for i := range j.Volumes {
+		if v := &j.Volumes[i]; v.HasFailed() {
+			all = append(all, causeMessage{v.Message, SourceWatch, v.LastChanged, v})
+		}
+	}
+	for _, text := range a.jobEvidence().ResultErrors {
+		all = append(all, causeMessage{text: text, source: SourceStorage, at: at})
+	}
+	return all
+}
+
+func (a *jobJudge) buildCause(g causeGroup) Cause {
+	known := len(a.facts)
+	c := Cause{Reason: g.reason, Text: g.reason.Meaning()}
+	first := g.messages[0]
+	switch g.reason {
+	case ServerEnded:
+		c = a.explainServerEnd()
+	case NodeAgentEnded:
+		c = a.explainAgentEnd(g)
+	case LocationWasUnavailable:
+		c = a.explainLocation(c)
+	}
+	for _, v := range g.messages {
+		if v.volume != nil && a.Names.Node == "" {
+			a.world.nameVolume(&a.Names, v.volume)
+		}
+	}
+	if first.source == SourceStorage { // the messages of job and volumes are facts already
+		a.AddSupport(first.source, first.at, "%s: %s", countMessages(len(g.messages)), human.Shorten(first.text, 400))
+	}
+	c.Facts = slices.Clone(a.facts[known:])
+	return c
+}
+
+func countMessages(n int) string {
+	if n == 1 {
+		return "an error of its results"
+	}
+	return human.Count(n, "error") + " of its results, such as"
+}
+
+// endedDuring reports whether something ended in the life of a job or volume.
+func endedDuring(at, began, ended time.Time) bool {
+	return !at.IsZero() && at.After(began.Add(-maxClockDifference)) && !at.After(ended.Add(maxClockDifference))
+}
+
+// explainServerEnd returns how the server ended that worked on the job. Velero only says that it found the job in
+// progress when it started. Kubernetes keeps the last end of a container only (Kubernetes,
+// pkg/kubelet/kubelet_pods.go convertToAPIContainerStatuses), so that of several ends in a row one is known.
+func (a *jobJudge) explainServerEnd() Cause {
+	j, server := a.j, a.world.Server
+	began, ended := j.BeganAt(), job.LatestTime(j.Completed, j.BeganAt())
+	var last *velero.PodEnd
+	for i := range server.Ends {
+		if e := &server.Ends[i]; endedDuring(e.At, began, ended) && (last == nil || e.At.After(last.At)) {
+			last = e
+		}
+	}
+	switch {
+	case last != nil:
+		a.AddSupport(SourcePod, last.At, "%s", podEndText("the server's pod "+last.Pod, last))
+		a.nameMemory(last)
+		c := Cause{Reason: ServerEnded, Text: "the Velero server ended with " + endText(last)}
+		switch kindOfEnd(last) {
+		case endedForMemory:
+			c = Cause{Reason: ServerOutOfMemory, Text: "the Velero server was killed for memory" + memoryLimitText(last)}
+		case endedByEviction:
+			c = Cause{Reason: ServerEvicted, Text: "the node evicted the Velero server" + causeClause(last.Message)}
+		case endedByPanic:
+			c = Cause{Reason: ServerPanicked, Text: "the Velero server panicked (exit code 2)"}
+		}
+		c.Text += afterText(a, last.At, began)
+		return c
+	case !server.Visible:
+		a.AddDoubt(SourcePod, a.Now, "how the server ended was not seen: its pods may not be listed")
+	case endedDuring(server.Created, began, ended):
+		a.AddSupport(SourcePod, server.Created, "the server's pod %s was created while the %s ran",
+			server.Name, j.Kind.Noun())
+		return Cause{Reason: ServerReplaced, Text: "another pod took the place of the Velero server" +
+			afterText(a, server.Created, began)}
+	case server.LastTerminationReason != "":
+		a.AddDoubt(SourcePod, server.LastTerminationAt,
+			"how the server ended then is not known any more; it restarted %s and last ended with %s",
+			human.CountTimes(server.Restarts), server.LastTerminationReason)
+	default:
+		a.AddDoubt(SourcePod, server.SeenAt, "how the server ended then is not known any more")
+	}
+	return Cause{Reason: ServerEnded, Text: ServerEnded.Meaning()}
+}
+
+// afterText says how long after the job began something happened.
+func afterText(a *jobJudge, at, began time.Time) string {
+	if began.IsZero() || at.Before(began) {
+		return ""
+	}
+	return " " + a.world.Style.Duration(at.Sub(began)) + " after the " + a.j.Kind.Noun() + " began"
+}
+
+// explainAgentEnd returns how the node-agent ended that moved the first volume of which anything is known.
+func (a *jobJudge) explainAgentEnd(g causeGroup) Cause {
+	nodes := []string(nil)
+	for _, m := range g.messages {
+		v := m.volume
+		if v == nil {
+			continue
+		}
+		if v.Node != "" && !slices.Contains(nodes, v.Node) {
+			nodes = append(nodes, v.Node)
+		}
+		if e := a.findAgentEnd(v); e != nil {
+			a.world.nameVolume(&a.Names, v)
+			a.AddSupport(SourcePod, e.At, "%s", podEndText("node-agent "+e.Pod+" on "+v.Node, e))
+			a.nameMemory(e)
+			agent := "the node-agent on " + v.Node
+			switch kindOfEnd(e) {
+			case endedForMemory:
+				return Cause{Reason: NodeAgentOutOfMemory, Text: agent + " was killed for memory" + memoryLimitText(e)}
+			case endedByEviction:
+				return Cause{Reason: NodeAgentEvicted, Text: agent + " was evicted" + causeClause(e.Message)}
+			}
+			return Cause{Reason: NodeAgentEnded, Text: agent + " ended with " + endText(e)}
+		}
+	}
+	if !a.world.Server.Visible {
+		a.AddDoubt(SourcePod, a.Now, "how the node-agent ended was not seen: Velero's pods may not be listed")
+	} else {
+		a.AddDoubt(SourcePod, a.world.Server.SeenAt, "how the node-agent ended then is not known any more")
+	}
+	c := Cause{Reason: NodeAgentEnded, Text: NodeAgentEnded.Meaning()}
+	if len(nodes) > 0 {
+		c.Text = "the node-agent on " + human.JoinNames(nodes, 3) + " ended or was replaced while it moved " +
+			human.Count(len(g.messages), "volume")
+	}
+	return c
+}
+
+func (a *jobJudge) findAgentEnd(v *job.Volume) *velero.PodEnd {
+	ended := job.LatestTime(v.Completed, v.LastChanged)
+	for i := range a.world.NodeAgents {
+		agent := &a.world.NodeAgents[i]
+		for k := range agent.Ends {
+			if agent.Node == v.Node && v.Node != "" && endedDuring(agent.Ends[k].At, v.Created, ended) {
+				return &agent.Ends[k]
+			}
+		}
+	}
+	return nil
+}
+
+// explainLocation makes the cause more precise while the storage location still says what is wrong.
+func (a *jobJudge) explainLocation(c Cause) Cause {
+	l := a.world.Locations[a.Names.Location]
+	if l.Phase != velero.LocationUnavailable || l.Message == "" {
+		return c
+	}
+	a.AddSupport(SourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, causeClause(l.Message))
+	if why := ClassifyMessage(l.Message); isStoreCause(why) {
+		return Cause{Reason: why, Text: why.Meaning()}
+	}
+	return c
+}
+
+type endKind int
+
+const (
+	endedOtherwise endKind = iota
+	endedForMemory
+	endedByEviction
+	endedByPanic
+)
+
+// kindOfEnd tells how a container ended. A container runtime reports OOMKilled, the kubelet Evicted
+// (pkg/kubelet/eviction/eviction_manager.go evictPod); a Go program that panics exits with 2 (runtime.fatalpanic).
+func kindOfEnd(e *velero.PodEnd) endKind {
+	switch {
+	case e.Reason == "OOMKilled":
+		return endedForMemory
+	case e.IsEvicted:
+		return endedByEviction
+	case e.ExitCode == 2:
+		return endedByPanic
+	}
+	return endedOtherwise
+}
+
+func memoryLimitText(e *velero.PodEnd) string {
+	return human.InParens(human.Prefixed("limit ", e.MemoryLimit))
+}
+
+// endText returns the reason and the exit code of an end.
+func endText(e *velero.PodEnd) string {
+	return fmt.Sprintf("%s, exit code %d", e.ReasonText(), e.ExitCode)
+}
+
+func podEndText(who string, e *velero.PodEnd) string {
+	if e.IsEvicted {
+		return who + " was evicted" + causeClause(e.Message)
+	}
+	limit := human.Prefixed("; its memory limit is ", e.MemoryLimit)
+	return who + " ended with " + endText(e) + limit + causeClause(strings.TrimSpace(e.Message))
+}
+
+// nameMemory adds the memory limit that is twice the former one, and the container that has it.
+func (a *jobJudge) nameMemory(e *velero.PodEnd) {
+	a.Names.Memory, a.Names.Container = e.DoubledMemory(), e.Container
+}
