@@ -141,8 +141,11 @@ func (r *oneShotReader) readAll(ctx context.Context, o Options) error {
 		snap = r.buildSnapshot()
 	}
 	open := r.openJobs(snap)
-	if r.SkipVerdicts || len(open) == 0 {
+	switch {
+	case r.SkipVerdicts:
 		return nil
+	case len(open) == 0:
+		return r.readEvidenceOfEnds(ctx)
 	}
 	if err := r.readEvidence(ctx, open); err != nil {
 		return err
@@ -228,6 +231,21 @@ func (r *oneShotReader) readEvidence(ctx context.Context, active []*job.Job) err
 		tasks = append(tasks, func() error { return r.fetchJob(ctx, Backups, name) })
 	}
 	return runParallel(tasks)
+}
+
+// readEvidenceOfEnds reads what may say why jobs ended badly. Most ended jobs need nothing of it.
+func (r *oneShotReader) readEvidenceOfEnds(ctx context.Context) error {
+	var kinds []string
+	for _, j := range r.buildSnapshot().Jobs {
+		pods, locations := diagnosis.NeedsEvidenceOfEnd(j)
+		if pods && !slices.Contains(kinds, Pods) {
+			kinds = append(kinds, Pods)
+		}
+		if locations && !slices.Contains(kinds, StorageLocations) {
+			kinds = append(kinds, StorageLocations)
+		}
+	}
+	return runParallel(r.listTasks(ctx, kinds, nil))
 }
 
 func (r *oneShotReader) restoredBackups(active []*job.Job) (names []string) {

@@ -134,7 +134,7 @@ func (c *cli) examineJob(
 	snap, _, err := c.readJob(
 		ctx,
 		selected,
-		watch.Query{EndedVolumes: true, ExtraKinds: append(also, watch.DeleteRequests, watch.Pods)},
+		watch.Query{EndedVolumes: true, ExtraKinds: append(also, watch.DeleteRequests)},
 	)
 	if err != nil {
 		return cluster.SingleAssessment{}, assess.JudgedJob{}, err

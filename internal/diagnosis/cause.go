@@ -64,6 +64,24 @@ func (a *jobJudge) findCause() Cause {
 	return Cause{}
 }
 
+// NeedsEvidenceOfEnd reports which evidence may say more about the end of a job than its own messages: Velero's pods,
+// or the storage locations.
+func NeedsEvidenceOfEnd(j *job.Job) (pods, locations bool) {
+	if !j.IsTerminal() {
+		return false, false
+	}
+	a := &jobJudge{j: j, world: &World{}}
+	for _, m := range a.causeMessages() {
+		switch ClassifyMessage(m.text) {
+		case ServerEnded, NodeAgentEnded:
+			pods = true
+		case LocationWasUnavailable:
+			locations = true
+		}
+	}
+	return pods, locations
+}
+
 // causeMessages returns what is said about the end: by the job, by its volumes, and by its results if they were read.
 func (a *jobJudge) causeMessages() (all []causeMessage) {
 	j, at := a.j, job.LatestTime(a.j.Completed, a.j.LastChanged)

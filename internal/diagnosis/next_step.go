@@ -55,6 +55,8 @@ type Names struct {
 	Server, Deployment string
 	// Node, Agent and Pod are a node, its node-agent as kubectl takes it, and a pod that moves a volume: NODE, AGENT, POD.
 	Node, Agent, Pod string
+	// Restartable is a node-agent that goes on with a volume once it is restarted: RESTARTABLE.
+	Restartable string
 	// Location, Backup and Schedule are resources that the reason is about: LOCATION, BACKUP, SCHEDULE.
 	Location, Backup, Schedule string
 	// Memory is a higher memory limit for Container: MEMORY, CONTAINER.
@@ -65,7 +67,7 @@ type Names struct {
 	Access kubectl.ClusterAccess
 }
 
-var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|DEPLOYMENT|NODE|AGENT|POD|LOCATION|BACKUP|SCHEDULE|MEMORY|CONTAINER)\b`)
+var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|DEPLOYMENT|NODE|AGENT|RESTARTABLE|POD|LOCATION|BACKUP|SCHEDULE|MEMORY|CONTAINER)\b`)
 
 func (n *Names) nameOf(word string) string {
 	switch word {
@@ -81,6 +83,8 @@ func (n *Names) nameOf(word string) string {
 		return n.Node
 	case "AGENT":
 		return n.Agent
+	case "RESTARTABLE":
+		return n.Restartable
 	case "POD":
 		return n.Pod
 	case "LOCATION":

@@ -271,6 +271,7 @@ var (
 	VolumeStalled = NewReason("VolumeStalled", NewStep(
 		"Read the log of the node-agent. If a volume cannot go on, cancel it: a cancelled volume is lost to "+
 			"the job, which then ends PartiallyFailed.",
+		"kubectl delete RESTARTABLE",
 		"kubectl logs AGENT --since=1h",
 		"veltui logs KIND/NAME --volumes",
 		"veltui finalize KIND/NAME --cancel-volumes",

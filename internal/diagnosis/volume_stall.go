@@ -193,7 +193,7 @@ func (c *VolumeContext) findStall(v *job.Volume) (Reason, string) {
 		if velero.IsUnreviewedVersion(c.Version) {
 			return Reason{}, "" // the holders of its slots are unknown
 		}
-		return VolumeStalled, "its slot is free, but nobody starts it for " + c.Style.Duration(silent)
+		return VolumeStalled, "its slot looks free, but nobody starts it for " + c.Style.Duration(silent)
 	case velero.VolumeAccepted:
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
 		cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s",
@@ -201,6 +201,16 @@ func (c *VolumeContext) findStall(v *job.Volume) (Reason, string) {
 		return VolumeStalled, cause + human.InParens(c.moverCauseText(v))
 	}
 	return c.findLossCause(v)
+}
+
+// ContinuesAfterRestart reports whether a stalled volume goes on once its node-agent is restarted, and keeps its data:
+// a node-agent looks at each Prepared volume when it starts, and then leaves it out of what it looks at again
+// (pkg/controller/pod_volume_backup_controller.go SetupWithManager and its siblings, 1.17 to 1.18.3;
+// data_upload_controller.go "the Prepared CR could be still handled by dataupload controller after node-agent restart").
+func (c *VolumeContext) ContinuesAfterRestart(v *job.Volume) bool {
+	mover := c.MoverPods[v.Ref()]
+	return v.Phase == velero.VolumePrepared && v.Node != "" && !c.hasNoAgent(v.Node) && !v.CancelRequested &&
+		c.movesInPods(v.Kind) && mover.IsAlive()
 }
 
 // WaitsForPod reports whether the volume may wait for the restored pod: no node-agent begins before that pod runs its

@@ -175,12 +175,15 @@ func (a *jobJudge) judgeStalledVolume(volumes []*job.Volume, until string) (Verd
 				velero.IsUnreviewedVersion(c.Version) { // it relies on default slots and prepare time-out
 				proof = Proof{}
 			}
+			if reason == VolumeStalled && c.ContinuesAfterRestart(v) {
+				a.Names.Restartable = a.Names.Agent
+			}
 			return a.proveStuck(
 				proof,
 				reason,
 				a.stalledAdvice(c, v, reason),
 				"%s cannot move: %s%s",
-				v.Target,
+				stalledText(c, volumes, v, reason),
 				cause,
 				until,
 			), true
@@ -225,6 +228,9 @@ func (a *jobJudge) stalledAdvice(c *VolumeContext, v *job.Volume, reason Reason)
 		lost = "Without that the " + a.j.Kind.Noun() + " ends PartiallyFailed at Velero's limit."
 	}
 	switch {
+	case reason == VolumeStalled && c.ContinuesAfterRestart(v):
+		return "Restart the node-agent on node " + v.Node + human.InParens(a.Names.Agent) +
+			": it may hold the slot in its memory, and starts the volume again. Do not cancel the volume before. " + lost
 	case reason == NodeAgentMissing && c.hasNoAgent(""):
 		return "Get the node-agent DaemonSet to run. Until one runs, nothing ends the volume either."
 	case reason == NodeAgentMissing:
@@ -233,6 +239,20 @@ func (a *jobJudge) stalledAdvice(c *VolumeContext, v *job.Volume, reason Reason)
 		return "Look at the log of the node-agent on node " + v.Node + ". " + lost
 	}
 	return "Look at the logs of the node-agents. " + lost
+}
+
+// stalledText names the first volume that is stalled for a reason, and counts the others.
+func stalledText(c *VolumeContext, volumes []*job.Volume, first *job.Volume, reason Reason) string {
+	others := 0
+	for _, v := range volumes {
+		if why, _ := c.findStall(v); why == reason && v != first {
+			others++
+		}
+	}
+	if others == 0 {
+		return first.Target
+	}
+	return first.Target + " and " + human.Count(others, "volume") + " more"
 }
 
 func (a *jobJudge) judgeBlockedMover(c *VolumeContext, v *job.Volume, until string) Verdict {

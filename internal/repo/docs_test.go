@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/veltui/veltui/internal/cmd"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/keys"
@@ -417,11 +418,18 @@ func literals(t *testing.T, args []ast.Expr) (texts []string) {
 func stepText(t *testing.T, reason string, step []string) string {
 	t.Helper()
 	text := step[0]
-	for _, command := range step[1:] {
+	commands := make([]string, len(step)-1)
+	for i, command := range step[1:] {
 		checkCommand(t, reason, command)
-		text += " `" + strings.ReplaceAll(command, "|", `\|`) + "`"
+		words := strings.Fields(command)
+		for k, word := range words {
+			if word != "|" {
+				words[k] = kubectl.Quote(word)
+			}
+		}
+		commands[i] = "`" + strings.ReplaceAll(strings.Join(words, " "), "|", `\|`) + "`"
 	}
-	return text
+	return strings.TrimSpace(text + " " + strings.Join(commands, ", "))
 }
 
 // literal returns the text of a string that is written out, in one piece or several.

@@ -90,6 +90,11 @@ func adviceText(j assess.JudgedJob, subject string) string {
 // detailsHint says where to read more about a job that did not end well.
 func detailsHint(j assess.JudgedJob, subject string) string {
 	switch {
+	case !j.Verdict.Cause.IsZero():
+		return "What helps: " + human.EndSentence(j.Verdict.Next().Text) +
+			" For the evidence and the commands, type: explain " + subject
+	case j.Operations.Failed > 0: // their errors are in no results
+		return "For the operations that failed, type: explain " + subject
 	case j.Errors+j.Warnings > 0:
 		return "For the messages, type: results " + subject
 	case j.Phase != velero.PhaseCompleted:
