@@ -59,7 +59,7 @@ picture: build ## Make the pictures in docs/images anew, from a real run of the 
 	$(GO) run ./tools/picture bin/veltui docs/images
 
 # Tests that run beside each other in a package wait most of the time.
-BESIDE  := -parallel 4
+BESIDE  := -parallel 6
 # RERUNS=1 gives a test that fails a second try, and prints that it needed one.
 RERUNS  ?=
 RERUN    = $(if $(RERUNS),--rerun-fails=$(RERUNS) --rerun-fails-max-failures=3)
