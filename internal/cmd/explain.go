@@ -17,6 +17,8 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
@@ -154,14 +156,35 @@ func (c *cli) explainEndedJob(ctx context.Context, l *explanation, found *cluste
 		found.Evidence = evidence
 		return err
 	}
-	b, ok := j.Object.(*veleroapi.Backup)
-	if !ok || !f.artifacts {
+	if !f.artifacts {
 		return nil
 	}
-	why, err := c.newCluster().NotFinalizedReason(ctx, j.Namespace, b)
-	look := assess.CloserLook{Evidence: diagnosis.JobEvidence{NotFinalizedReason: why}, At: c.process.clock()}
+	look, reader := assess.CloserLook{At: c.process.clock()}, c.newCluster()
+	var err error
+	if b, ok := j.Object.(*veleroapi.Backup); ok {
+		look.Evidence.NotFinalizedReason, err = reader.NotFinalizedReason(ctx, j.Namespace, b)
+	}
+	if j.Errors > 0 {
+		stored, readErr := reader.FetchResults(ctx, j)
+		look.Evidence.ResultErrors = resultErrors(stored)
+		if err == nil && !errors.Is(readErr, artifact.ErrAbsent) {
+			err = readErr
+		}
+	}
 	l.assessed, l.JudgedJob = l.assessed.WithCloserLook(j, look)
 	return err
+}
+
+// resultErrors returns the errors of a job's results, those that say the same once.
+func resultErrors(stored artifact.Results) (found []diagnosis.ResultError) {
+	for _, section := range results.ListMessages(stored) {
+		for i := range section.Messages {
+			if m := &section.Messages[i]; section.Severity == results.Error {
+				found = append(found, diagnosis.ResultError{Text: cmp.Or(m.Example, m.Text), Count: max(1, m.Count)})
+			}
+		}
+	}
+	return found
 }
 
 func (c *cli) gatherEvidence(ctx context.Context, j *job.Job, o cluster.EngineOptions) (*action.Evidence, error) {

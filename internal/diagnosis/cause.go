@@ -33,12 +33,14 @@ type causeMessage struct {
 	source string
 	at     time.Time
 	volume *job.Volume // nil for the job itself
+	count  int
 }
 
 // causeGroup are the messages with one cause.
 type causeGroup struct {
 	reason   Reason
 	messages []causeMessage
+	count    int
 }
 
 // findCause returns why the job ended badly. Most messages decide: one object of a hundred may fail for a reason of
@@ -51,9 +53,9 @@ func (a *jobJudge) findCause() Cause {
 		if i < 0 {
 			i, groups = len(groups), append(groups, causeGroup{reason: reason})
 		}
-		groups[i].messages = append(groups[i].messages, m)
+		groups[i].messages, groups[i].count = append(groups[i].messages, m), groups[i].count+m.count
 	}
-	slices.SortStableFunc(groups, func(x, y causeGroup) int { return len(y.messages) - len(x.messages) })
+	slices.SortStableFunc(groups, func(x, y causeGroup) int { return y.count - x.count })
 	for _, isWeak := range []bool{false, true} {
 		for _, g := range groups {
 			if !g.reason.IsZero() && (g.reason == VolumesCancelled) == isWeak {
@@ -87,16 +89,16 @@ func (a *jobJudge) causeMessages() (all []causeMessage) {
 	j, at := a.j, job.LatestTime(a.j.Completed, a.j.LastChanged)
 	for _, text := range append([]string{j.FailureReason}, j.ValidationErrors...) {
 		if text != "" {
-			all = append(all, causeMessage{text: text, source: SourceWatch, at: at})
+			all = append(all, causeMessage{text: text, source: SourceWatch, at: at, count: 1})
 		}
 	}
 	for i := range j.Volumes {
 		if v := &j.Volumes[i]; v.HasFailed() {
-			all = append(all, causeMessage{v.Message, SourceWatch, v.LastChanged, v})
+			all = append(all, causeMessage{v.Message, SourceWatch, v.LastChanged, v, 1})
 		}
 	}
-	for _, text := range a.jobEvidence().ResultErrors {
-		all = append(all, causeMessage{text: text, source: SourceStorage, at: at})
+	for _, e := range a.jobEvidence().ResultErrors {
+		all = append(all, causeMessage{text: e.Text, source: SourceStorage, at: at, count: e.Count})
 	}
 	return all
 }
@@ -119,7 +121,7 @@ func (a *jobJudge) buildCause(g causeGroup) Cause {
 		}
 	}
 	if first.source == SourceStorage { // the messages of job and volumes are facts already
-		a.AddSupport(first.source, first.at, "%s: %s", countMessages(len(g.messages)), human.Shorten(first.text, 400))
+		a.AddSupport(first.source, first.at, "%s: %s", countMessages(g.count), human.Shorten(first.text, 400))
 	}
 	c.Facts = slices.Clone(a.facts[known:])
 	return c

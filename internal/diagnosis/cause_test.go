@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
@@ -203,5 +204,27 @@ func TestMessagesHaveCauses(t *testing.T) {
 		if got := ClassifyMessage(message); got != want {
 			t.Errorf("%q shows %q, want %q", message, got, want)
 		}
+	}
+}
+
+// Of the errors of a job's results, the most frequent cause counts, and those that say something unknown count nothing.
+func TestMostErrorsDecideTheCause(t *testing.T) {
+	j := spec{name: "shop", phase: velero.PhasePartiallyFailed, created: 40, started: 40, ended: 30, total: 88, done: 88,
+		errors: 63}.job(t)
+	w := World{Now: minutesAgo(0), Evidence: map[types.UID]JobEvidence{j.UID: {ResultErrors: []ResultError{
+		{Text: `admission webhook "policy" denied the request`, Count: 1},
+		{Text: `pods "a" is forbidden: exceeded quota: q`, Count: 60},
+		{Text: "nobody knows this", Count: 100},
+	}}}}
+	v := Judge(j, w)
+	if v.Cause.Reason != QuotaExceeded || len(v.Cause.Facts) != 1 || !strings.Contains(v.Cause.Facts[0].Text, "60 errors") {
+		t.Errorf("%s: %+v", v.Text, v.Cause)
+	}
+}
+
+func BenchmarkClassifyMessage(b *testing.B) {
+	message := "rpc error: code = Unknown desc = " + strings.Repeat("something that nobody has seen before ", 8)
+	for b.Loop() {
+		ClassifyMessage(message)
 	}
 }
