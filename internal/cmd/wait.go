@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
@@ -121,8 +122,24 @@ func (w *waiter) waitAndReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.explainEnds(ctx)
 	w.awaitVerifications()
 	return w.printResult()
+}
+
+// explainEnds reads what says why jobs ended badly where their own messages do not, as explain does.
+func (w *waiter) explainEnds(ctx context.Context) {
+	for _, t := range w.targets {
+		if t.lastJudged.Job == nil {
+			continue
+		}
+		if pods, locations := diagnosis.NeedsEvidenceOfEnd(t.lastJudged.Job); !pods && !locations {
+			continue
+		}
+		if judged, err := w.takeFullLook(ctx, t.lastJudged.Job); err == nil && judged.IsTerminal() {
+			t.lastJudged = judged
+		}
+	}
 }
 
 func (f waitFlags) checkUsage() ([]waitCondition, error) {

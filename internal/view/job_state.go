@@ -123,7 +123,9 @@ func JobProgress(j assess.JudgedJob) []Text {
 // JobSentence returns the state of a job at the time now, without its name.
 func JobSentence(j assess.JudgedJob, now time.Time) string {
 	if j.IsTerminal() {
-		return NewJobOutcome(j.Job).Sentence()
+		o := NewJobOutcome(j.Job)
+		o.Reason = cmp.Or(j.Verdict.Cause.Text, o.Reason)
+		return o.Sentence()
 	}
 	text := "phase " + JobPhase(j.Job)
 	if began := j.BeganAt(); !began.IsZero() {
