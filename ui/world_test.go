@@ -182,7 +182,7 @@ func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 		},
 		Schedules: []*veleroapi.Schedule{
 			{
-				ObjectMeta: meta("nightly-crm", 24*time.Hour),
+				ObjectMeta: meta("nightly-crm", 9*time.Hour), // after its run of today would have been due
 				Spec: veleroapi.ScheduleSpec{
 					Schedule: "0 2 * * *",
 					Template: veleroapi.BackupSpec{
@@ -190,10 +190,7 @@ func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 						IncludedNamespaces: []string{"crm"},
 					},
 				},
-				Status: veleroapi.ScheduleStatus{
-					Phase:      veleroapi.SchedulePhaseEnabled,
-					LastBackup: ptr(ago(10 * time.Hour)),
-				},
+				Status: veleroapi.ScheduleStatus{Phase: veleroapi.SchedulePhaseEnabled},
 			},
 		},
 		StorageLocations: []*veleroapi.BackupStorageLocation{
