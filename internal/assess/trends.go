@@ -258,25 +258,23 @@ func everyRunText(runs []*job.Job, now time.Time) string {
 	return fmt.Sprintf("Every run since %s (%d runs)", since.Format("Mon Jan 2"), len(runs))
 }
 
-// addSmallerBackups lists the Completed backups of a short while ago that nobody's schedule made, and that hold less
-// than earlier ones of the same spec.
+// maxJudgedByHand is how many backups that nobody's schedule made are compared with earlier ones, at each snapshot.
+const maxJudgedByHand = 5
+
+// addSmallerBackups lists the newest Completed backups that nobody's schedule made, and that hold less than earlier ones
+// of the same spec.
 func (l *attentionBuilder) addSmallerBackups() {
-	recent := func(j *job.Job) bool {
-		return isByHand(j) && j.Phase == velero.PhaseCompleted && l.World.Now.Sub(endTime(j)) < maxFailureAge
-	}
-	if !slices.ContainsFunc(l.Snapshot.Jobs, recent) {
-		return
-	}
-	made := slices.DeleteFunc(slices.Clone(l.Snapshot.Jobs), func(j *job.Job) bool { return !isByHand(j) })
+	made := l.listNewestByHand(maxJudgedByHand + maxComparedRuns)
 	var done []veleroapi.BackupSpec
-	for i, j := range made { // newest first
+	for i, j := range made[:min(maxJudgedByHand, len(made))] {
 		spec, _ := comparableSpec(j)
 		isSame := func(other veleroapi.BackupSpec) bool { return reflect.DeepEqual(spec, other) }
-		if !recent(j) || l.hasFinding(j.UID) || slices.ContainsFunc(done, isSame) {
+		if j.Phase != velero.PhaseCompleted || l.World.Now.Sub(endTime(j)) >= maxFailureAge ||
+			l.hasFinding(j.UID) || slices.ContainsFunc(done, isSame) {
 			continue
 		}
 		done = append(done, spec)
-		loss := findLoss(l.compareAdjacentRuns(made[i:min(i+maxJudgedRuns, len(made))]))
+		loss := findLoss(l.compareAdjacentRuns(made[i:]))
 		if loss == nil {
 			continue
 		}
@@ -285,6 +283,20 @@ func (l *attentionBuilder) addSmallerBackups() {
 			Summary: "Completed, but holds less than earlier backups with the same spec: " + loss.String(),
 		})
 	}
+}
+
+// listNewestByHand returns up to n backups that no schedule made, newest first.
+func (l *attentionBuilder) listNewestByHand(n int) []*job.Job {
+	var made []*job.Job
+	for _, j := range l.Snapshot.Jobs {
+		if len(made) == n {
+			break
+		}
+		if isByHand(j) {
+			made = append(made, j)
+		}
+	}
+	return made
 }
 
 // isByHand reports whether no schedule made a backup.

@@ -276,10 +276,13 @@ func isDomain(word string) bool {
 	return !slices.Contains(labels, "")
 }
 
+// withoutStability removes how stable a version of an API is.
+var withoutStability = strings.NewReplacer("alpha", "", "beta", "")
+
 // isAPIVersion reports whether a word is a version such as v1 and v2alpha1.
 func isAPIVersion(word string) bool {
 	rest, isVersion := strings.CutPrefix(word, "v")
-	rest = strings.NewReplacer("alpha", "", "beta", "").Replace(rest)
+	rest = withoutStability.Replace(rest)
 	return isVersion && len(rest) > 0 && len(rest) <= 3 && isNumber(rest)
 }
 
