@@ -3,10 +3,11 @@ package collector
 import (
 	"bytes"
 	"context"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"os"
 	"path/filepath"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/tools/bench/synth"

@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"testing"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"testing"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

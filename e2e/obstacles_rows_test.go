@@ -4,8 +4,9 @@ package e2e
 
 import (
 	"fmt"
-	corev1 "k8s.io/api/core/v1"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

@@ -4,15 +4,16 @@ package e2e
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"slices"
-	"strings"
-	"testing"
-	"time"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

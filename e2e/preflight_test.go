@@ -5,6 +5,11 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	crdv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,10 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"slices"
-	"strings"
-	"testing"
-	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

@@ -4,13 +4,14 @@ package e2e
 
 import (
 	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"reflect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"strings"
-	"testing"
 
 	"github.com/veltui/veltui/internal/restore/modifier"
 	made "github.com/veltui/veltui/internal/restore/prepare"

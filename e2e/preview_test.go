@@ -4,18 +4,19 @@ package e2e
 
 import (
 	"encoding/json"
-	corev1 "k8s.io/api/core/v1"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"sigs.k8s.io/yaml"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/e2e/lab"

@@ -5,15 +5,16 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"slices"
+	"testing"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"slices"
-	"testing"
-	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

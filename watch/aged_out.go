@@ -1,9 +1,10 @@
 package watch
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"time"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"

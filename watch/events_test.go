@@ -3,10 +3,11 @@ package watch
 import (
 	"errors"
 	"io"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

@@ -2,14 +2,15 @@ package watch
 
 import (
 	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"

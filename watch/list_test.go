@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -15,6 +12,10 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"

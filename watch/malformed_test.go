@@ -2,15 +2,16 @@ package watch
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"slices"
-	"strings"
-	"testing"
-	"time"
 
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/testbed"

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"slices"
-	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

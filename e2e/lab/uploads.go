@@ -6,10 +6,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"slices"
 	"strings"
 	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"net/url"
 	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/human"

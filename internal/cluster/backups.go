@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"slices"
 	"sync"
 	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"

@@ -2,15 +2,16 @@ package cmd
 
 import (
 	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"path/filepath"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sync"
-	"testing"
-	"time"
 
 	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

@@ -6,15 +6,16 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/internal/cluster"
-	"github.com/veltui/veltui/internal/velero"
-	"github.com/veltui/veltui/internal/view/document"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view/document"
 )
 
 const (

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"k8s.io/apimachinery/pkg/types"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

@@ -2,6 +2,10 @@ package cmd
 
 import (
 	"context"
+	"slices"
+	"testing"
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -9,9 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"slices"
-	"testing"
-	"time"
 
 	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

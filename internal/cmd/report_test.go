@@ -1,11 +1,12 @@
 package cmd
 
 import (
-	rbacv1 "k8s.io/api/rbac/v1"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"golang.org/x/sys/unix"
 	"io"
-	"k8s.io/client-go/tools/clientcmd"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

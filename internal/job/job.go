@@ -1,11 +1,12 @@
 package job
 
 import (
+	"strings"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"strings"
-	"time"
 
 	"github.com/veltui/veltui/internal/velero/decode"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

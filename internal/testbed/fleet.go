@@ -3,10 +3,11 @@ package testbed
 import (
 	"fmt"
 	"iter"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"time"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

@@ -1,12 +1,13 @@
 package testbed
 
 import (
+	"strings"
+	"testing"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"strings"
-	"testing"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

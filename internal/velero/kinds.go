@@ -1,11 +1,12 @@
 package velero
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"slices"
-	"strings"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

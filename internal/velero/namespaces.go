@@ -2,9 +2,10 @@ package velero
 
 import (
 	"errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/glob"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

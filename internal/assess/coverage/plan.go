@@ -3,12 +3,13 @@ package coverage
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"slices"
-	"strings"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/velero"

@@ -7,9 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sigs.k8s.io/yaml"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/job"

@@ -3,10 +3,11 @@ package preflight
 import (
 	"cmp"
 	"fmt"
-	"k8s.io/pod-security-admission/api"
 	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/pod-security-admission/api"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"

@@ -1,11 +1,12 @@
 package preflight
 
 import (
+	"strings"
+	"testing"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"strings"
-	"testing"
 
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

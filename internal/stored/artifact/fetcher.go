@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,6 +14,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/internal/velero/veleroapi"

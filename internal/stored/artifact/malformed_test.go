@@ -3,11 +3,12 @@ package artifact
 import (
 	"context"
 	"io"
+	"strings"
+	"testing"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"strings"
-	"testing"
 
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )

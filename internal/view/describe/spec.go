@@ -2,6 +2,7 @@ package describe
 
 import (
 	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/veltui/veltui/internal/velero"
