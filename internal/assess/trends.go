@@ -262,8 +262,8 @@ func everyRunText(runs []*job.Job, now time.Time) string {
 // maxJudgedByHand is how many backups that nobody's schedule made are compared with earlier ones, at each snapshot.
 const maxJudgedByHand = 5
 
-// addSmallerBackups lists the newest Completed backups that nobody's schedule made, and that hold less than earlier ones
-// of the same spec.
+// addSmallerBackups lists the newest Completed backups that nobody's schedule made, and that hold less than earlier
+// ones of the same spec.
 func (l *attentionBuilder) addSmallerBackups() {
 	made := l.listNewestByHand(maxJudgedByHand + maxComparedRuns)
 	var done []veleroapi.BackupSpec

@@ -67,7 +67,8 @@ type Names struct {
 	Access kubectl.ClusterAccess
 }
 
-var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|DEPLOYMENT|NODE|AGENT|RESTARTABLE|POD|LOCATION|BACKUP|SCHEDULE|MEMORY|CONTAINER)\b`)
+var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|DEPLOYMENT|NODE|AGENT|RESTARTABLE|POD|LOCATION|BACKUP|` +
+	`SCHEDULE|MEMORY|CONTAINER)\b`)
 
 func (n *Names) nameOf(word string) string {
 	switch word {

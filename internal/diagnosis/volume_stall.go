@@ -206,7 +206,8 @@ func (c *VolumeContext) findStall(v *job.Volume) (Reason, string) {
 // ContinuesAfterRestart reports whether a stalled volume goes on once its node-agent is restarted, and keeps its data:
 // a node-agent looks at each Prepared volume when it starts, and then leaves it out of what it looks at again
 // (pkg/controller/pod_volume_backup_controller.go SetupWithManager and its siblings, 1.17 to 1.18.3;
-// data_upload_controller.go "the Prepared CR could be still handled by dataupload controller after node-agent restart").
+// data_upload_controller.go "the Prepared CR could be still handled by dataupload controller after node-agent
+// restart").
 func (c *VolumeContext) ContinuesAfterRestart(v *job.Volume) bool {
 	mover := c.MoverPods[v.Ref()]
 	return v.Phase == velero.VolumePrepared && v.Node != "" && !c.hasNoAgent(v.Node) && !v.CancelRequested &&

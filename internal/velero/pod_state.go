@@ -70,8 +70,8 @@ func (e *PodEnd) DoubledMemory() string {
 	return resource.NewQuantity(2*limit.Value(), resource.BinarySI).String()
 }
 
-// readPodEnds returns how a container of a pod ended, as far as Kubernetes keeps it: the present end, and the one before
-// the last restart. An eviction ends the pod: the kubelet writes the pod's reason and message, and the condition
+// readPodEnds returns how a container of a pod ended, as far as Kubernetes keeps it: the present end, and the one
+// before the last restart. An eviction ends the pod: the kubelet writes the pod's reason and message, and the condition
 // DisruptionTarget (Kubernetes, pkg/kubelet/eviction/eviction_manager.go evictPod).
 func readPodEnds(p *corev1.Pod, s *ContainerState, spec *corev1.Container) (ends []PodEnd) {
 	base := PodEnd{Pod: p.Name}
