@@ -158,7 +158,7 @@ var (
 		"Make the API server list that kind again: its conversion webhook, its aggregated API, or the version "+
 			"that the backup has. The restore then goes on. No other restore runs meanwhile.",
 		"kubectl get apiservices",
-		"kubectl get crds -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,"+
+		"kubectl get crds -o custom-columns=CRD:.metadata.name,CONVERSION:.spec.conversion.strategy,"+
 			"SERVICE:.spec.conversion.webhook.clientConfig.service.name",
 	))
 	// SlowItem: one item takes long, and nothing tells which or why.
@@ -413,7 +413,7 @@ var (
 	VersionUnknown = NewReason("VersionUnknown", NoStep(
 		"Nothing, or let veltui see the image of the Velero server: what a job waits for differs between "+
 			"versions.",
-		"kubectl get pods -o custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image",
+		"kubectl get pods -o custom-columns=RUNS:.metadata.name,IMAGE:.spec.containers[*].image",
 	))
 	// UnknownPhase: the phase is not known to this veltui.
 	UnknownPhase = NewReason("UnknownPhase", NewStep("A newer veltui may know the phase.", "veltui version"))
@@ -470,8 +470,8 @@ var (
 			"kubectl get pods -o wide",
 		))
 	ServerReplaced = NewCause("ServerReplaced",
-		"another pod took the place of the Velero server while it worked on the job: a roll-out, a drain, or a deleted "+
-			"pod", NewStep(
+		"another pod took the place of the Velero server while it worked on the job: a roll-out, a drain, or a "+
+			"deleted pod", NewStep(
 			"Run the job again, and change or drain the Velero server while no job runs.",
 			"kubectl rollout history DEPLOYMENT",
 			"kubectl get events --sort-by=.lastTimestamp",
@@ -546,7 +546,7 @@ var (
 		"the object store refuses the checksums that newer plugins send", NewStep(
 			`Switch the checksums off with checksumAlgorithm "" in the config of the storage location, or `+
 				"update the store.",
-			`kubectl patch backupstoragelocations.velero.io LOCATION --type=merge `+
+			"kubectl patch backupstoragelocations.velero.io LOCATION --type=merge "+
 				`-p {"spec":{"config":{"checksumAlgorithm":""}}}`,
 		).OnOADP(
 			`Set config.checksumAlgorithm to "" for the location in spec.backupLocations of the `+
