@@ -73,8 +73,7 @@ func (l *attentionBuilder) addExpiredIn(location string, backups []*job.Job) {
 	l.addBeside(Finding{
 		Severity: Warning, Reason: reason, Kind: "storage", Name: location, UID: oldest.UID, Tab: TabBackups,
 		Since: since, Count: len(backups),
-		Summary: fmt.Sprintf("%s expired, the first %s ago, and Velero cannot delete %s: %s",
-			human.CountForms(len(backups), "backup has", "backups have"), l.formatAge(since),
-			map[bool]string{true: "it", false: "them"}[len(backups) == 1], why),
+		Summary: fmt.Sprintf("%s expired, the first %s ago, and cannot be deleted by Velero: %s",
+			human.CountForms(len(backups), "backup has", "backups have"), l.formatAge(since), why),
 	})
 }

@@ -385,7 +385,7 @@ func TestBackupAge(t *testing.T) {
 			AgedOutBackups: c.left, AgedOutBySchedule: map[string]int{"s": c.left}, EndedWithin: c.within}, noon).JudgeSchedules()[0]
 		alarm := ""
 		for _, n := range got.Notes {
-			if n.Tone == Alarming && !strings.Contains(n.Text, "is not there") {
+			if n.Tone == Alarming && !strings.Contains(n.Text, "Velero made a backup of it") {
 				alarm += n.Text
 			}
 		}

@@ -49,13 +49,13 @@ func (a *Assessment) judgeMissing(s *Schedule) {
 		return
 	}
 	f := Finding{Severity: Warning, Reason: BackupsMissing}
-	text := fmt.Sprintf("Velero made a backup of it %s ago, and that one is not there", a.formatAge(last))
+	text := fmt.Sprintf("Velero made a backup of it %s ago, but ", a.formatAge(last))
 	if newest.IsZero() {
 		f.Severity = Critical
-		text += ", nor any other: it protects nothing"
+		text += "no backup of it exists: it protects nothing"
 	} else {
 		f.Since = s.timetable.NextAfter(newest)
-		text += ": the newest that is there is " + a.formatAge(newest) + " old"
+		text += "the newest that exists is " + a.formatAge(newest) + " old"
 	}
 	f.Summary = noteAdder(&s.Notes)(Alarming, "%s. Somebody deletes its backups, or their files in the object store", text)
 	s.addFinding(f)
@@ -74,7 +74,7 @@ func nameTooLongText(name string) string {
 const (
 	// minGoneRuns is how many backups of a schedule show its usual interval.
 	minGoneRuns = 3
-	// goneWithin is how long a schedule that is gone needs somebody: later its backups are merely kept.
+	// goneWithin is how long a schedule that is gone needs attention: later its backups are merely kept.
 	goneWithin = 30 * 24 * time.Hour
 )
 

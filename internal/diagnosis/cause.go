@@ -249,7 +249,7 @@ func (a *jobJudge) explainLocation(c Cause) Cause {
 		return c
 	}
 	a.AddSupport(SourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, causeClause(l.Message))
-	if why := ClassifyMessage(l.Message); isStoreCause(why) {
+	if why := classifyStoreMessage(l.Message); isStoreCause(why) {
 		return Cause{Reason: why, Text: why.Meaning()}
 	}
 	return c

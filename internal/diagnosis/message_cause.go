@@ -1,18 +1,48 @@
 package diagnosis
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // messageCause is a row of the table of causes: what a message shows. A star stands for any text.
 type messageCause struct {
 	reason   Reason
 	patterns []string
+	// needsStore is true if the message shows the reason only where it is about the object store: any connection can
+	// fail in the same words.
+	needsStore bool
 }
 
 // ClassifyMessage returns what a message of Velero, of a plugin, of an object store or of the API server shows, no
 // reason if the message is in no row of the table.
 func ClassifyMessage(message string) Reason {
 	message = strings.ToLower(message)
+	return classify(message, namesStore(message))
+}
+
+// classifyStoreMessage is [ClassifyMessage] for a message that is about the object store, whatever its words.
+func classifyStoreMessage(message string) Reason {
+	return classify(strings.ToLower(message), true)
+}
+
+// storeWords are words that only messages about the object store have: of Velero (pkg/persistence/object_store.go,
+// pkg/plugin/framework/object_store_server.go), and of the libraries of the stores.
+var storeWords = []string{
+	"operation error s3", "objectstore", "object store", "object storage", "storage location", "backupstoragelocation",
+	"bucket", "putting object", "getting object", "listing objects", "headobject", "getobject", "putobject",
+	"listobjects", "blob.core", "storage.googleapis", "minio", "amazonaws.com", "velero-backup.json",
+}
+
+func namesStore(message string) bool {
+	return slices.ContainsFunc(storeWords, func(word string) bool { return strings.Contains(message, word) })
+}
+
+func classify(message string, isAboutStore bool) Reason {
 	for i := range messageCauses {
+		if messageCauses[i].needsStore && !isAboutStore {
+			continue
+		}
 		for _, pattern := range messageCauses[i].patterns {
 			if containsPattern(message, pattern) {
 				return messageCauses[i].reason
@@ -39,7 +69,7 @@ func containsPattern(text, pattern string) bool {
 var messageCauses = ignoreCase([]messageCause{
 	// Velero's server marks what was in progress when it starts (pkg/cmd/server/server.go markInProgressBackupsFailed,
 	// markInProgressRestoresFailed, markDataUploadsCancel and its siblings, 1.11 to 1.18.3).
-	{ServerEnded, []string{
+	{reason: ServerEnded, patterns: []string{
 		"found a backup with status * during the server starting",
 		"found a restore with status * during the server starting",
 		"is in status * during the velero server starting",
@@ -47,90 +77,88 @@ var messageCauses = ignoreCase([]messageCause{
 
 	// The node-agent does the same (pkg/cmd/cli/nodeagent/server.go markInProgressPVBsFailed, and up to 1.15
 	// markDataUploadsCancel, markDataDownloadsCancel).
-	{NodeAgentEnded, []string{
+	{reason: NodeAgentEnded, patterns: []string{
 		"during the node-agent starting", "podvolume* with status * during the server starting",
 		"podvolumerestore with status * during the server starting",
 	}},
 
 	// Error codes of S3 (Amazon S3 API reference, "Error responses"; MinIO, cmd/api-errors.go), of Azure Blob Storage
 	// ("Blob service error codes") and of Google Cloud Storage. Checksums come before other answers with 400 and 403.
-	{StoreRefusesChecksum, []string{
+	{reason: StoreRefusesChecksum, patterns: []string{
 		"XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "BadDigest", "x-amz-checksum",
 		"x-amz-sdk-checksum", "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
 		"NotImplemented: A header you provided implies functionality",
 	}},
-	{StoreCredentialsExpired, []string{
+	{reason: StoreCredentialsExpired, patterns: []string{
 		"ExpiredToken", "TokenRefreshRequired", "RequestExpired", "Request has expired",
 		"security token included in the request is expired", "ID token has expired", "AADSTS7000222",
 		"refresh token has expired",
 	}},
-	{StoreCredentialsWrong, []string{
+	{reason: StoreCredentialsWrong, patterns: []string{
 		"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidClientTokenId",
 		"UnrecognizedClientException", "NoCredentialProviders", "failed to refresh cached credentials",
 		"no EC2 IMDS role found", "AuthenticationFailed", "invalid_grant", "AADSTS7000215",
-		"could not find default credentials", "Error 401", "StatusCode: 401",
+		"could not find default credentials",
 	}},
-	{StoreClockDiffers, []string{"RequestTimeTooSkewed"}},
-	{StoreRegionWrong, []string{
+	{reason: StoreCredentialsWrong, patterns: []string{"StatusCode: 401", "Error 401"}, needsStore: true},
+	{reason: StoreClockDiffers, patterns: []string{"RequestTimeTooSkewed"}},
+	{reason: StoreRegionWrong, patterns: []string{
 		"AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraint",
 		"incorrect region", "bucket is in this region",
 	}},
-	{StoreBucketMissing, []string{
+	{reason: StoreBucketMissing, patterns: []string{
 		"NoSuchBucket", "ContainerNotFound", "bucket does not exist", "bucket doesn't exist",
 	}},
-	{StoreFull, []string{
+	{reason: StoreFull, patterns: []string{
 		"XMinioStorageFull", "minimum free drive threshold", "XMinioAdminBucketQuotaExceeded",
 		"Bucket quota exceeded", "api error QuotaExceeded", "InsufficientStorage", "StatusCode: 507",
 		"storage quota",
 	}},
-	{StoreThrottles, []string{
-		"SlowDown", "ServerBusy", "TooManyRequests", "RequestLimitExceeded", "StatusCode: 429", "StatusCode: 503",
+	{reason: StoreThrottles, patterns: []string{
+		"SlowDown", "ServerBusy", "TooManyRequests",
 	}},
-	{StoreDenies, []string{
+	{reason: StoreThrottles, patterns: []string{"StatusCode: 429", "StatusCode: 503"}, needsStore: true},
+	{reason: StoreDenies, patterns: []string{
 		"AccessDenied", "AllAccessDisabled", "AccountProblem", "AuthorizationFailure",
 		"AuthorizationPermissionMismatch", "AccountIsDisabled", "InsufficientAccountPermissions",
-		"does not have storage.", "StatusCode: 403", "Error 403",
+		"does not have storage.",
 	}},
-
-	// Go's crypto/x509 (verify.go) and crypto/tls.
-	{StoreCertificateUntrusted, []string{
-		"x509: certificate", "tls: failed to verify certificate", "certificate signed by unknown authority",
-	}},
+	{reason: StoreDenies, patterns: []string{"StatusCode: 403", "Error 403"}, needsStore: true},
 
 	// The API server: k8s.io/apiserver/pkg/admission/plugin/webhook/errors, the plugins resourcequota and lifecycle, and
 	// k8s.io/apimachinery/pkg/api/errors.
-	{WebhookDenies, []string{
+	{reason: WebhookDenies, patterns: []string{
 		"admission webhook * denied the request", "ValidatingAdmissionPolicy * denied", "violates PodSecurity",
 	}},
-	{WebhookUnreachable, []string{"failed calling webhook", "failed to call webhook", "conversion webhook for"}},
-	{QuotaExceeded, []string{"exceeded quota:", "failed quota:", "is forbidden: maximum * usage per"}},
-	{NamespaceDeleted, []string{"because it is being terminated", "terminating namespace * to disappear"}},
-	{StorageClassMissing, []string{"storageclass* not found"}},
-	{RightsMissing, []string{"is forbidden: User ", `cannot * resource "`}},
-	{KindMissing, []string{
+	{reason: WebhookUnreachable, patterns: []string{"failed calling webhook", "failed to call webhook", "conversion webhook for"}},
+	{reason: QuotaExceeded, patterns: []string{"exceeded quota:", "failed quota:", "is forbidden: maximum * usage per"}},
+	{reason: NamespaceDeleted, patterns: []string{"because it is being terminated", "terminating namespace * to disappear"}},
+	{reason: StorageClassMissing, patterns: []string{"storageclass* not found"}},
+	{reason: RightsMissing, patterns: []string{"is forbidden: User ", `cannot * resource "`}},
+	{reason: KindMissing, patterns: []string{
 		"no matches for kind", "the server could not find the requested resource",
 		"resource not found in the cluster",
 	}},
-	{ObjectRefused, []string{
+	{reason: ObjectRefused, patterns: []string{
 		"field is immutable", "spec is immutable", "may not change once set", " is invalid: ",
 		"provided port is already allocated", "provided IP is already allocated", "strict decoding error",
 		"unknown field",
 	}},
-	{APIServerFailed, []string{
+	{reason: APIServerFailed, patterns: []string{
 		"etcdserver: ", "the object has been modified", "the server is currently unable to handle the request",
 		"client rate limiter Wait", "the server was unable to return a response",
 		"unable to retrieve the complete list of server APIs",
 	}},
 
 	// Disks: the errors of the system calls (ENOSPC, EDQUOT), wherever they are wrapped.
-	{VolumeFull, []string{"no space left on device", "disk quota exceeded", "not enough space"}},
+	{reason: VolumeFull, patterns: []string{"no space left on device", "disk quota exceeded", "not enough space"}},
 
 	// Snapshots (pkg/util/csi/volume_snapshot.go; up to 1.13 the plugin velero-plugin-for-csi).
-	{SnapshotClassMissing, []string{
+	{reason: SnapshotClassMissing, patterns: []string{
 		"failed to get VolumeSnapshotClass", "error getting VolumeSnapshotClass",
 		"did not find a VolumeSnapshotClass", "volumesnapshotclass* not found",
 	}},
-	{SnapshotFailed, []string{
+	{reason: SnapshotFailed, patterns: []string{
 		"volumesnapshot* timed out", "volumesnapshot* timeout", "volumesnapshot* not ready",
 		"failed to take snapshot", "failed to take a snapshot", "failed to check and update snapshot content",
 		"error taking snapshot", "fail to wait VolumeSnapshot", "CSI snapshot * failed",
@@ -138,59 +166,68 @@ var messageCauses = ignoreCase([]messageCause{
 
 	// Movers (pkg/controller/data_upload_controller.go onPrepareTimeout and its siblings; pkg/exposer; up to 1.14.0
 	// pkg/util/kube/pod.go IsPodUnrecoverable counts Unschedulable).
-	{MoverNotScheduled, []string{"Pod is unschedulable", "nodes are available:"}},
-	{MoverNotReady, []string{
+	{reason: MoverNotScheduled, patterns: []string{"Pod is unschedulable", "nodes are available:"}},
+	{reason: MoverNotReady, patterns: []string{
 		"timeout on preparing", "error to expose", "expose error", "in abnormal state", "is in unrecoverable",
 		"ErrImagePull", "ImagePullBackOff",
 	}},
 
 	// pkg/podvolume/backupper.go and restorer.go, and the movers' own limits in pkg/datamover.
-	{VolumesTimedOut, []string{
+	{reason: VolumesTimedOut, patterns: []string{
 		"timed out waiting for all PodVolume", "timed out waiting for fs backup to complete",
 		"timed out waiting for fs restore to complete",
 	}},
 
 	// pkg/controller/backup_operations_controller.go and restore_operations_controller.go.
-	{OperationTimedOut, []string{"Asynchronous action timed out"}},
+	{reason: OperationTimedOut, patterns: []string{"Asynchronous action timed out"}},
 
 	// Kopia (repo/format) and restic.
-	{RepositoryPasswordWrong, []string{"invalid repository password", "wrong password or no key found"}},
+	{reason: RepositoryPasswordWrong, patterns: []string{"invalid repository password", "wrong password or no key found"}},
 
 	// pkg/plugin/clientmgmt/process/registry.go pluginNotFoundError.
-	{PluginMissing, []string{"unable to locate * plugin named", "unknown service *Plugin"}},
+	{reason: PluginMissing, patterns: []string{"unable to locate * plugin named", "unknown service *Plugin"}},
 
 	// pkg/podexec/pod_command_executor.go; internal/hook/item_hook_handler.go and wait_exec_hook_handler.go.
-	{HookFailed, []string{
+	{reason: HookFailed, patterns: []string{
 		" hook * failed", "error executing hook", " hook * timed out",
 		"command terminated with exit code",
 	}},
 
 	// pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo waits for the claim to be bound, up to
 	// the resource timeout.
-	{ClaimNotBound, []string{"fail to patch dynamic PV"}},
+	{reason: ClaimNotBound, patterns: []string{"fail to patch dynamic PV"}},
 
 	// Validation (pkg/controller/backup_controller.go prepareBackupRequest, restore_controller.go validateAndComplete).
-	{LocationWasReadOnly, []string{"currently in read-only mode"}},
-	{LocationWasUnavailable, []string{"is in Unavailable status", "backup storage location * is unavailable"}},
-	{LocationNotFound, []string{
+	{reason: LocationWasReadOnly, patterns: []string{"currently in read-only mode"}},
+	{reason: LocationWasUnavailable, patterns: []string{"is in Unavailable status", "backup storage location * is unavailable"}},
+	{reason: LocationNotFound, patterns: []string{
 		"error getting backup storage location", "existing backup storage location was not specified",
 		"backupstoragelocation* not found",
 	}},
-	{BackupNotFound, []string{
+	{reason: BackupNotFound, patterns: []string{
 		"error retrieving backup", "no backups found for schedule", "no completed backups found for schedule",
 		"backups.velero.io * not found",
 	}},
 
 	// A cancelled volume carries no cause of its own (pkg/controller/data_upload_controller.go OnDataUploadCancelled).
-	{VolumesCancelled, []string{"is canceled", "cancelled by", "canceled by", "mark it as cancel"}},
+	{reason: VolumesCancelled, patterns: []string{"is canceled", "cancelled by", "canceled by", "mark it as cancel"}},
 
-	// Networks last: their errors are wrapped in all of the above (Go's net and net/http).
-	{StoreUnreachable, []string{
+	// Networks last: their errors are wrapped in all of the above (Go's crypto/x509, crypto/tls, net and net/http).
+	{reason: StoreCertificateUntrusted, patterns: untrustedCertificates, needsStore: true},
+	{reason: StoreUnreachable, patterns: brokenConnections, needsStore: true},
+	{reason: ConnectionFailed, patterns: slices.Concat(untrustedCertificates, brokenConnections)},
+})
+
+var (
+	untrustedCertificates = []string{
+		"x509: certificate", "tls: failed to verify certificate", "certificate signed by unknown authority",
+	}
+	brokenConnections = []string{
 		"no such host", "connection refused", "no route to host", "i/o timeout", "network is unreachable",
 		"connection reset by peer", "TLS handshake timeout", "context deadline exceeded", "Client.Timeout exceeded",
 		"proxyconnect",
-	}},
-})
+	}
+)
 
 // ignoreCase returns the rows with patterns in lower case.
 func ignoreCase(rows []messageCause) []messageCause {

@@ -575,6 +575,12 @@ var (
 		"veltui describe storage/LOCATION",
 		"kubectl get backupstoragelocations.velero.io LOCATION -o yaml",
 	))
+	ConnectionFailed = NewCause("ConnectionFailed",
+		"a connection failed, was not trusted, or was not answered in time", NewStep(
+			"The message names what did not answer: make it reachable, then run the job again.",
+			"veltui logs KIND/NAME",
+			"veltui get storage",
+		))
 	StoreCertificateUntrusted = NewCause("StoreCertificateUntrusted",
 		"the certificate of the object store is not trusted", NewStep(
 			"Put the store's CA into spec.objectStorage.caCert or caCertRef of the storage location.",

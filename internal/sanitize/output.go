@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	yamlv2 "go.yaml.in/yaml/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -170,7 +171,11 @@ func quoteJSON(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// YAMLFromJSON converts JSON to YAMLFromJSON with the same strings. A document that would not read back the same stays
+// The library of sigs.k8s.io/yaml folds strings at 80 columns, unless all of the program asks it not to: a folded
+// command cannot be copied, and what is folded where depends on the length of names.
+func init() { yamlv2.FutureLineWrap() }
+
+// YAMLFromJSON converts JSON to YAML with the same strings. A document that would not read back the same stays
 // JSON, which is also YAML: the library refuses keys of more than 1,024 bytes, and takes the key << for a
 // merge.
 func YAMLFromJSON(data []byte) []byte {

@@ -121,3 +121,11 @@ func BenchmarkFrame(b *testing.B) {
 		Frame(frame)
 	}
 }
+
+// TestYAMLStringsAreNotFolded: a command in YAML can be copied whole.
+func TestYAMLStringsAreNotFolded(t *testing.T) {
+	command := "kubectl" + strings.Repeat(" --flag=value", 30)
+	if got := string(YAMLFromJSON([]byte(`{"command":"` + command + `"}`))); got != "command: "+command+"\n" {
+		t.Errorf("%q", got)
+	}
+}
