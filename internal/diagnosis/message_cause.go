@@ -130,9 +130,13 @@ var messageCauses = ignoreCase([]messageCause{
 	{reason: WebhookDenies, patterns: []string{
 		"admission webhook * denied the request", "ValidatingAdmissionPolicy * denied", "violates PodSecurity",
 	}},
-	{reason: WebhookUnreachable, patterns: []string{"failed calling webhook", "failed to call webhook", "conversion webhook for"}},
+	{reason: WebhookUnreachable, patterns: []string{
+		"failed calling webhook", "failed to call webhook", "conversion webhook for",
+	}},
 	{reason: QuotaExceeded, patterns: []string{"exceeded quota:", "failed quota:", "is forbidden: maximum * usage per"}},
-	{reason: NamespaceDeleted, patterns: []string{"because it is being terminated", "terminating namespace * to disappear"}},
+	{reason: NamespaceDeleted, patterns: []string{
+		"because it is being terminated", "terminating namespace * to disappear",
+	}},
 	{reason: StorageClassMissing, patterns: []string{"storageclass* not found"}},
 	{reason: RightsMissing, patterns: []string{"is forbidden: User ", `cannot * resource "`}},
 	{reason: KindMissing, patterns: []string{
@@ -199,7 +203,9 @@ var messageCauses = ignoreCase([]messageCause{
 
 	// Validation (pkg/controller/backup_controller.go prepareBackupRequest, restore_controller.go validateAndComplete).
 	{reason: LocationWasReadOnly, patterns: []string{"currently in read-only mode"}},
-	{reason: LocationWasUnavailable, patterns: []string{"is in Unavailable status", "backup storage location * is unavailable"}},
+	{reason: LocationWasUnavailable, patterns: []string{
+		"is in Unavailable status", "backup storage location * is unavailable",
+	}},
 	{reason: LocationNotFound, patterns: []string{
 		"error getting backup storage location", "existing backup storage location was not specified",
 		"backupstoragelocation* not found",
