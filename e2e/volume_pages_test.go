@@ -40,7 +40,7 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	c.types(t, "\r6")
 	c.sees(t, "Item operations: 0 of 1 completed, 0 failed, 1 open", moved+"/data-0", "persistentvolumeclaims", "in 23h")
 	c.types(t, "\r")
-	c.sees(t, "velero.io/csi-pvc-backupper", "Moves          dataupload/"+upload.Name, "itemOperationTimeout")
+	c.sees(t, "velero.io/csi-pvc-backupper", "Volume         dataupload/"+upload.Name, "itemOperationTimeout")
 	c.types(t, "\r8")
 	c.sees(t, "kind: Backup")
 	c.types(t, "/# dataupload\r")

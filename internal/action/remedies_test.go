@@ -235,7 +235,7 @@ func TestRemedies(t *testing.T) {
 		{"an upload that is being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Accepted", 30*time.Minute)}, "", ""},
 		{"prepared, another backup's upload has the slot", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), elsewhere(velero.DataUpload, "InProgress")}, "", ""},
 		{"prepared, a restore's download has the slot", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), node("n1"), elsewhere(velero.DataDownload, "InProgress")}, "", ""},
-		{"prepared, the slot is free", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), node("n1")}, "cancel-volumes", "its slot is free"},
+		{"prepared, the slot is free", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "Prepared", 2*hour), node("n1")}, "cancel-volumes", "its slot looks free"},
 		{"new, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "New", 2*hour), elsewhere(velero.PodVolumeBackup, "Prepared")}, "", ""},
 		{"no phase, others are being prepared", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "", 2*hour), elsewhere(velero.PodVolumeBackup, "Accepted")}, "", ""},
 		{"new, not all volumes are known", b, waits, []change{alive, agents("n1"), v1183, mover(velero.DataUpload, "du", "New", 2*hour), func(e *Evidence) { e.AllOpenVolumesListed = Unknown }}, "", ""},

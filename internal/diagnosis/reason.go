@@ -254,7 +254,6 @@ var (
 	BehindLeftover = NewReason("BehindLeftover", NewStep(
 		"The slot does not come free by itself: cancel the volumes that the job which the verdict names left behind.",
 		"veltui finalize backup/BACKUP --cancel-volumes",
-		"veltui explain KIND/NAME",
 	))
 	// PreparingVolume: a volume's snapshot, claim or pod is being made.
 	PreparingVolume = NewReason("PreparingVolume", NoStep(
@@ -300,7 +299,6 @@ var (
 	// NodeAgentMissing: no node-agent runs where a volume needs one.
 	NodeAgentMissing = NewReason("NodeAgentMissing", NewStep(
 		"Get the node-agent to run on the node that the verdict names.",
-		"kubectl get pods -o wide",
 		"kubectl describe node NODE",
 	))
 	// WaitingForOperations: asynchronous operations have not ended.
@@ -329,7 +327,6 @@ var (
 	HookHung = NewReason("HookHung", NewStep(
 		"Get the pod that the verdict names to start, or end the hook in it. A restart of the server ends the "+
 			"restore, and its hooks never run.",
-		"veltui explain KIND/NAME",
 		"kubectl get pods -A -l velero.io/restore-name=NAME -o wide",
 	))
 	// LocationUnavailable: the storage location that it needs cannot be reached.

@@ -100,7 +100,7 @@ func VerdictState(state, reason string) string {
 // Sections returns the parts of the verdict below its head, in the order in which they are read: the cause, what to
 // do next, the other ways out, the facts. LimitsSection is the last part, below all other details of the resource.
 func (v Verdict) Sections() []PageSection {
-	steps := PageSection{Title: StepsTitle, Steps: slices.Concat(v.Next, v.Options)}
+	steps := PageSection{Title: StepsTitle, Steps: slices.Concat(withoutCommandsOf(v.Options, v.Next), v.Options)}
 	if len(steps.Steps) == 0 && v.NoSteps != "" {
 		steps.Lines = []Text{Toned(Plain, v.NoSteps)}
 	}
@@ -110,6 +110,17 @@ func (v Verdict) Sections() []PageSection {
 	}
 	sections = append(sections, PageSection{Title: VolumesTitle, Items: v.Volumes})
 	return slices.DeleteFunc(sections, PageSection.IsEmpty)
+}
+
+// withoutCommandsOf returns steps without the commands that options have, too: these say what each command leads to.
+func withoutCommandsOf(options, steps []Step) []Step {
+	kept := slices.Clone(steps)
+	for i := range kept {
+		kept[i].Alternatives = slices.DeleteFunc(slices.Clone(kept[i].Alternatives), func(command string) bool {
+			return slices.ContainsFunc(options, func(o Step) bool { return slices.Contains(o.Commands(), command) })
+		})
+	}
+	return kept
 }
 
 // LimitsSection returns the limits of the open waits.
