@@ -164,7 +164,12 @@ func finalizeByKeyboard(t *testing.T, name string, plan ...string) *console {
 	c.types(t, name+"\r")
 	c.sees(t, "That is not "+want+", so nothing was done.")
 	c.types(t, strings.Repeat("\x7f", len(name))+want+"\r")
-	c.sees(t, "The change was applied.", "watch the result")
+	// Velero may end the job before the screen is drawn again.
+	c.awaits(t, "the change applied", func() bool {
+		screen := c.ScreenText()
+		return strings.Contains(screen, "The change was applied.") || strings.Contains(screen, "You can close this") ||
+			strings.Contains(screen, "Done: it is")
+	})
 	return c
 }
 
