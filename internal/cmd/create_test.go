@@ -334,7 +334,7 @@ func TestSelectionFromItsFile(t *testing.T) {
 		"a ConfigMap of another":  {strings.Replace(printed, "name: veltui-r", "name: other", 1), nil, ExitError, wrong},
 		"a changed ConfigMap":     {strings.Replace(printed, `"db"`, `"other"`, 1), nil, ExitError, wrong},
 		"a selection not told":    {strings.Replace(printed, "selection.veltui.io/items", "note", 1), nil, ExitError, wrong},
-		"two ConfigMaps":          {policy + "---\n" + printed, nil, ExitError, `expected a Restore, found kind "ConfigMap"`},
+		"two ConfigMaps":          {policy + "---\n" + printed, nil, ExitError, "contains the ConfigMap of its selection more than once"},
 		"a ConfigMap alone":       {policy, nil, ExitError, "contains no Restore"},
 		"a Secret":                {strings.Replace(printed, "kind: ConfigMap", "kind: Secret", 1), nil, ExitError, `expected a Restore, found kind "Secret"`},
 		"a Restore of no objects": {policy + "---\napiVersion: velero.io/v1\nkind: Restore\nmetadata: {name: r}\nspec: {backupName: b}\n", nil, ExitError, wrong},

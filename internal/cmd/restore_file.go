@@ -154,6 +154,9 @@ func parseRestore(data []byte) (*veleroapi.Restore, error) {
 			return nil, err
 		}
 	}
+	if len(configMaps) > 1 {
+		return nil, errors.New("contains the ConfigMap of its selection more than once")
+	}
 	return found, nil
 }
 
