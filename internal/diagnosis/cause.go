@@ -47,8 +47,13 @@ type causeGroup struct {
 // its own. That something was cancelled or has ended is only a cause where nothing says why.
 func (a *jobJudge) findCause() Cause {
 	var groups []causeGroup
+	reasons := map[string]Reason{} // volumes that end together mostly say the same
 	for _, m := range a.causeMessages() {
-		reason := ClassifyMessage(m.text)
+		reason, isClassified := reasons[m.text]
+		if !isClassified {
+			reason = ClassifyMessage(m.text)
+			reasons[m.text] = reason
+		}
 		i := slices.IndexFunc(groups, func(g causeGroup) bool { return g.reason == reason })
 		if i < 0 {
 			i, groups = len(groups), append(groups, causeGroup{reason: reason})
@@ -147,13 +152,13 @@ func (a *jobJudge) explainServerEnd() Cause {
 	began, ended := j.BeganAt(), job.LatestTime(j.Completed, j.BeganAt())
 	var last *velero.PodEnd
 	for i := range server.Ends {
-		if e := &server.Ends[i]; endedDuring(e.At, began, ended) && (last == nil || e.At.After(last.At)) {
+		if e := &server.Ends[i]; endedDuring(e.Time, began, ended) && (last == nil || e.Time.After(last.Time)) {
 			last = e
 		}
 	}
 	switch {
 	case last != nil:
-		a.AddSupport(SourcePod, last.At, "%s", podEndText("the server's pod "+last.Pod, last))
+		a.AddSupport(SourcePod, last.Time, "%s", podEndText("the server's pod "+last.Pod, last))
 		a.nameMemory(last)
 		c := Cause{Reason: ServerEnded, Text: "the Velero server ended with " + endText(last)}
 		switch kindOfEnd(last) {
@@ -164,7 +169,7 @@ func (a *jobJudge) explainServerEnd() Cause {
 		case endedByPanic:
 			c = Cause{Reason: ServerPanicked, Text: "the Velero server panicked (exit code 2)"}
 		}
-		c.Text += afterText(a, last.At, began)
+		c.Text += afterText(a, last.Time, began)
 		return c
 	case !server.Visible:
 		a.AddDoubt(SourcePod, a.Now, "how the server ended was not seen: its pods may not be listed")
@@ -204,7 +209,7 @@ func (a *jobJudge) explainAgentEnd(g causeGroup) Cause {
 		}
 		if e := a.findAgentEnd(v); e != nil {
 			a.world.nameVolume(&a.Names, v)
-			a.AddSupport(SourcePod, e.At, "%s", podEndText("node-agent "+e.Pod+" on "+v.Node, e))
+			a.AddSupport(SourcePod, e.Time, "%s", podEndText("node-agent "+e.Pod+" on "+v.Node, e))
 			a.nameMemory(e)
 			agent := "the node-agent on " + v.Node
 			switch kindOfEnd(e) {
@@ -234,7 +239,7 @@ func (a *jobJudge) findAgentEnd(v *job.Volume) *velero.PodEnd {
 	for i := range a.world.NodeAgents {
 		agent := &a.world.NodeAgents[i]
 		for k := range agent.Ends {
-			if agent.Node == v.Node && v.Node != "" && endedDuring(agent.Ends[k].At, v.Created, ended) {
+			if agent.Node == v.Node && v.Node != "" && endedDuring(agent.Ends[k].Time, v.Created, ended) {
 				return &agent.Ends[k]
 			}
 		}

@@ -54,7 +54,6 @@ type ContainerEnd struct {
 type PodEnd struct {
 	Pod, Container string
 	ContainerEnd
-	At time.Time
 	// IsEvicted is true if the node evicted the pod; Message then says what the node lacked.
 	IsEvicted bool
 	// MemoryLimit is the limit of the container's memory, empty for none.
@@ -88,7 +87,7 @@ func readPodEnds(p *corev1.Pod, s *ContainerState, spec *corev1.Container) (ends
 	for _, end := range known {
 		if end != nil {
 			e := base
-			e.ContainerEnd, e.At = *end, end.Time
+			e.ContainerEnd = *end
 			ends = append(ends, e)
 		}
 	}
@@ -101,8 +100,8 @@ func readPodEnds(p *corev1.Pod, s *ContainerState, spec *corev1.Container) (ends
 	last := &ends[len(ends)-1]
 	last.IsEvicted, last.Reason, last.Message = true, p.Status.Reason, p.Status.Message
 	for _, c := range p.Status.Conditions {
-		if last.At.IsZero() && c.Type == corev1.DisruptionTarget {
-			last.At = c.LastTransitionTime.Time
+		if last.Time.IsZero() && c.Type == corev1.DisruptionTarget {
+			last.Time = c.LastTransitionTime.Time
 		}
 	}
 	return ends
