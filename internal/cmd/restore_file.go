@@ -209,7 +209,7 @@ func checkConfigMapBeside(found *veleroapi.Restore, document []byte) error {
 		return nil
 	}
 	var named metav1.PartialObjectMetadata
-	_ = yaml.Unmarshal(document, &named) // without a name, it is told without
+	_ = yaml.Unmarshal(document, &named) // the error below says if there is no name
 	if named.Labels[restorespec.SelectionLabel] != "" {
 		return errors.New(
 			"the ConfigMap is not that of the Restore's selection: name the objects with --only-from FILE",
