@@ -106,10 +106,11 @@ var imports = map[string][]string{
 		"internal/velero/veleroapi", "internal/view", "ui/draw", "ui/fetch", "ui/keys",
 	},
 	"internal/restore/preflight": {
-		"collector", "internal/human", "internal/restore/diff", "internal/restore/live", "internal/restore/modifier",
-		"internal/restore/prepare", "internal/restore/restorespec", "internal/sanitize", "internal/stored/artifact",
-		"internal/velero", "internal/velero/veleroapi",
+		"collector", "internal/human", "internal/restore/diff", "internal/restore/identity", "internal/restore/live",
+		"internal/restore/modifier", "internal/restore/prepare", "internal/restore/restorespec", "internal/sanitize",
+		"internal/stored/artifact", "internal/velero", "internal/velero/veleroapi",
 	},
+	"internal/restore/identity": {"collector", "internal/restore/live", "internal/restore/modifier"},
 	"internal/restore/prepare": {
 		"internal/restore/live", "internal/restore/modifier", "internal/velero", "internal/velero/veleroapi",
 	},
@@ -132,9 +133,9 @@ var imports = map[string][]string{
 	},
 	"internal/restore/diff": {"internal/human", "internal/restore/live", "internal/sanitize"},
 	"internal/restore/dryrun": {
-		"collector", "internal/client", "internal/human", "internal/kubectl", "internal/restore/live",
-		"internal/restore/preflight", "internal/restore/prepare", "internal/sanitize", "internal/session",
-		"internal/stored/results", "internal/velero/veleroapi", "retry",
+		"collector", "internal/client", "internal/human", "internal/kubectl", "internal/restore/identity",
+		"internal/restore/live", "internal/restore/preflight", "internal/restore/prepare", "internal/sanitize",
+		"internal/session", "internal/stored/results", "internal/velero/veleroapi", "retry",
 	},
 	"internal/restore/live": {
 		"internal/client", "internal/sanitize", "internal/session", "internal/velero/decode",

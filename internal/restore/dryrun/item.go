@@ -55,6 +55,7 @@ func (r *runner) sendBody(ctx context.Context, i *item, body []byte) {
 		stripNamespace(o, i.name)
 	} else if change = r.Rules.PrepareItem(i.resource, o); change.Failure == "" {
 		o.SetNamespace(i.namespace) // a cluster-scoped item has none
+		i.setName(o.GetName())
 	}
 	switch {
 	case change.Failure != "":
@@ -117,6 +118,13 @@ func (r *runner) sendBody(ctx context.Context, i *item, body []byte) {
 	if len(change.Errors) > 0 { // Velero reports the errors, and still creates the object
 		i.setVerdict(rejected, strings.Join(change.Errors, "; "))
 		i.isVeleroError = true
+	}
+}
+
+// setName sets the name that the resource modifier gives an item. Whether an object of a new name exists is unknown.
+func (i *item) setName(name string) {
+	if i.wasPrepared = true; i.name != name {
+		i.name, i.exists, i.existenceUnknown = name, false, true
 	}
 }
 

@@ -79,6 +79,12 @@ func (r *runner) buildResult(broken error) *preflight.DryRun {
 		return i != nil &&
 			(i.verdict == accepted && !r.isNewNamespace(namespace) || i.verdict == rejected || i.verdict == warned)
 	}
+	d.FindName = func(resource, namespace, name string) (renamed string, known bool) {
+		if i := r.items[itemKey{resource, namespace, name}]; i != nil && i.wasPrepared {
+			return i.name, true
+		}
+		return "", false
+	}
 	return d
 }
 

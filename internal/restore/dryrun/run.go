@@ -17,6 +17,7 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/kubectl"
+	"github.com/veltui/veltui/internal/restore/identity"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/prepare"
@@ -63,6 +64,7 @@ type item struct {
 	planned           bool // whether it is to be sent
 	verdict           verdict
 	reason            string
+	wasPrepared       bool // whether its name in the target is that of the prepared body
 	wasSent           bool // whether it was sent
 	namespaceRejected bool // whether its namespace is what was rejected
 	isVeleroError     bool // whether the error is Velero's own
@@ -170,19 +172,20 @@ func (r *runner) interruptError(ctx context.Context) error {
 func (r *runner) planItems() error {
 	covered := map[string]bool{} // new namespaces whose own item is restored
 	var inside []string
-	err := r.Fates.EachItem(func(i collector.Item) {
+	names := &identity.Resolver{Modifier: r.Rules.Modifier}
+	err := r.Fates.EachLabelledItem(func(i collector.Item, labels func() (map[string]string, bool)) {
 		if i.Fate != collector.ToRestore || i.IsMirrorPod {
 			return
 		}
-		at := &item{itemKey: itemKey{i.Resource, i.TargetNamespace, i.Name}}
+		target, named := names.Identify(i, labels)
+		at := &item{itemKey: itemKey{target.Resource, target.Namespace, target.Name}}
 		if i.Resource == live.Namespaces {
-			at.itemKey = itemKey{i.Resource, "", i.TargetNamespace}
 			covered[i.TargetNamespace] = true
 		} else if i.TargetNamespace != "" {
 			inside = append(inside, i.TargetNamespace)
 		}
 		object, seen := r.State.FindItem(at.resource, at.namespace, at.name)
-		at.exists, at.existenceUnknown = seen == live.Present, seen == live.Unknown
+		at.exists, at.existenceUnknown = named && seen == live.Present, !named || seen == live.Unknown
 		r.decideUnsent(at, object)
 		if i.Resource == live.LimitRanges && at.verdict == undecided {
 			r.limitedNamespaces[i.TargetNamespace] = true
@@ -212,7 +215,7 @@ func (r *runner) planItems() error {
 func (r *runner) decideUnsent(at *item, object live.Object) {
 	switch {
 	case r.itemsByTarget[at.itemKey] != nil:
-		at.setVerdict(notSent, "an item of another namespace that is mapped to the same comes first")
+		at.setVerdict(notSent, "another item that becomes the same object comes first")
 	case at.resource == live.ConfigMaps && at.name == rootCAConfigMap && r.isNewNamespace(at.namespace):
 		at.setVerdict(notSent, "Kubernetes makes it itself")
 	case at.exists && !object.DeletingSince.IsZero():

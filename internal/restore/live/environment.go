@@ -79,6 +79,9 @@ type Webhook struct {
 	Service       string // "namespace/name"
 	FailsClosed   bool   // true where requests fail while it does not answer
 	Rules         []admissionv1.RuleWithOperations
+	// MatchesExactly is true where the rules apply only to requests in the API versions that they name, not to other
+	// versions of the same objects.
+	MatchesExactly bool
 	// NamespaceSelector, if not nil, selects the namespaces that the webhook applies to; Objects is true where labels or
 	// match conditions select objects, too.
 	NamespaceSelector *metav1.LabelSelector
@@ -360,6 +363,7 @@ func (s *Environment) addWebhook(configuration string, from *admissionv1.Validat
 		Service:        service.Namespace + "/" + service.Name,
 		Rules:          from.Rules,
 		FailsClosed:    from.FailurePolicy == nil || *from.FailurePolicy == admissionv1.Fail,
+		MatchesExactly: from.MatchPolicy != nil && *from.MatchPolicy == admissionv1.Exact,
 		SelectsObjects: hasRequirements(from.ObjectSelector) || len(from.MatchConditions) > 0,
 	}
 	if hasRequirements(from.NamespaceSelector) {

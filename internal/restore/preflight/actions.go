@@ -16,6 +16,7 @@ const (
 	statefulSets        = "statefulsets.apps"
 	roleBindings        = "rolebindings.rbac.authorization.k8s.io"
 	clusterRoleBindings = "clusterrolebindings.rbac.authorization.k8s.io"
+	crds                = "customresourcedefinitions.apiextensions.k8s.io"
 )
 
 // indexSecretNames turns each Secret that a ServiceAccount names into a field of its own: Velero merges the Secrets
@@ -71,39 +72,6 @@ func (i *comparedItem) decideOutcome(
 	}
 }
 
-// immutableFields are the fields that Kubernetes' own kinds declare immutable (pkg/apis/.../validation and
-// pkg/registry of Kubernetes).
-var immutableFields = map[string][]string{
-	jobs: {
-		"spec.selector",
-		"spec.template",
-		"spec.completionMode",
-		"spec.manualSelector",
-	},
-	statefulSets: {
-		"spec.selector",
-		"spec.serviceName",
-		"spec.volumeClaimTemplates",
-		"spec.podManagementPolicy",
-	},
-	"deployments.apps":                  {"spec.selector"},
-	"daemonsets.apps":                   {"spec.selector"},
-	"replicasets.apps":                  {"spec.selector"},
-	roleBindings:                        {"roleRef"},
-	clusterRoleBindings:                 {"roleRef"},
-	secrets:                             {"type"},
-	live.StorageClasses:                 {"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"},
-	"priorityclasses.scheduling.k8s.io": {"value", "preemptionPolicy"},
-	claims: {
-		"spec.accessModes",
-		"spec.selector",
-		"spec.storageClassName",
-		"spec.volumeMode",
-		"spec.dataSource",
-		"spec.dataSourceRef",
-	},
-}
-
 // mutablePodFields are the fields of a pod that may change in some ways.
 var mutablePodFields = []string{
 	"spec.containers",
@@ -131,6 +99,8 @@ func (i *comparedItem) decidePatch(resource string, frozen, bound bool, differin
 		frozen && (resource == secrets || resource == live.ConfigMaps) && touches("data", "binaryData", "immutable"),
 		resource == live.Services && i.headless && touches("spec.clusterIP"):
 		i.outcome = OutcomePatchRefused
+	case touches(revertedFields[resource]...):
+		i.setCannotTell("Kubernetes takes Velero's patch, and silently keeps what was there")
 	case resource == volumes && touches("spec"):
 		i.setCannotTell("Kubernetes lets few fields of a volume change")
 	case resource == claims:

@@ -93,6 +93,7 @@ type checker struct {
 
 // Check finds what stands in the way of a restore. Its error is the cause of the fates' context.
 func Check(in Input) (*Result, error) {
+	in.Existing = correctExisting(in.Existing, in.DryRun)
 	c := &checker{
 		savedVolumes:          map[string]artifact.VolumeInfo{},
 		podsWithVolumeBackups: map[string]bool{},
@@ -188,6 +189,9 @@ func (c *checker) checkContents() error {
 	c.checkKinds()
 	c.checkNamespaces()
 	if err := c.checkSelection(); err != nil {
+		return err
+	}
+	if err := c.checkMerged(); err != nil {
 		return err
 	}
 	if err := c.checkExisting(); err != nil {
@@ -288,8 +292,8 @@ func (c *checker) checkKinds() {
 				Reason:   KindNotServed,
 				Resource: resource,
 				Sentence: fmt.Sprintf(
-					"The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.",
-					resource,
+					"The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.%s",
+					resource, c.discoveryText(),
 				),
 				Remedy: "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + ".",
 			})
@@ -386,6 +390,17 @@ func (c *checker) addUnserved(resource string, f Finding) {
 // discoveryAge is how long Velero relies on what it discovered that the cluster serves (pkg/cmd/server/server.go,
 // initDiscoveryHelper).
 const discoveryAge = 5 * time.Minute
+
+// discoveryText says what Velero does with a kind that the cluster served until a moment ago: Velero still counts on
+// the kind, and lists it (see addUnlistable).
+func (c *checker) discoveryText() string {
+	if c.Velero.Server.Flags.DisableInformerCache {
+		return ""
+	}
+	return " If the cluster served it within the last " + human.Duration(discoveryAge) +
+		", Velero may still count on it: Velero then waits for its list without a limit, and starts no other restore " +
+		"meanwhile. Wait until Velero has asked the cluster again."
+}
 
 // addUnlistable adds a finding about a kind that cannot be listed. Velero lists the kinds of a restore before the
 // first item, in the versions that it prefers, and waits for the lists without a limit (pkg/restore/restore.go of

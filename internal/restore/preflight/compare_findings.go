@@ -40,7 +40,8 @@ type ExistingObject struct {
 	Outcome   ExistingOutcome `json:"outcome"`
 	// Fields are those that differ, without their values: most of them at most.
 	Fields []string `json:"fields,omitempty"`
-	Why    string   `json:"why,omitempty"` // Why is why veltui cannot tell.
+	// Why is why veltui cannot tell, or why the API server refuses the patch in a dry run.
+	Why string `json:"why,omitempty"`
 }
 
 // ExistingObjects returns all compared objects, sorted. unseen is what could not be read of the cluster; broken is why
@@ -69,6 +70,33 @@ func (c *Comparison) ExistingObjects(unseen []live.Unchecked, broken error) []Ex
 		)
 	})
 	return all
+}
+
+// correctExisting returns the existing objects with the outcomes that a dry run found: the API server's answer to
+// Velero's patch counts more than what the fields tell. An accepted patch of a claim or a volume proves nothing: how
+// the data comes back may change the patch.
+func correctExisting(existing []ExistingObject, d *DryRun) []ExistingObject {
+	if d == nil {
+		return existing
+	}
+	type key struct{ resource, namespace, name string }
+	refused := map[key]string{}
+	for _, r := range d.Rejected {
+		refused[key{r.Resource, r.Namespace, r.Name}] = r.Message
+	}
+	existing = slices.Clone(existing)
+	for n := range existing {
+		e := &existing[n]
+		why, isRefused := refused[key{e.Resource, e.Namespace, e.Name}]
+		switch {
+		case isRefused:
+			e.Outcome, e.Why = OutcomePatchRefused, why
+		case e.Outcome != OutcomePatchRefused && e.Outcome != OutcomeUnknown || specialResources[e.Resource]:
+		case d.Answered(e.Resource, e.Namespace, e.Name):
+			e.Outcome, e.Why = OutcomePatched, ""
+		}
+	}
+	return existing
 }
 
 // specialResources are the resources with more to report than what Velero does with the object itself.

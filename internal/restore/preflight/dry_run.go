@@ -35,6 +35,9 @@ type DryRun struct {
 
 	// Answered reports whether the API server answered for an item, by its target.
 	Answered func(resource, namespace, name string) bool `json:"-"`
+	// FindName returns the name that the resource modifier gives an item, by its place in the backup, where the dry run
+	// prepared the item.
+	FindName func(resource, namespace, name string) (renamed string, known bool) `json:"-"`
 }
 
 // StoredObject is an object that a dry run stored: what serves it, or something in front of that, ignores dryRun.

@@ -92,8 +92,17 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 	if got := kindsOf(checked(t, patched)); got != "doubt PatchesRefused" {
 		t.Fatalf("a patch, without a dry run: %s", got)
 	}
-	if patched.dry = g.dry; kindsOf(checked(t, patched)) != "" {
-		t.Errorf("a patch that the API server answered: %s", kindsOf(checked(t, patched)))
+	patched.dry = g.dry
+	if r := checked(t, patched); kindsOf(r) != "doubt ObjectsPatched" || r.Existing[0].Outcome != OutcomePatched {
+		t.Errorf("a patch that the API server accepts: %s, %v", kindsOf(r), r.Existing)
+	}
+	g.dry.Rejected = []Rejection{{Resource: "configmaps", Namespace: "shop", Name: "a", Message: "no", Warned: true}}
+	for _, outcome := range []ExistingOutcome{OutcomePatched, OutcomePatchRefused, OutcomeUnknown, OutcomeEqual} {
+		patched.compared[0].Outcome = outcome
+		r := checked(t, patched)
+		if kindsOf(r) != "doubt Rejected" || r.Existing[0].Outcome != OutcomePatchRefused || r.Existing[0].Why != "no" {
+			t.Errorf("a patch that the API server rejects, %s: %s, %v", outcome, kindsOf(r), r.Existing)
+		}
 	}
 }
 

@@ -242,6 +242,9 @@ func (c *checker) inPlaceText() string {
 // rootCAConfigMap is the ConfigMap that Kubernetes itself puts into every namespace.
 const rootCAConfigMap = "kube-root-ca.crt"
 
+// defaultServiceAccount is the ServiceAccount that Kubernetes itself makes in every namespace.
+const defaultServiceAccount = "default"
+
 // BuildQuery returns what to ask the target for a restore; velero is Velero's namespace. The error is the cause of
 // the fates' context.
 func BuildQuery(

@@ -74,6 +74,7 @@ const (
 	FilterMatchesNothing    Reason = "FilterMatchesNothing"
 	RuleMatchesNothing      Reason = "RuleMatchesNothing"
 	RuleInvalid             Reason = "RuleInvalid"
+	ItemsMerged             Reason = "ItemsMerged"
 )
 
 // Finding is one thing that was found.

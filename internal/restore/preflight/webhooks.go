@@ -78,12 +78,12 @@ func (c *checker) countMatches(w live.Webhook) (n int, resources []string, sure 
 	for namespace, created := range c.unansweredItems {
 		selected, known := c.selectsNamespace(w, namespace)
 		for resource, items := range created {
-			if selected &&
-				slices.ContainsFunc(
-					w.Rules,
-					func(r admissionv1.RuleWithOperations) bool { return appliesToCreate(r, resource, namespace != "") },
-				) {
-				sure = sure || known && !w.SelectsObjects
+			if !selected {
+				continue
+			}
+			applies, sameVersion := c.appliesToCreate(w, resource, namespace != "")
+			if applies {
+				sure = sure || known && sameVersion && !w.SelectsObjects
 				n += items
 				resources = append(resources, resource)
 			}
@@ -110,7 +110,36 @@ func (c *checker) selectsNamespace(w live.Webhook, namespace string) (selected, 
 	return true, false
 }
 
-// appliesToCreate reports whether a webhook's rule applies to the creation of a resource.
+// appliesToCreate reports whether a webhook applies to the creation of a resource in the version that the backup
+// holds; sure is false where the versions that the cluster serves are unknown
+// (k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook).
+func (c *checker) appliesToCreate(w live.Webhook, resource string, namespaced bool) (applies, sure bool) {
+	stored := ""
+	if c.Index != nil {
+		stored = c.Index.PreferredVersion(resource)
+	}
+	for _, r := range w.Rules {
+		if !appliesToCreate(r, resource, namespaced) {
+			continue
+		}
+		all := slices.Contains(r.APIVersions, "*") || len(r.APIVersions) == 0
+		served := append(slices.Clone(c.Versions[resource]), c.Served.PreferredVersion(resource))
+		switch {
+		case all, slices.Contains(r.APIVersions, stored):
+			return true, true
+		case w.MatchesExactly && stored != "":
+		case stored == "":
+			applies = true
+		case slices.ContainsFunc(r.APIVersions, func(v string) bool { return slices.Contains(served, v) }):
+			return true, true
+		case len(c.Versions) == 0:
+			applies = true
+		}
+	}
+	return applies, false
+}
+
+// appliesToCreate reports whether a webhook's rule applies to the creation of a resource in any version.
 func appliesToCreate(r admissionv1.RuleWithOperations, resource string, namespaced bool) bool {
 	name, group, _ := strings.Cut(resource, ".")
 	has := func(list []string, words ...string) bool {

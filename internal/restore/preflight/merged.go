@@ -1,0 +1,140 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/restore/identity"
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+)
+
+// newResolver returns what names the items of the restore.
+func (c *checker) newResolver() *identity.Resolver {
+	csi, known := c.enablesCSI()
+	restores := c.Restore.RestorePVs == nil || *c.Restore.RestorePVs
+	r := &identity.Resolver{
+		Modifier:        c.modifier.Rules,
+		RenamesContents: known && csi && restores && !c.isServerBefore(1, 16),
+	}
+	if c.DryRun != nil {
+		r.FindName = c.DryRun.FindName
+	}
+	return r
+}
+
+// mergedGroup collects the items that become one object for the same reason.
+type mergedGroup struct {
+	group
+	first     identity.Merged
+	sources   []string        // their namespaces in the backup
+	objects   map[string]bool // the names of the objects
+	isDefault bool            // whether Kubernetes makes the object in each namespace itself
+}
+
+// checkMerged finds the items of which only one object comes.
+func (c *checker) checkMerged() error {
+	all, unknown, err := c.newResolver().FindMerged(c.Fates)
+	if err != nil {
+		return err
+	}
+	groups := map[string]*mergedGroup{}
+	for _, m := range all {
+		if m.Name == rootCAConfigMap && m.Resource == live.ConfigMaps {
+			continue // Kubernetes makes it itself, the same everywhere
+		}
+		sources := sourcesOf(m.Items)
+		isDefault := m.Resource == serviceAccounts && m.Name == defaultServiceAccount && m.Cause == identity.Mapped
+		key := fmt.Sprint(m.Cause, m.Resource, m.Namespace, sources, isDefault)
+		if m.Cause == identity.Renamed {
+			key += m.Name
+		}
+		g := groups[key]
+		if g == nil {
+			g = &mergedGroup{first: m, sources: sources, objects: map[string]bool{}, isDefault: isDefault}
+			groups[key] = g
+		}
+		g.objects[m.Name] = true
+		for _, i := range m.Items {
+			g.addItem(i.Namespace, i.Name)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[key]
+		c.findings = append(c.findings, g.fillFinding(c.mergedFinding(g)))
+	}
+	if len(unknown) > 0 {
+		i := unknown[0]
+		c.addUnchecked(
+			fmt.Sprintf("which names the resource modifier %s gives %s, such as %s/%s", c.modifier.Name,
+				human.Count(len(unknown), "item"), i.Resource, human.Namespaced(i.Namespace, i.Name)),
+			"the contents of the items decide, and only a dry run reads them",
+		)
+	}
+	return nil
+}
+
+func sourcesOf(items []collector.Item) (all []string) {
+	for _, i := range items {
+		all = append(all, i.Namespace)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (c *checker) mergedFinding(g *mergedGroup) Finding {
+	m := &g.first
+	f := Finding{Severity: Obstacle, Reason: ItemsMerged, Resource: m.Resource}
+	sources := human.JoinNames(g.sources, maxNames)
+	names := sanitize.String(human.JoinNames(slices.Sorted(maps.Keys(g.objects)), maxNames))
+	switch m.Cause {
+	case identity.Mapped:
+		f.Sentence = fmt.Sprintf(
+			"Namespaces %s become %s, and several of them hold %s of the same name: %s. Velero restores only the first "+
+				"of each that it comes to, which is chance, and skips the others without a word.",
+			sources, m.Namespace, m.Resource, names,
+		)
+		f.Remedy = "Map the namespaces to different names, or restore what they have in common from one of them only."
+		if g.isDefault {
+			f.Severity = Doubt
+			f.Sentence += " Kubernetes makes this ServiceAccount in each namespace: what somebody added to it may be lost."
+		}
+	case identity.Renamed:
+		f.Sentence = fmt.Sprintf("The resource modifier %s gives %s of %s one name, %s. %s", c.modifier.Name,
+			human.Count(len(m.Items), "item"), m.Resource, human.Namespaced(m.Namespace, names), c.renamedText(m))
+		f.Remedy = "Correct the modifier: each item needs a name of its own."
+	case identity.SharedContent:
+		f.Sentence = fmt.Sprintf(
+			"Namespaces %s hold volume snapshots of the same name: %s. Velero gives their contents one name, so that only "+
+				"the first content of each comes, with a warning. Claims from the other snapshots stay Pending.",
+			sources, names,
+		)
+		f.Remedy = "Restore the namespaces one after another."
+	}
+	return f
+}
+
+// renamedText says which of the items under one name comes.
+func (c *checker) renamedText(m *identity.Merged) string {
+	name := func(i collector.Item) string { return sanitize.String(human.Namespaced(i.Namespace, i.Name)) }
+	first, others := name(m.Items[0]), []string{}
+	for _, i := range m.Items[1:] {
+		others = append(others, name(i))
+	}
+	rest := human.JoinNames(others, maxNames)
+	if !m.Ordered {
+		first, rest = "the first that it comes to, which is chance", "the others ("+strings.Join(
+			append([]string{first}, rest), ", ")+")"
+	}
+	if c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate {
+		return fmt.Sprintf("Velero restores %s, and then patches that object to what %s hold: only the last stays.",
+			first, rest)
+	}
+	return fmt.Sprintf("Velero restores %s. The object then exists, and Velero leaves out %s, with a warning for each "+
+		"that differs.", first, rest)
+}

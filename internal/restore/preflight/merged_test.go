@@ -1,0 +1,100 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
+)
+
+// TestItemsMerged has items of which only one object comes, and items that only look so.
+func TestItemsMerged(t *testing.T) {
+	both := func(resource, name string) []item {
+		return []item{{resource, "a", name, ""}, {resource, "b", name, ""}}
+	}
+	merge := veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"a": "shop", "b": "shop"}}
+	onto := veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"a": "b"}}
+	pair := []item{{"configmaps", "shop", "x", ""}, {"configmaps", "shop", "y", ""}}
+	rename := func(rules string, update ...veleroapi.PolicyType) (veleroapi.RestoreSpec, live.Environment) {
+		spec := veleroapi.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"}}
+		for _, policy := range update {
+			spec.ExistingResourcePolicy = policy
+		}
+		return spec, live.Environment{ConfigMapData: map[string]map[string]string{
+			"m": {"rules": "version: v1\nresourceModifierRules:\n- {conditions: {groupResource: configmaps" + rules + "}]}"},
+		}}
+	}
+	const replace = `}, patches: [{operation: replace, path: /metadata/name, value: z`
+	const merged = `}, mergePatches: [{patchData: '{"metadata":{"name":"z"}}'`
+	csi := func(v *VeleroState) { v.Server.Version, v.Server.Flags.Features = "v1.18.3", []string{"EnableCSI"} }
+	for name, c := range map[string]struct {
+		items  []item
+		spec   veleroapi.RestoreSpec
+		rules  string
+		policy veleroapi.PolicyType
+		velero func(*VeleroState)
+		names  string // of the obstacle
+		words  string // in what is found, or unchecked
+		doubt  bool
+	}{
+		"two namespaces become one": {items: both("configmaps", "x"), spec: merge, names: "a/x b/x",
+			words: "Namespaces a and b become shop"},
+		"a namespace becomes another of the backup": {items: both("secrets", "x"), spec: onto, names: "a/x b/x",
+			words: "Namespaces a and b become b"},
+		"different names":       {items: []item{{"configmaps", "a", "x", ""}, {"configmaps", "b", "y", ""}}, spec: merge},
+		"different kinds":       {items: []item{{"configmaps", "a", "x", ""}, {"secrets", "b", "x", ""}}, spec: merge},
+		"what Kubernetes makes": {items: both("configmaps", "kube-root-ca.crt"), spec: merge},
+		"the account that Kubernetes makes": {items: both(serviceAccounts, "default"), spec: merge, names: "a/default b/default",
+			words: "Kubernetes makes this ServiceAccount", doubt: true},
+		"another account": {items: both(serviceAccounts, "app"), spec: merge, names: "a/app b/app"},
+		"one is left out": {items: both("configmaps", "x"), spec: veleroapi.RestoreSpec{
+			NamespaceMapping: merge.NamespaceMapping, ExcludedNamespaces: []string{"b"}}},
+		"not mapped":          {items: both("configmaps", "x")},
+		"one name by a patch": {items: pair, rules: replace, names: "x y", words: "restores shop/x. The object then exists"},
+		"by a merge patch":    {items: pair, rules: merged, names: "x y", words: "one name, shop/z"},
+		"with the policy update": {items: pair, rules: merged, policy: veleroapi.PolicyTypeUpdate, names: "x y",
+			words: "patches that object to what shop/y hold"},
+		"the name of another item": {items: pair, rules: ", resourceNameRegex: x" + strings.ReplaceAll(replace, "value: z", "value: '\"y\"'"),
+			names: "x y"},
+		"each in a namespace of its own": {items: both("configmaps", "x"), rules: replace},
+		"only one is renamed":            {items: pair, rules: ", resourceNameRegex: x" + replace},
+		"the contents decide": {items: pair, rules: ", matches: [{path: /data/a, value: b}]" + replace,
+			words: "which names the resource modifier m gives 2 items"},
+		"a name from a label": {items: pair, rules: `}, patches: [{operation: copy, from: /metadata/labels/a, path: /metadata/name`,
+			words: "which names the resource modifier m gives 2 items"},
+		"contents of snapshots": {items: both(snapshots, "daily"), velero: csi, names: "a/daily b/daily",
+			words: "only the first content of each comes"},
+		"contents of snapshots before 1.16": {items: both(snapshots, "daily"),
+			velero: func(v *VeleroState) { csi(v); v.Server.Version = "v1.15.2" }},
+		"snapshots without CSI": {items: both(snapshots, "daily")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := given{items: c.items, spec: c.spec, velero: c.velero}
+			if c.rules != "" {
+				g.spec, g.around = rename(c.rules, c.policy)
+			}
+			r := checked(t, g)
+			var names []string
+			text, severity := "", Obstacle
+			for _, f := range r.Findings {
+				if f.Reason == ItemsMerged {
+					names, text, severity = append(names, f.Names...), text+f.Sentence, f.Severity
+				}
+			}
+			for _, u := range r.Unchecked {
+				text += u.What
+			}
+			slices.Sort(names)
+			if got := strings.Join(names, " "); got != c.names || !strings.Contains(text, c.words) {
+				t.Errorf("%q, %q", got, text)
+			}
+			if c.names != "" && (severity == Doubt) != c.doubt {
+				t.Error(severity)
+			}
+		})
+	}
+}
