@@ -89,7 +89,7 @@ func pickColumns[T any](of []T, order []int) []T {
 func fitJobColumns(rows []tableRow, several bool, order []int) []view.ScreenColumn {
 	columns := make([]view.ScreenColumn, len(jobColumns))
 	for i, c := range jobColumns {
-		if columns[i] = c.Screen; !slices.Contains(order, i) || i == colCluster && !several {
+		if columns[i] = c.ScreenLayout(); !slices.Contains(order, i) || i == colCluster && !several {
 			columns[i].Width = 0
 		}
 	}

@@ -58,8 +58,9 @@ it does not hold up the others. JSON, YAML, a sorted table and one in a pipe wai
 all contexts.
 
 In a pipe a table has all its columns with all their text. On a narrow terminal, veltui
-drops empty columns first, then, for jobs, DONE, WARNINGS, AGE, ETA, ERRORS, PROGRESS,
-KIND and CONTEXT, in this order, and shortens long names in the middle.
+drops empty columns first, then, for jobs, WARNINGS, ERRORS, AGE, DONE, ETA, PROGRESS,
+KIND and CONTEXT, in this order, as the dashboard does, and shortens long names in the
+middle.
 It keeps NAMESPACE, NAME, STAGE or STATE, VERDICT, NOTE, the column of --sort-by and, with -o wide, all columns.
 
 With -w, veltui prints every change until you interrupt it: one line per change in

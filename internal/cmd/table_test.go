@@ -186,14 +186,14 @@ func TestTableDropsColumns(t *testing.T) {
 		{full, 0, false, "", "KIND NAME STAGE PROGRESS DONE ETA ERRORS WARNINGS VERDICT AGE"},
 		{full, 200, false, "", "KIND NAME STAGE PROGRESS DONE ETA ERRORS WARNINGS VERDICT AGE"},
 		{full, 120, false, "", "KIND NAME STAGE PROGRESS DONE ETA ERRORS WARNINGS VERDICT AGE"},
-		{full, 100, false, "", "KIND NAME STAGE PROGRESS ETA ERRORS VERDICT AGE"},
-		{full, 90, false, "", "KIND NAME STAGE PROGRESS ERRORS VERDICT"},
+		{full, 100, false, "", "KIND NAME STAGE PROGRESS DONE ETA VERDICT"},
+		{full, 90, false, "", "KIND NAME STAGE PROGRESS ETA VERDICT"},
 		{full, 90, false, "age", "KIND NAME STAGE PROGRESS VERDICT AGE"},
 		{full, 80, false, "", "KIND NAME STAGE PROGRESS VERDICT"},
 		{full, 60, false, "", "NAME STAGE VERDICT"},
 		{full, 20, false, "", "NAME STAGE VERDICT"},
 		{quiet, 92, false, "", "KIND NAME STAGE PROGRESS DONE WARNINGS VERDICT AGE"},
-		{quiet, 92, true, "", "KIND NAME STAGE PROGRESS ERRORS VERDICT"},
+		{quiet, 92, true, "", "KIND NAME STAGE PROGRESS ETA VERDICT"},
 	} {
 		var out strings.Builder
 		p := &tablePrinter{

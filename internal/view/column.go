@@ -15,9 +15,11 @@ type Column struct {
 	// ScreenOnly is true for a column that no command prints.
 	ScreenOnly bool
 
-	Wide bool // printed with -o wide only
-	// Priority orders the columns that commands drop on a narrow terminal, as [ScreenColumn.Priority] does on the screen.
-	Priority     int
+	// Priority orders the columns that a narrow screen and commands on a narrow terminal drop, the highest first; 0 is
+	// never dropped.
+	Priority int
+
+	Wide         bool // printed with -o wide only
 	MinWidth     int  // the smallest width on a narrow terminal, in cells; 0 for a text that is never cut
 	CutMiddle    bool // a long text is cut in the middle
 	Uncut        bool // lists print a text of any length
@@ -35,11 +37,20 @@ type RowColumn[R any] struct {
 // Title returns the column's title in the output of commands.
 func (c Column) Title() string { return strings.ToUpper(c.Name) }
 
+// ScreenLayout returns the column's layout on the screen, with its priority.
+func (c Column) ScreenLayout() ScreenColumn {
+	layout := c.Screen
+	if !layout.Kept {
+		layout.Priority = c.Priority
+	}
+	return layout
+}
+
 // ScreenColumns returns the layouts of the columns that are on the screen.
 func ScreenColumns(columns []Column) (shown []ScreenColumn) {
 	for _, c := range columns {
 		if c.Screen.Width > 0 {
-			shown = append(shown, c.Screen)
+			shown = append(shown, c.ScreenLayout())
 		}
 	}
 	return shown
@@ -57,11 +68,14 @@ func ScreenTexts(columns []Column, cells []Cell) (texts []Text) {
 
 // ScreenColumn is the layout of a column on the screen.
 type ScreenColumn struct {
-	Title    string
-	Width    int
-	Grow     int // share of the spare width, up to Limit
-	Limit    int
-	Priority int // orders the columns that a narrow screen drops, the highest first; 0 is never dropped
+	Title string
+	Width int
+	Grow  int // share of the spare width, up to Limit
+	Limit int
+	// Priority orders the columns that a narrow screen drops, the highest first; 0 is never dropped. A [Column] has a
+	// priority of its own.
+	Priority int
+	Kept     bool // the screen never drops the column of a [Column] with a priority
 	Right    bool
 	// CutMiddle cuts a long text in the middle.
 	CutMiddle bool

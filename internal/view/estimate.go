@@ -25,7 +25,7 @@ type Estimate struct {
 var estimateColumns = []Column{
 	{Name: "resource", Screen: ScreenColumn{Title: "RESOURCE", Width: 12, Grow: 3, CutMiddle: true}},
 	{Name: "items", Screen: ScreenColumn{Title: "ITEMS", Width: 8, Right: true}},
-	{Name: "namespaces", Uncut: true, Screen: ScreenColumn{Title: "NAMESPACES", Width: 10, Grow: 1, Priority: 1}},
+	{Name: "namespaces", Priority: 1, Uncut: true, Screen: ScreenColumn{Title: "NAMESPACES", Width: 10, Grow: 1}},
 }
 
 // ItemsUnknown stands in for the number of items.

@@ -39,12 +39,12 @@ var JobColumns = []JobColumn{
 	{
 		Column: Column{
 			Name: "context", Priority: 1, MinWidth: 6, CutMiddle: true, TypicalWidth: 20,
-			Screen: ScreenColumn{Title: "CLUSTER", Width: 10, Grow: 2, Limit: 40},
+			Screen: ScreenColumn{Title: "CLUSTER", Width: 10, Grow: 2, Limit: 40, Kept: true},
 		},
 		Cell: func(r JobRow) Cell { return TextCell(Dim, r.Context) },
 	},
 	{
-		Column: Column{Name: "kind", Priority: 2, TypicalWidth: len("restore"), Screen: ScreenColumn{Width: 1}},
+		Column: Column{Name: "kind", Priority: 2, TypicalWidth: len("restore"), Screen: ScreenColumn{Width: 1, Kept: true}},
 		Cell: func(r JobRow) Cell {
 			return Cell{Text: Toned(Dim, KindLetter(r.Kind)), PrintedText: r.Kind.Noun(), SortKey: r.Kind.Noun()}
 		},
@@ -78,15 +78,15 @@ var JobColumns = []JobColumn{
 	{
 		Column: Column{
 			Name: "progress", Priority: 3,
-			Screen: ScreenColumn{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 35},
+			Screen: ScreenColumn{Title: "PROGRESS", Width: 14, Grow: 1, Limit: 35, Kept: true},
 		},
 		Cell: progressCell,
 		Sort: JobOrder{Compare: func(a, b *job.Job) int { return cmp.Compare(b.Fraction, a.Fraction) }},
 	},
 	{
 		Column: Column{
-			Name: "done", Priority: 8, TypicalWidth: len("10000/10000"),
-			Screen: ScreenColumn{Title: "DONE", Width: 11, Priority: 2, Right: true},
+			Name: "done", Priority: 5, TypicalWidth: len("10000/10000"),
+			Screen: ScreenColumn{Title: "DONE", Width: 11, Right: true},
 		},
 		Cell: func(r JobRow) Cell {
 			done, _, unit, known := r.Progress()
@@ -100,8 +100,8 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "rate", Wide: true, TypicalWidth: len("100.0 MiB/s"),
-			Screen: ScreenColumn{Title: "RATE", Width: 8, Priority: 3, Right: true},
+			Name: "rate", Priority: 6, Wide: true, TypicalWidth: len("100.0 MiB/s"),
+			Screen: ScreenColumn{Title: "RATE", Width: 8, Right: true},
 		},
 		Cell: func(r JobRow) Cell {
 			text := r.Rate.String()
@@ -110,15 +110,15 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "eta", Priority: 5, TypicalWidth: len("10 to 15m"),
-			Screen: ScreenColumn{Title: "ETA", Width: 8, Priority: 1, Right: true},
+			Name: "eta", Priority: 4, TypicalWidth: len("10 to 15m"),
+			Screen: ScreenColumn{Title: "ETA", Width: 8, Right: true},
 		},
 		Cell: etaCell,
 	},
 	{
 		Column: Column{
-			Name: "errors", Priority: 4,
-			Screen: ScreenColumn{Title: "ERR", Width: 5, Priority: 5, Right: true},
+			Name: "errors", Priority: 8,
+			Screen: ScreenColumn{Title: "ERR", Width: 5, Right: true},
 		},
 		Cell: func(r JobRow) Cell { return nonZeroCell(Bad, r.Errors) },
 		Sort: JobOrder{Compare: func(a, b *job.Job) int {
@@ -127,8 +127,8 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "warnings", Priority: 7,
-			Screen: ScreenColumn{Title: "WARN", Width: 5, Priority: 6, Right: true},
+			Name: "warnings", Priority: 9,
+			Screen: ScreenColumn{Title: "WARN", Width: 5, Right: true},
 		},
 		Cell: func(r JobRow) Cell { return nonZeroCell(Waiting, r.Warnings) },
 	},
@@ -138,8 +138,8 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "age", Priority: 6, TypicalWidth: len("10h10m"),
-			Screen: ScreenColumn{Title: "AGE", Width: 6, Priority: 4, Right: true},
+			Name: "age", Priority: 7, TypicalWidth: len("10h10m"),
+			Screen: ScreenColumn{Title: "AGE", Width: 6, Right: true},
 		},
 		Cell: func(r JobRow) Cell {
 			cell := AgeCell(Dim, r.BeganAt(), r.Now, "")
@@ -153,15 +153,15 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "expires", ScreenOnly: true,
-			Screen: ScreenColumn{Title: "EXPIRES", Width: 7, Priority: 8, Right: true},
+			Name: "expires", Priority: 11, ScreenOnly: true,
+			Screen: ScreenColumn{Title: "EXPIRES", Width: 7, Right: true},
 		},
 		Cell: func(r JobRow) Cell { return TextCell(Dim, expiryText(r.Job, r.Now)) },
 	},
 	{
 		Column: Column{
-			Name: "location", ScreenOnly: true,
-			Screen: ScreenColumn{Title: "LOCATION", Width: 10, Grow: 1, Limit: 24, Priority: 9},
+			Name: "location", Priority: 12, ScreenOnly: true,
+			Screen: ScreenColumn{Title: "LOCATION", Width: 10, Grow: 1, Limit: 24},
 		},
 		Cell: func(r JobRow) Cell { return TextCell(Dim, r.StorageLocation) },
 	},
@@ -182,8 +182,8 @@ var JobColumns = []JobColumn{
 	},
 	{
 		Column: Column{
-			Name: "from", Wide: true, MinWidth: 6, CutMiddle: true, TypicalWidth: 40,
-			Screen: ScreenColumn{Title: "FROM", Width: 20, Grow: 1, Limit: 63, Priority: 7},
+			Name: "from", Priority: 10, Wide: true, MinWidth: 6, CutMiddle: true, TypicalWidth: 40,
+			Screen: ScreenColumn{Title: "FROM", Width: 20, Grow: 1, Limit: 63},
 		},
 		Cell: func(r JobRow) Cell {
 			kind, name := JobOrigin(r.Job)

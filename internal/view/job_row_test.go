@@ -24,7 +24,7 @@ func TestJobColumns(t *testing.T) {
 		if c.ScreenOnly && c.Screen.Width == 0 {
 			t.Errorf("column %s is neither on the screen nor printed", c.Name)
 		}
-		if c.ScreenOnly && (c.Wide || c.Priority > 0 || c.MinWidth > 0 || c.TypicalWidth > 0) {
+		if c.ScreenOnly && (c.Wide || c.MinWidth > 0 || c.TypicalWidth > 0) {
 			t.Errorf("column %s says how it is printed, which it is not", c.Name)
 		}
 		if c.Sort.Compare != nil && c.Screen.Width == 0 {

@@ -61,12 +61,12 @@ var OperationColumns = []Column{
 	{Name: "item", CutMiddle: true, Screen: ScreenColumn{Title: "ITEM", Width: 24, Grow: 2, Limit: 60}},
 	{Name: "phase", Screen: ScreenColumn{Title: "PHASE", Width: 10}},
 	{Name: "done", Screen: ScreenColumn{Title: "DONE", Width: 12, Grow: 1, Limit: 20, Right: true}},
-	{Name: "updated", Screen: ScreenColumn{Title: "UPDATED", Width: 7, Priority: 2, Right: true}},
-	{Name: "deadline", Screen: ScreenColumn{Title: "DEADLINE", Width: 8, Priority: 1, Right: true}},
-	{Name: "created", Screen: ScreenColumn{Title: "CREATED", Width: 7, Priority: 4, Right: true}},
-	{Name: "kind", Screen: ScreenColumn{Title: "KIND", Width: 22, Grow: 1, Limit: 40, Priority: 3}},
-	{Name: "plugin", Screen: ScreenColumn{Title: "PLUGIN", Width: 28, Grow: 1, Limit: 50, Priority: 5}},
-	{Name: "volume", Screen: ScreenColumn{Title: "VOLUME", Width: 26, Grow: 1, Limit: 50, Priority: 6}},
+	{Name: "updated", Priority: 2, Screen: ScreenColumn{Title: "UPDATED", Width: 7, Right: true}},
+	{Name: "deadline", Priority: 1, Screen: ScreenColumn{Title: "DEADLINE", Width: 8, Right: true}},
+	{Name: "created", Priority: 4, Screen: ScreenColumn{Title: "CREATED", Width: 7, Right: true}},
+	{Name: "kind", Priority: 3, Screen: ScreenColumn{Title: "KIND", Width: 22, Grow: 1, Limit: 40}},
+	{Name: "plugin", Priority: 5, Screen: ScreenColumn{Title: "PLUGIN", Width: 28, Grow: 1, Limit: 50}},
+	{Name: "volume", Priority: 6, Screen: ScreenColumn{Title: "VOLUME", Width: 26, Grow: 1, Limit: 50}},
 }
 
 // OperationRow is an operation in the list of its job's item operations.

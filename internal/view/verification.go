@@ -69,12 +69,12 @@ var VerificationColumns = []Column{
 	{Name: "present", Right: true, Screen: ScreenColumn{Title: "PRESENT", Width: 7, Right: true}},
 	{Name: "missing", Right: true, Screen: ScreenColumn{Title: "MISSING", Width: 7, Right: true}},
 	{
-		Name: "unknown", ScreenOnly: true,
-		Screen: ScreenColumn{Title: "UNKNOWN", Width: 8, Right: true, Priority: 1},
+		Name: "unknown", Priority: 1, ScreenOnly: true,
+		Screen: ScreenColumn{Title: "UNKNOWN", Width: 8, Right: true},
 	},
 	{
-		Name: "transient", ScreenOnly: true,
-		Screen: ScreenColumn{Title: "TRANSIENT", Width: 9, Right: true, Priority: 2},
+		Name: "transient", Priority: 2, ScreenOnly: true,
+		Screen: ScreenColumn{Title: "TRANSIENT", Width: 9, Right: true},
 	},
 	{Name: "of these"},
 }

@@ -235,11 +235,7 @@ func (p *verifyPage) fetchVerification(s *Screen, of *fetch.Answer[verification]
 // verifyColumns are the columns of a verification, between the sign of a group and a margin.
 var verifyColumns = func() []view.ScreenColumn {
 	columns := []view.ScreenColumn{{Width: 1}, {Width: 1}}
-	for _, c := range view.VerificationColumns {
-		if c.Screen.Width > 0 {
-			columns = append(columns, c.Screen)
-		}
-	}
+	columns = append(columns, view.ScreenColumns(view.VerificationColumns)...)
 	return append(columns, view.ScreenColumn{Width: 1})
 }()
 

@@ -81,22 +81,22 @@ var CoverageColumns = []view.Column{
 		Name: "namespace", CutMiddle: true, MinWidth: 20,
 		Screen: view.ScreenColumn{Title: "NAMESPACE", Width: 20, Grow: 2, Limit: 63},
 	},
-	{Name: "kind", Priority: 3},
+	{Name: "kind", Priority: 2},
 	{Name: "name", CutMiddle: true, MinWidth: 20},
 	{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
-	{Name: "age", Screen: view.ScreenColumn{Title: "AGE", Width: 6, Priority: 1, Right: true}},
-	{Name: "next", Priority: 4, Screen: view.ScreenColumn{Title: "NEXT", Width: 6, Priority: 2, Right: true}},
-	{Name: "claims", Priority: 5, Screen: view.ScreenColumn{Title: "CLAIMS", Width: 9, Priority: 3, Right: true}},
+	{Name: "age", Priority: 1, Screen: view.ScreenColumn{Title: "AGE", Width: 6, Right: true}},
+	{Name: "next", Priority: 3, Screen: view.ScreenColumn{Title: "NEXT", Width: 6, Right: true}},
+	{Name: "claims", Priority: 4, Screen: view.ScreenColumn{Title: "CLAIMS", Width: 9, Right: true}},
 	{
-		Name: "last copy expires", Priority: 1,
-		Screen: view.ScreenColumn{Title: "LAST COPY EXPIRES", Width: 17, Priority: 4},
+		Name: "last copy expires", Priority: 5,
+		Screen: view.ScreenColumn{Title: "LAST COPY EXPIRES", Width: 17},
 	},
 	{
-		Name: "newest copy", CutMiddle: true, Priority: 2,
-		Screen: view.ScreenColumn{Title: "NEWEST COPY", Width: 24, Grow: 1, Limit: 63, Priority: 5},
+		Name: "newest copy", Priority: 6, CutMiddle: true,
+		Screen: view.ScreenColumn{Title: "NEWEST COPY", Width: 24, Grow: 1, Limit: 63},
 	},
-	{Name: "reason", Priority: 6, Wide: true},
-	{Name: "why", Priority: 7},
+	{Name: "reason", Priority: 7, Wide: true},
+	{Name: "why", Priority: 8},
 }
 
 var coverageTones = map[coverage.State]view.Tone{
@@ -148,7 +148,7 @@ func itemColumns() (columns []view.ScreenColumn, indices []int) {
 		case c.Name == "namespace", c.Name == "claims", c.Screen.Width == 0:
 			continue
 		}
-		columns, indices = append(columns, c.Screen), append(indices, i)
+		columns, indices = append(columns, c.ScreenLayout()), append(indices, i)
 	}
 	return columns, indices
 }

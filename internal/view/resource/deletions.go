@@ -37,16 +37,16 @@ var deletionKind = Kind{
 		},
 		{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
 		{Name: "backup", Priority: 1},
-		{Name: "age", Screen: view.ScreenColumn{Title: "AGE", Width: 6, Priority: 1, Right: true}, ScreenOnly: true},
-		{Name: "errors", Screen: view.ScreenColumn{Title: "ERR", Width: 4, Priority: 2, Right: true}, Priority: 2},
+		{Name: "age", Priority: 2, Screen: view.ScreenColumn{Title: "AGE", Width: 6, Right: true}, ScreenOnly: true},
+		{Name: "errors", Priority: 3, Screen: view.ScreenColumn{Title: "ERR", Width: 4, Right: true}},
 		{
-			Name: "backup is", ScreenOnly: true,
-			Screen: view.ScreenColumn{Title: "BACKUP IS", Width: 12, Grow: 1, Limit: 20, Priority: 3},
+			Name: "backup is", Priority: 4, ScreenOnly: true,
+			Screen: view.ScreenColumn{Title: "BACKUP IS", Width: 12, Grow: 1, Limit: 20},
 		},
-		{Name: "restores", Screen: view.ScreenColumn{Title: "RESTORES", Width: 8, Priority: 4, Right: true}, Priority: 3},
+		{Name: "restores", Priority: 5, Screen: view.ScreenColumn{Title: "RESTORES", Width: 8, Right: true}},
 		{
-			Name: "request", ScreenOnly: true,
-			Screen: view.ScreenColumn{Title: "REQUEST", Width: 24, Grow: 1, Limit: 63, Priority: 5},
+			Name: "request", Priority: 6, ScreenOnly: true,
+			Screen: view.ScreenColumn{Title: "REQUEST", Width: 24, Grow: 1, Limit: 63},
 		},
 	},
 	JudgeEntries: func(a *assess.Assessment) []Entry {

@@ -119,11 +119,11 @@ var snapshotLocationKind = Kind{
 var locationColumns = []view.Column{
 	{Name: "location", Screen: view.ScreenColumn{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40}, ScreenOnly: true},
 	{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
-	{Name: "bucket", Screen: view.ScreenColumn{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Priority: 5},
-	{Name: "mode", Screen: view.ScreenColumn{Title: "MODE", Width: 9, Priority: 4}, Priority: 4},
-	{Name: "backups", Screen: view.ScreenColumn{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Priority: 1},
-	{Name: "checked", Screen: view.ScreenColumn{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Priority: 2},
-	{Name: "synced", Screen: view.ScreenColumn{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Priority: 6},
+	{Name: "bucket", Priority: 3, Screen: view.ScreenColumn{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60}},
+	{Name: "mode", Priority: 4, Screen: view.ScreenColumn{Title: "MODE", Width: 9}},
+	{Name: "backups", Priority: 1, Screen: view.ScreenColumn{Title: "BACKUPS", Width: 7, Right: true}},
+	{Name: "checked", Priority: 2, Screen: view.ScreenColumn{Title: "CHECKED", Width: 7, Right: true}},
+	{Name: "synced", Priority: 5, Screen: view.ScreenColumn{Title: "SYNCED", Width: 7, Right: true}},
 	{Name: "default", Wide: true},
 }
 
@@ -258,18 +258,18 @@ var repositoryKind = Kind{
 		{Name: "namespace", Priority: 3},
 		{
 			Name: "location", Priority: 4,
-			Screen: view.ScreenColumn{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60, Priority: 3},
+			Screen: view.ScreenColumn{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60},
 		},
-		{Name: "type", Screen: view.ScreenColumn{Title: "TYPE", Width: 9, Priority: 4}, Priority: 6},
+		{Name: "type", Priority: 5, Screen: view.ScreenColumn{Title: "TYPE", Width: 9}},
 		{
-			Name: "failed", ScreenOnly: true,
-			Screen: view.ScreenColumn{Title: "FAILED", Width: 7, Priority: 1, Right: true},
+			Name: "failed", Priority: 1, ScreenOnly: true,
+			Screen: view.ScreenColumn{Title: "FAILED", Width: 7, Right: true},
 		},
 		{
-			Name: "maintained", Priority: 1,
-			Screen: view.ScreenColumn{Title: "MAINTAINED", Width: 10, Priority: 2, Right: true},
+			Name: "maintained", Priority: 2,
+			Screen: view.ScreenColumn{Title: "MAINTAINED", Width: 10, Right: true},
 		},
-		{Name: "due in", Screen: view.ScreenColumn{Title: "DUE IN", Width: 7, Priority: 5, Right: true}, Priority: 2},
+		{Name: "due in", Priority: 6, Screen: view.ScreenColumn{Title: "DUE IN", Width: 7, Right: true}},
 	},
 	JudgeEntries: func(a *assess.Assessment) []Entry {
 		return newEntries(a, a.JudgeRepositories(), func(r assess.Repository, malformed bool) Entry {
