@@ -102,14 +102,21 @@ func (r *simulation) resourceCounts() []ResourceCount {
 	for _, count := range r.byResource {
 		all = append(all, *count)
 	}
-	rank := map[string]int{}
-	for i, resource := range slices.Backward(r.resourceOrder) {
-		rank[resource] = i - len(r.resourceOrder) // resources that are only brought along or created come last
-	}
+	rank := r.rankResources()
 	slices.SortFunc(all, func(a, b ResourceCount) int {
 		return cmp.Or(rank[a.Resource]-rank[b.Resource], strings.Compare(a.Resource, b.Resource))
 	})
 	return all
+}
+
+// rankResources returns the place of each resource in the order of the restore, counted from its end: resources that
+// are only brought along or created come last.
+func (r *simulation) rankResources() map[string]int {
+	rank := map[string]int{}
+	for i, resource := range slices.Backward(r.resourceOrder) {
+		rank[resource] = i - len(r.resourceOrder)
+	}
+	return rank
 }
 
 // Position is the position of a restore in its steps.

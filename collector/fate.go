@@ -72,6 +72,7 @@ type Fates struct {
 	simulation *simulation
 	Kinds      Kinds           // the kinds of the target, of the backup's CRDs, and of Kubernetes
 	served     map[string]bool // the target's resources, filled on first use
+	ranks      map[string]int  // filled on first use
 }
 
 // DetermineFates determines the fate of each item in a restore. Its work is bounded like that of [Index.Estimate]. It
@@ -92,6 +93,15 @@ func (x *Index) DetermineFates(ctx context.Context, spec RestoreInput, d Discove
 		Kinds:      kindsOf(slices.Concat(withDefinitions(r.targetResources, x.Kinds), defaultResources(nil))),
 	}
 	return f, f.contextError()
+}
+
+// Rank returns the place of a resource in the order in which Velero restores resources: negative, and 0 for resources
+// that are only brought along or created.
+func (f *Fates) Rank(resource string) int {
+	if f.ranks == nil {
+		f.ranks = f.simulation.rankResources()
+	}
+	return f.ranks[resource]
 }
 
 func (f *Fates) contextError() error {

@@ -107,7 +107,7 @@ func FuzzObject(f *testing.F) {
 	}
 	o := parsedObject{withNeeds: true}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, want := range []wantedFacts{wantPod, wantJob, wantClaim, wantCRD, wantSnapshot, wantContent, wantSnapshotClass, wantVolume, wantService, wantWebhooks, wantStorageClass} {
+		for _, want := range []wantedFacts{wantPod, wantJob, wantClaim, wantCRD, wantSnapshot, wantContent, wantSnapshotClass, wantVolume, wantService, wantWebhooks, wantStorageClass, wantRules} {
 			_ = o.parseBody(&s, body, want)
 		}
 		err := o.parseBody(&s, body, wantPod)

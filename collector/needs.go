@@ -50,11 +50,13 @@ const (
 	NeedMemoryLimit
 	// NeedPodSecurity holds the fields of a pod that Pod Security checks, as JSON: Name. It is empty if too long.
 	NeedPodSecurity
-	// NeedEnforcedLevel and NeedEnforcedVersion are a namespace's labels for Pod Security.
-	NeedEnforcedLevel
-	NeedEnforcedVersion
 	NeedPriorityClass  // the priority class of a pod: Name
 	NeedActiveDeadline // a pod that ends after activeDeadlineSeconds
+	// NeedRules holds what decides about other objects, as JSON: Name. It is the labels and the spec of a quota, of a
+	// limit range, of an admission policy or of its binding, the webhooks of a configuration, and the conversion and
+	// versions of a CRD with a conversion webhook. It is empty if too long.
+	NeedRules
+	NeedIsDefault // a storage class that is the default
 	needKinds
 )
 

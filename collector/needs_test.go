@@ -172,7 +172,13 @@ var needsOfBodies = []struct {
 		"webhooks",
 		dirValidating,
 		`{"kind":"X","metadata":{},"webhooks":[{"clientConfig":{"service":{"name":"s","namespace":"n"}}},{"clientConfig":{"url":"https://x"}},{"clientConfig":{"service":{"name":"t","namespace":"n"}},"failurePolicy":"Ignore"}]}`,
-		[]Need{{NeedWebhookService, "n/s", 1}, {NeedWebhookService, "n/t", 0}},
+		[]Need{
+			{NeedWebhookService, "n/s", 1},
+			{NeedWebhookService, "n/t", 0},
+			{NeedRules, `{"webhooks":[{"clientConfig":{"service":{"name":"s","namespace":"n"}}},` +
+				`{"clientConfig":{"url":"https://x"}},` +
+				`{"clientConfig":{"service":{"name":"t","namespace":"n"}},"failurePolicy":"Ignore"}]}`, 0},
+		},
 	},
 	{
 		"a pod",
@@ -230,10 +236,41 @@ var needsOfBodies = []struct {
 		[]Need{{NeedPodResources, "", 0}, {NeedPodSecurity, `{"spec":{}}`, 0}},
 	},
 	{
-		"a namespace that enforces",
-		dirNamespaces,
-		`{"kind":"Namespace","metadata":{"labels":{"a":"b","pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"v1.30"}}}`,
-		[]Need{{NeedEnforcedLevel, "restricted", 0}, {NeedEnforcedVersion, "v1.30", 0}},
+		"a class that is the default",
+		dirStorageClasses,
+		`{"kind":"StorageClass","metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"d"}`,
+		[]Need{{NeedIsDefault, "", 0}, {NeedCSIDriver, "d", 0}},
+	},
+	{
+		"a quota",
+		dirQuotas,
+		`{"kind":"ResourceQuota","metadata":{},"spec":{"hard":{"pods":"1"}},"status":{"used":{"pods":"1"}}}`,
+		[]Need{{NeedRules, `{"kind":"ResourceQuota","metadata":{},"spec":{"hard":{"pods":"1"}}}`, 0}},
+	},
+	{
+		"a limit range of a size that nobody needs",
+		dirLimitRanges,
+		`{"kind":"LimitRange","metadata":{},"spec":{"limits":[{"type":"` + strings.Repeat("x", maxRulesBytes) + `"}]}}`,
+		[]Need{{NeedRules, "", 0}},
+	},
+	{
+		"a CRD with a conversion webhook",
+		dirCRDs,
+		`{"kind":"CustomResourceDefinition","metadata":{},"spec":{"group":"g.io","names":{"plural":"things","kind":"Thing"},` +
+			`"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"AAAA","url":"https://c"}}},` +
+			`"versions":[{"name":"v1","storage":true,"schema":{}}]}}`,
+		[]Need{{
+			NeedRules,
+			`{"spec":{"group":"g.io","names":{"plural":"things"},"conversion":{"strategy":"Webhook",` +
+				`"webhook":{"clientConfig":{"url":"https://c"}}},"versions":[{"name":"v1","storage":true}]}}`,
+			0,
+		}},
+	},
+	{
+		"a CRD without",
+		dirCRDs,
+		`{"kind":"CustomResourceDefinition","metadata":{},"spec":{"group":"g.io","conversion":{"strategy":"None"}}}`,
+		nil,
 	},
 	{
 		"nonsense",
@@ -365,7 +402,7 @@ func TestHostileNeeds(t *testing.T) {
 	if n := len(needs["services/a/s"]); n > maxNeeds+1 || n < maxNeeds/2 || x.Incomplete {
 		t.Errorf("%d ports, partial %v", n, x.Incomplete)
 	}
-	if n := len(needs[dirMutating+"//m"]); n != maxNeeds {
+	if n := len(needs[dirMutating+"//m"]); n != maxNeeds+1 {
 		t.Errorf("%d webhooks", n)
 	}
 	for _, need := range needs["pods/a/p"] {

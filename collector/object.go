@@ -24,7 +24,7 @@ const (
 	wantService
 	wantWebhooks
 	wantStorageClass
-	wantNamespace
+	wantRules
 )
 
 func (w wantedFacts) decidesRestore() bool { return wantPod <= w && w <= wantSnapshotClass }
@@ -47,6 +47,8 @@ const (
 	dirStorageClasses  = "storageclasses.storage.k8s.io"
 	dirValidating      = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 	dirMutating        = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+	dirQuotas          = "resourcequotas"
+	dirLimitRanges     = "limitranges"
 )
 
 // factsByKind maps the kinds from which more than labels is read to the facts to read.
@@ -63,7 +65,12 @@ var factsByKind = map[string]wantedFacts{
 	dirValidating:      wantWebhooks,
 	dirMutating:        wantWebhooks,
 	dirStorageClasses:  wantStorageClass,
-	dirNamespaces:      wantNamespace,
+	dirQuotas:          wantRules,
+	dirLimitRanges:     wantRules,
+	"validatingadmissionpolicies.admissionregistration.k8s.io":       wantRules,
+	"validatingadmissionpolicybindings.admissionregistration.k8s.io": wantRules,
+	"mutatingadmissionpolicies.admissionregistration.k8s.io":         wantRules,
+	"mutatingadmissionpolicybindings.admissionregistration.k8s.io":   wantRules,
 }
 
 // These are the annotations that Velero's actions follow (pkg/apis/velero/v1/labels_annotations.go and the CSI
@@ -173,7 +180,9 @@ func (o *parsedObject) parseBody(s *jsonScanner, body []byte, want wantedFacts) 
 		return errNoKind
 	}
 	if want == wantCRD {
-		return o.readDefinition()
+		if err := o.readDefinition(); err != nil {
+			return err
+		}
 	}
 	if o.withNeeds && !o.hasCompleted(want) { // an object that is not restored needs nothing
 		o.readNeeds(body, want)

@@ -19,13 +19,8 @@ const (
 	maxNeedsBody = 3 << 19
 	// maxPodSecurityBytes is the maximum size of NeedPodSecurity, in bytes; longer ones are left out.
 	maxPodSecurityBytes = 16 << 10
-)
-
-// These are the labels of a namespace by which Kubernetes refuses pods
-// (k8s.io/pod-security-admission/api/constants.go).
-const (
-	EnforceLabel        = "pod-security.kubernetes.io/enforce"
-	EnforceVersionLabel = "pod-security.kubernetes.io/enforce-version"
+	// maxRulesBytes is the maximum size of NeedRules, in bytes; longer ones are left out.
+	maxRulesBytes = 64 << 10
 )
 
 // These are the fields read from objects and from pods' containers. They are a small part of most objects, and
@@ -71,7 +66,40 @@ var (
 	}
 	classFields   = fieldTree{"driver": nil, "provisioner": nil}
 	webhookFields = fieldTree{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
+	// ruleFields are what NeedRules holds. A CA bundle is long, and nothing depends on it.
+	ruleFields = map[wantedFacts]fieldTree{
+		wantRules: {"apiVersion": nil, "kind": nil, "metadata": {"labels": nil}, "spec": nil},
+		wantWebhooks: {"webhooks": {
+			"name":              nil,
+			"clientConfig":      {"service": nil, "url": nil},
+			"rules":             nil,
+			"failurePolicy":     nil,
+			"matchPolicy":       nil,
+			"namespaceSelector": nil,
+			"objectSelector":    nil,
+			"matchConditions":   {"name": nil},
+		}},
+		wantCRD: {"spec": {
+			"group":      nil,
+			"names":      {"plural": nil},
+			"conversion": {"strategy": nil, "webhook": {"clientConfig": {"service": nil, "url": nil}}},
+			"versions":   {"name": nil, "storage": nil},
+		}},
+	}
 )
+
+// readRules reads what an object decides about others.
+func (o *parsedObject) readRules(body []byte, want wantedFacts) {
+	o.pruner.resetInput(body)
+	o.pruned = o.pruner.pruneValue(o.pruned[:0], ruleFields[want])
+	switch {
+	case want == wantCRD && !bytes.Contains(o.pruned, []byte(`"Webhook"`)):
+		return
+	case len(o.pruned) > maxRulesBytes:
+		o.pruned = nil
+	}
+	o.needs = append(o.needs, Need{Kind: NeedRules, Name: string(o.pruned)})
+}
 
 // decodeFields decodes the wanted fields of a JSON text into v. A field of a type other than v's counts as missing.
 // It reports whether the fields are short enough to decode.
@@ -101,15 +129,6 @@ func (o *parsedObject) addNeed(kind NeedKind, name string) {
 // readNeeds reads what an object needs, once the rest of it was read.
 func (o *parsedObject) readNeeds(body []byte, want wantedFacts) {
 	switch {
-	case want == wantNamespace && !o.badLabels:
-		for _, label := range o.labels {
-			switch string(label[0]) {
-			case EnforceLabel:
-				o.needs = append(o.needs, Need{Kind: NeedEnforcedLevel, Name: string(label[1])})
-			case EnforceVersionLabel:
-				o.needs = append(o.needs, Need{Kind: NeedEnforcedVersion, Name: string(label[1])})
-			}
-		}
 	case want == wantPod:
 		o.readPod()
 	case want == wantClaim:
@@ -136,11 +155,25 @@ func (o *parsedObject) readNeeds(body []byte, want wantedFacts) {
 		o.decodeFields(body, classFields, &class)
 		if want == wantStorageClass {
 			class.Driver = class.Provisioner
+			if slices.ContainsFunc(defaultClassAnnotations, func(name string) bool {
+				return string(o.findAnnotation(name)) == "true"
+			}) {
+				o.needs = append(o.needs, Need{Kind: NeedIsDefault})
+			}
 		}
 		o.addNeed(NeedCSIDriver, class.Driver)
 	case want == wantWebhooks:
 		o.readWebhooks(body)
+		o.readRules(body, want)
+	case want == wantRules, want == wantCRD:
+		o.readRules(body, want)
 	}
+}
+
+// defaultClassAnnotations mark a storage class as the default (k8s.io/kubernetes/pkg/volume/util/storageclass.go).
+var defaultClassAnnotations = []string{
+	"storageclass.kubernetes.io/is-default-class",
+	"storageclass.beta.kubernetes.io/is-default-class",
 }
 
 func (o *parsedObject) readWebhooks(body []byte) {

@@ -364,15 +364,16 @@ func (s *Environment) addWebhook(configuration string, from *admissionv1.Validat
 		Rules:          from.Rules,
 		FailsClosed:    from.FailurePolicy == nil || *from.FailurePolicy == admissionv1.Fail,
 		MatchesExactly: from.MatchPolicy != nil && *from.MatchPolicy == admissionv1.Exact,
-		SelectsObjects: hasRequirements(from.ObjectSelector) || len(from.MatchConditions) > 0,
+		SelectsObjects: HasRequirements(from.ObjectSelector) || len(from.MatchConditions) > 0,
 	}
-	if hasRequirements(from.NamespaceSelector) {
+	if HasRequirements(from.NamespaceSelector) {
 		w.NamespaceSelector = from.NamespaceSelector
 	}
 	s.Webhooks = append(s.Webhooks, w)
 }
 
-func hasRequirements(s *metav1.LabelSelector) bool {
+// HasRequirements reports whether a selector selects less than everything.
+func HasRequirements(s *metav1.LabelSelector) bool {
 	return s != nil && (len(s.MatchLabels) > 0 || len(s.MatchExpressions) > 0)
 }
 

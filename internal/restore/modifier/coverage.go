@@ -34,6 +34,10 @@ type RuleCoverage struct {
 	// Failed.
 	Err    error
 	Failed int
+	// Unpatchable is a resource that the rule reaches and whose kind does not take the rule's kind of patches, empty for
+	// none. Velero reports an error for each such item that is restored; they count as Failed, too.
+	Unpatchable  string
+	MayMatchLess bool // MayMatchLess is true for a rule with conditions on fields, of which nothing is known here.
 	// SourceNamespaces are some namespaces of the items that meet the condition on the resource.
 	SourceNamespaces []string
 
@@ -82,6 +86,7 @@ func (c *RuleCoverage) compile(r *rule) {
 		rule:          r,
 		resource:      map[string]resourceMatch{},
 		selector:      labels.Everything(),
+		MayMatchLess:  len(on.Matches) > 0,
 	}
 	fail := func(at condition, err error) {
 		if err != nil && c.Err == nil {
@@ -136,7 +141,7 @@ func (c *RuleCoverage) addItem(
 	restored bool,
 	itemLabels func() (map[string]string, bool),
 ) {
-	if c.Restored > 0 && c.Err == nil {
+	if c.Restored > 0 && c.Err == nil && len(c.rule.StrategicPatches) == 0 {
 		return // enough is known
 	}
 	namespaces := c.rule.namespaces
@@ -177,11 +182,12 @@ func (c *RuleCoverage) addItem(
 			return
 		}
 	}
-	if c.Matched++; fails(onPatches) {
+	if c.Matched++; fails(onPatches) || !restored {
 		return
 	}
-	if restored {
-		c.Restored++
+	if c.Restored++; len(c.rule.StrategicPatches) > 0 && !takesStrategicPatches(resource) {
+		c.Unpatchable = resource
+		c.Failed++
 	}
 }
 

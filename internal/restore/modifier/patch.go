@@ -3,6 +3,7 @@ package modifier
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
 )
@@ -38,7 +42,7 @@ func (r *rule) applyPatches(o *unstructured.Unstructured) error {
 		object, err = applyMergePatches(r.MergePatches, o, jsonpatch.MergePatch)
 	case len(r.StrategicPatches) > 0:
 		object, err = applyMergePatches(r.StrategicPatches, o, func(object, patch []byte) ([]byte, error) {
-			return applyStrategicPatch(o.GetAPIVersion()+" "+o.GetKind(), object, patch)
+			return applyStrategicPatch(o.GroupVersionKind(), object, patch)
 		})
 	}
 	updated := &unstructured.Unstructured{}
@@ -114,27 +118,44 @@ func applyMergePatches(
 	return object, err
 }
 
-// typedKinds are the kinds whose Go types are linked into veltui. Velero knows all kinds of Kubernetes and its own,
-// and reports an error for others.
-var typedKinds = map[string]any{
-	"v1 ConfigMap":             corev1.ConfigMap{},
-	"v1 PersistentVolumeClaim": corev1.PersistentVolumeClaim{},
-	"v1 Pod":                   corev1.Pod{},
-	"v1 Secret":                corev1.Secret{},
-	"v1 Service":               corev1.Service{},
-	"v1 ServiceAccount":        corev1.ServiceAccount{},
-	"apps/v1 DaemonSet":        appsv1.DaemonSet{},
-	"apps/v1 Deployment":       appsv1.Deployment{},
-	"apps/v1 ReplicaSet":       appsv1.ReplicaSet{},
-	"apps/v1 StatefulSet":      appsv1.StatefulSet{},
-	"batch/v1 CronJob":         batchv1.CronJob{},
-	"batch/v1 Job":             batchv1.Job{},
+// patchScheme has the kinds of Kubernetes of which Velero applies strategic merge patches, and unlinkedVersions are the
+// others: those that Velero's server registers (pkg/cmd/server/server.go, newServer). For each other kind, custom
+// resources and most of Kubernetes' own, Velero reports an error.
+var (
+	patchScheme      = newPatchScheme(corev1.AddToScheme, batchv1.AddToScheme, appsv1.AddToScheme)
+	unlinkedVersions = []string{
+		"velero.io/v1",
+		"velero.io/v2alpha1",
+		"snapshot.storage.k8s.io/v1",
+		"groupsnapshot.storage.k8s.io/v1beta2",
+	}
+)
+
+func newPatchScheme(registers ...func(*runtime.Scheme) error) *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, register := range registers {
+		utilruntime.Must(register(scheme))
+	}
+	return scheme
+}
+
+// takesStrategicPatches reports whether Velero knows a version of a resource's group well enough to apply strategic
+// merge patches.
+func takesStrategicPatches(resource string) bool {
+	_, group, _ := strings.Cut(resource, ".")
+	return patchScheme.IsGroupRegistered(group) ||
+		slices.ContainsFunc(unlinkedVersions, func(version string) bool { return strings.HasPrefix(version, group+"/") })
 }
 
 // applyStrategicPatch applies a strategic merge patch as the API server would (strategic_merge_patch.go).
-func applyStrategicPatch(kind string, object, patch []byte) ([]byte, error) {
-	if typedKinds[kind] == nil {
-		return nil, fmt.Errorf("%w: it has no schema of %s", errResultUnknown, kind)
+func applyStrategicPatch(kind schema.GroupVersionKind, object, patch []byte) ([]byte, error) {
+	if slices.Contains(unlinkedVersions, kind.GroupVersion().String()) {
+		return nil, fmt.Errorf("%w: it has no schema of %s %s", errResultUnknown, kind.GroupVersion(), kind.Kind)
 	}
-	return strategicpatch.StrategicMergePatch(object, patch, typedKinds[kind])
+	typed, err := patchScheme.New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("Velero knows no kind %s of %s, and applies no strategic merge patch to it", kind.Kind,
+			kind.GroupVersion())
+	}
+	return strategicpatch.StrategicMergePatch(object, patch, typed)
 }

@@ -82,8 +82,8 @@ func (c sample) compare(t *testing.T, velero sample) {
 
 func TestWhatCannotBeTold(t *testing.T) {
 	for name, c := range map[string]struct{ text, kind string }{
-		"a kind without a schema": {`strategicPatches: [{patchData: "spec: {a: 1}"}]`, "Thing"},
-		"a copy that grows":       {`patches: [{operation: add, path: /spec/l, value: "[1]"}, ` + strings.Repeat(`{operation: copy, from: /spec/l, path: /spec/l/-}, `, 40) + `]`, "Deployment"},
+		"a kind without a schema": {`strategicPatches: [{patchData: "spec: {a: 1}"}]`, "snapshot.storage.k8s.io/v1 VolumeSnapshot"},
+		"a copy that grows":       {`patches: [{operation: add, path: /spec/l, value: "[1]"}, ` + strings.Repeat(`{operation: copy, from: /spec/l, path: /spec/l/-}, `, 40) + `]`, "apps/v1 Deployment"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rules, err := Parse(
@@ -94,10 +94,11 @@ func TestWhatCannotBeTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			version, kind, _ := strings.Cut(c.kind, " ")
 			o := &unstructured.Unstructured{
 				Object: map[string]any{
-					"apiVersion": "g.io/v1",
-					"kind":       c.kind,
+					"apiVersion": version,
+					"kind":       kind,
 					"spec":       map[string]any{"x": strings.Repeat("x", 100)},
 				},
 			}
@@ -126,6 +127,46 @@ func TestWhatCannotBeTold(t *testing.T) {
 	if ConfigMapName(veleroapi.RestoreSpec{}, "d") != "d" ||
 		ConfigMapName(veleroapi.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "own"}}, "d") != "own" {
 		t.Error("the restore's own comes before the server's")
+	}
+}
+
+// TestStrategicPatchesNeedAKnownKind has the kinds that Velero's server registers, and those that it does not.
+func TestStrategicPatchesNeedAKnownKind(t *testing.T) {
+	rules, err := Parse(map[string]string{"a": "version: v1\nresourceModifierRules:\n" +
+		"- {conditions: {groupResource: '*'}, strategicPatches: [{patchData: 'metadata: {labels: {a: b}}'}]}\n" +
+		"- {conditions: {groupResource: '*.**'}, strategicPatches: [{patchData: 'metadata: {labels: {a: b}}'}]}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		resource, version, kind string
+		fails                   bool
+	}{
+		{"configmaps", "v1", "ConfigMap", false},
+		{"resourcequotas", "v1", "ResourceQuota", false},
+		{"limitranges", "v1", "LimitRange", false},
+		{"cronjobs.batch", "batch/v1", "CronJob", false},
+		{"deployments.apps", "apps/v1beta1", "Deployment", true},
+		{"ingresses.networking.k8s.io", "networking.k8s.io/v1", "Ingress", true},
+		{"roles.rbac.authorization.k8s.io", "rbac.authorization.k8s.io/v1", "Role", true},
+		{"poddisruptionbudgets.policy", "policy/v1", "PodDisruptionBudget", true},
+		{"horizontalpodautoscalers.autoscaling", "autoscaling/v2", "HorizontalPodAutoscaler", true},
+		{"widgets.example.com", "example.com/v1", "Widget", true},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": c.version, "kind": c.kind}}
+		errs, unsure := rules.Apply(c.resource, o)
+		if len(errs) > 0 != c.fails || unsure != "" || o.GetLabels()["a"] == "b" == c.fails {
+			t.Errorf("%s: %v, %q, %v", c.resource, errs, unsure, o.GetLabels())
+		}
+		coverage := rules.NewCoverage()
+		coverage.AddItem(c.resource, "", "a", true, func() (map[string]string, bool) { return nil, true })
+		failed := 0
+		for _, r := range coverage.Rules {
+			failed += r.Failed
+		}
+		if c.version != "apps/v1beta1" && failed > 0 != c.fails {
+			t.Errorf("%s: %d failed", c.resource, failed)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/pod-security-admission/api"
 
 	"github.com/veltui/veltui/collector"
@@ -84,8 +85,13 @@ type checker struct {
 	itemsByNamespace      map[string]int                   // target namespace -> items
 	newItems              map[string]map[string]int        // namespace -> resource -> items that are new
 	unansweredItems       map[string]map[string]int        // the same without those for which a dry run has answered
+	existingItems         map[string]map[string]int        // namespace -> resource -> items that exist
 	demands               map[string]*namespaceDemand      // namespace -> the demand of new items
 	limitRanges           map[string]*namespaceLimitRanges // namespace -> its limit ranges
+	brought               broughtRules                     // what the restore brings that decides about other items
+	bringsDefaultClass    bool                             // it brings a storage class that is the default
+	newNamespaces         map[string]map[string]string     // the labels of namespaces that the restore creates
+	rejectedItems         map[[3]string]bool               // resource, namespace and name, by the dry run
 	modifier              Modifier
 	security              podSecurity
 	scratchPod            podNeeds // reused for each pod
@@ -104,10 +110,16 @@ func Check(in Input) (*Result, error) {
 		itemsByNamespace:      map[string]int{},
 		newItems:              map[string]map[string]int{},
 		unansweredItems:       map[string]map[string]int{},
-		demands:               map[string]*namespaceDemand{},
-		limitRanges:           map[string]*namespaceLimitRanges{},
+		existingItems:         map[string]map[string]int{},
+		newNamespaces:         map[string]map[string]string{},
+		brought: broughtRules{
+			quotas:      map[string][]*corev1.ResourceQuota{},
+			limitRanges: map[string][]*corev1.LimitRange{},
+			unanswered:  map[string]bool{},
+		},
+		demands:     map[string]*namespaceDemand{},
+		limitRanges: map[string]*namespaceLimitRanges{},
 		security: podSecurity{
-			labels:   map[string]map[string]string{},
 			enforced: map[string]api.LevelVersion{},
 			reasons:  map[securityQuery][]string{},
 		},
@@ -197,6 +209,7 @@ func (c *checker) checkContents() error {
 	if err := c.checkExisting(); err != nil {
 		return err
 	}
+	c.checkBroughtAdmission()
 	if c.Index.NamesOnly {
 		c.addUnchecked("storage, quotas, node ports and webhooks", "only the names in the backup were read")
 	} else if err := c.checkNeeds(); err != nil {
@@ -220,7 +233,7 @@ func (c *checker) checkContents() error {
 
 // collectProvided collects what the restore brings that other items may need.
 func (c *checker) collectProvided() error {
-	err := c.Fates.EachItem(func(i collector.Item) {
+	err := c.Fates.EachLabelledItem(func(i collector.Item, labels func() (map[string]string, bool)) {
 		if i.Fate != collector.ToRestore || i.IsMirrorPod {
 			return
 		}
@@ -230,6 +243,9 @@ func (c *checker) collectProvided() error {
 		}
 		switch i.Resource {
 		case live.Namespaces:
+			if c.newNamespaces[i.TargetNamespace] == nil {
+				c.newNamespaces[i.TargetNamespace], _ = labels()
+			}
 		case live.Services:
 			c.provided[i.Resource][i.TargetNamespace+"/"+i.Name] = true
 		case live.StorageClasses, live.SnapshotClasses, live.CSIDrivers, volumes:
@@ -250,9 +266,12 @@ func (c *checker) collectProvided() error {
 			if n.Kind == collector.NeedCSIDriver && i.Resource == live.SnapshotClasses {
 				c.provided[live.SnapshotClasses][driverPrefix+n.Name] = true
 			}
-		}
-		if i.Resource == live.Namespaces {
-			c.collectEnforcedLevel(i, needs)
+			switch n.Kind {
+			case collector.NeedRules:
+				c.addRules(i, n.Name)
+			case collector.NeedIsDefault:
+				c.bringsDefaultClass = true
+			}
 		}
 	})
 }

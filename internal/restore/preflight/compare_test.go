@@ -137,7 +137,7 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		"a modifier that makes it equal":     {live.ConfigMaps, level("info", ""), level("debug", ""), debug, "Equal"},
 		"a modifier of others":               {secrets, level("info", ""), level("info", ""), debug, "Equal"},
 		"a modifier and a Service":           {live.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.1"}`), debug, "Left"},
-		"a modifier that needs a schema":     {live.ConfigMaps, level("info", ""), level("info", ""), odd, "CannotTell"},
+		"a modifier that the kind refuses":   {live.ConfigMaps, level("info", ""), level("info", ""), odd, "Equal"},
 		"a modifier of the server":           {live.ConfigMaps, level("info", ""), level("info", ""), prepare.Rules{UnreadModifier: "m"}, "CannotTell"},
 		"a claim, of the next Velero":        {claims, claim(""), claim(""), prepare.Rules{Server: "v1.19.0"}, "CannotTell"},
 		"several versions":                   {live.ConfigMaps, plain(""), plain(""), prepare.Rules{RestoreName: "several versions"}, "CannotTell"},

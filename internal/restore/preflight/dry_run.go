@@ -162,13 +162,27 @@ func (d *DryRun) storedNames() (names []string) {
 // AlwaysUnchecked lists what nobody can know before a restore.
 var AlwaysUnchecked = []string{
 	"what controllers, operators and third-party plugins of Velero do with the objects later",
-	"what webhooks, policies, quotas and limit ranges answer that change until then, or that the restore itself brings",
+	"what webhooks, policies, quotas and limit ranges answer that change until then",
 	"sums over several objects, except those that veltui adds up (quotas)",
 }
 
 // isAnswered reports whether a dry run has answered what a rule asks about an item.
 func (c *checker) isAnswered(resource, namespace, name string) bool {
 	return c.DryRun != nil && c.DryRun.Answered(resource, namespace, name)
+}
+
+// isRejected reports whether the API server rejects an item, so that Velero does not create it.
+func (c *checker) isRejected(resource, namespace, name string) bool {
+	if c.DryRun == nil || len(c.DryRun.Rejected) == 0 {
+		return false
+	}
+	if c.rejectedItems == nil {
+		c.rejectedItems = map[[3]string]bool{}
+		for _, r := range c.DryRun.Rejected {
+			c.rejectedItems[[3]string{r.Resource, r.Namespace, r.Name}] = !r.Warned && !r.ByVelero
+		}
+	}
+	return c.rejectedItems[[3]string{resource, namespace, name}]
 }
 
 // checkDryRun adds what the dry run found, and what it left open.

@@ -33,8 +33,10 @@ func (c *checker) checkExisting() error {
 		object, seen := c.findLive(i)
 		switch {
 		case seen == live.Present && !object.DeletingSince.IsZero():
+			countItem(c.existingItems, i)
 			going.addItem(i.Resource, i.TargetNamespace, i.Name)
 		case seen == live.Present:
+			countItem(c.existingItems, i)
 			there.addItem(i.Resource, i.TargetNamespace, i.Name)
 		case seen == live.NotServed:
 			if c.Fates.IsServed(i.Resource) {
@@ -102,17 +104,22 @@ func (c *checker) willCreate(i collector.Item) bool {
 	return true
 }
 
+// countNew counts an item that Velero will create. One that the API server rejects uses up nothing.
 func (c *checker) countNew(i collector.Item) {
-	count := func(of map[string]map[string]int) {
-		if of[i.TargetNamespace] == nil {
-			of[i.TargetNamespace] = map[string]int{}
-		}
-		of[i.TargetNamespace][i.Resource]++
+	if !c.isRejected(i.Resource, i.TargetNamespace, i.Name) {
+		countItem(c.newItems, i)
 	}
-	count(c.newItems)
 	if !c.isAnswered(i.Resource, i.TargetNamespace, i.Name) {
-		count(c.unansweredItems)
+		countItem(c.unansweredItems, i)
 	}
+}
+
+// countItem counts an item by namespace and resource.
+func countItem(in map[string]map[string]int, i collector.Item) {
+	if in[i.TargetNamespace] == nil {
+		in[i.TargetNamespace] = map[string]int{}
+	}
+	in[i.TargetNamespace][i.Resource]++
 }
 
 // existingFinding returns what Velero does with objects of which only the metadata was read.

@@ -20,7 +20,6 @@ type namespaceDemand struct {
 	storageByClass           map[string]int64 // by storage class
 	claimsByClass            map[string]int
 	nodePorts, loadBalancers int
-	claims                   []claimNeed
 }
 
 // podDemand is the sum of what pods request.
@@ -38,11 +37,6 @@ func (d *podDemand) addDemand(o podDemand) {
 		d.missingCount[n] += o.missingCount[n]
 	}
 	d.pods += o.pods
-}
-
-type claimNeed struct {
-	name    string
-	storage int64
 }
 
 // maxSum keeps sums from overflowing.
@@ -68,7 +62,7 @@ type storageNeeds struct {
 func (c *checker) checkNeeds() error {
 	s := &storageNeeds{}
 	err := c.Fates.EachItemNeeds(func(i collector.Item, needs []collector.Need) {
-		if !isRestored(i) || !c.willCreate(i) {
+		if !isRestored(i) || !c.willCreate(i) || c.isRejected(i.Resource, i.TargetNamespace, i.Name) {
 			return
 		}
 		d := c.demands[i.TargetNamespace]
@@ -163,9 +157,12 @@ func (c *checker) collectClaim(s *storageNeeds, d *namespaceDemand, i collector.
 		}
 		_, there = a.StorageClasses[class]
 	}
-	c.findLimitRanges(i.TargetNamespace)
-	addCapped(&d.storage, size)
-	d.claims = append(d.claims, claimNeed{i.Name, size})
+	refused := c.refuseClaim(i, size)
+	if refused {
+		c.newItems[i.TargetNamespace][claims]--
+	} else {
+		addCapped(&d.storage, size)
+	}
 	gets := c.claimVolumeSource(volume, inSnapshot)
 	named := &class
 	if unnamed {
@@ -182,10 +179,12 @@ func (c *checker) collectClaim(s *storageNeeds, d *namespaceDemand, i collector.
 		}
 	case class == "":
 	default:
-		sum := d.storageByClass[class]
-		addCapped(&sum, size)
-		d.storageByClass[class] = sum
-		d.claimsByClass[class]++
+		if !refused {
+			sum := d.storageByClass[class]
+			addCapped(&sum, size)
+			d.storageByClass[class] = sum
+			d.claimsByClass[class]++
+		}
 		switch {
 		case changed != "" && !c.isAvailable(live.StorageClasses, class, there):
 			s.changedClasses.addItem(changed, i.TargetNamespace, i.Name)
@@ -232,7 +231,7 @@ func (c *checker) checkStorage(s *storageNeeds) {
 					"RestoreItemAction in the namespace of Velero.",
 			}))
 		}
-		defaults := slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
+		defaults := c.bringsDefaultClass || slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
 		if s.claimsWithoutClass.count > 0 && !defaults {
 			c.addFinding(s.claimsWithoutClass.fillFinding(Finding{
 				Severity: Obstacle,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 )
 
@@ -141,12 +142,16 @@ func (p *podNeeds) missingAmounts() (missing [4]bool) {
 }
 
 type namespaceLimitRanges struct {
-	all      []*corev1.LimitRange
+	all      []limitRangeInForce
 	defaults resourceAmounts
-	refused  []refusal // one for each limit range in all
 }
 
-type refusal struct{ pods, claims group }
+// limitRangeInForce is a limit range, and what it refuses.
+type limitRangeInForce struct {
+	*corev1.LimitRange
+	isBrought    bool // the restore brings it: no dry run has asked about it
+	pods, claims group
+}
 
 func (c *checker) findLimitRanges(namespace string) *namespaceLimitRanges {
 	if r := c.limitRanges[namespace]; r != nil {
@@ -157,12 +162,22 @@ func (c *checker) findLimitRanges(namespace string) *namespaceLimitRanges {
 	if c.Environment == nil {
 		return r
 	}
+	brought := c.brought.limitRanges[namespace]
+	if c.Fates.Rank(live.LimitRanges) > c.Fates.Rank(pods) { // as another server's priorities may have it
+		brought = nil
+	}
 	for i := range c.Environment.LimitRanges {
-		if l := &c.Environment.LimitRanges[i]; l.Namespace == namespace {
-			r.all = append(r.all, l)
-			r.refused = append(r.refused, refusal{})
-			r.defaults = r.defaults.withDefaults(limitRangeDefaults(l))
+		l := &c.Environment.LimitRanges[i]
+		replaced := slices.ContainsFunc(brought, func(b *corev1.LimitRange) bool { return b.Name == l.Name })
+		if l.Namespace == namespace && !replaced {
+			r.all = append(r.all, limitRangeInForce{LimitRange: l})
 		}
+	}
+	for _, l := range brought {
+		r.all = append(r.all, limitRangeInForce{LimitRange: l, isBrought: true})
+	}
+	for _, l := range r.all {
+		r.defaults = r.defaults.withDefaults(limitRangeDefaults(l.LimitRange))
 	}
 	return r
 }
@@ -234,6 +249,10 @@ func (c *checker) collectPod(s *storageNeeds, d *namespaceDemand, i collector.It
 	total := p.totalAmounts()
 	charged := p.quotaAmounts(total)
 	answered := c.isAnswered(pods, i.TargetNamespace, i.Name)
+	if r.refusePod(p, total, i, answered) {
+		c.newItems[i.TargetNamespace][pods]--
+		return
+	}
 	one := podDemand{compute: charged.values, pods: 1}
 	for n, missing := range p.missingAmounts() {
 		if missing && !answered {
@@ -250,13 +269,50 @@ func (c *checker) collectPod(s *storageNeeds, d *namespaceDemand, i collector.It
 		return
 	}
 	d.unansweredPods++
-	for n, l := range r.all {
-		if says := p.findRangeViolation(l, total); says != "" {
-			r.refused[n].pods.addItem(i.TargetNamespace, i.Name)
-			r.refused[n].pods.addReasons(says)
+	c.judgePodSecurity(i, p.security)
+}
+
+// refusePod notes the limit ranges that refuse a pod, and reports whether one does. A pod that the API server has
+// answered for is still to be judged by those that the restore brings.
+func (r *namespaceLimitRanges) refusePod(
+	p *podNeeds,
+	total resourceAmounts,
+	i collector.Item,
+	answered bool,
+) (refused bool) {
+	for n := range r.all {
+		l := &r.all[n]
+		if answered && !l.isBrought {
+			continue
+		}
+		if says := p.findRangeViolation(l.LimitRange, total); says != "" {
+			l.pods.addItem(i.TargetNamespace, i.Name)
+			l.pods.addReasons(says)
+			refused = true
 		}
 	}
-	c.judgePodSecurity(i, p.security)
+	return refused
+}
+
+// refuseClaim notes the limit ranges that refuse a claim, and reports whether one does.
+func (c *checker) refuseClaim(i collector.Item, size int64) (refused bool) {
+	r := c.findLimitRanges(i.TargetNamespace)
+	for n := range r.all {
+		l := &r.all[n]
+		late := l.isBrought && c.Fates.Rank(live.LimitRanges) > c.Fates.Rank(claims)
+		if late || !l.isBrought && c.isAnswered(claims, i.TargetNamespace, i.Name) {
+			continue
+		}
+		for _, item := range l.Spec.Limits {
+			says := claimRangeViolation("storage", item, quotaAmount{n: size, isBytes: true})
+			if item.Type == corev1.LimitTypePersistentVolumeClaim && says != "" {
+				l.claims.addItem(i.TargetNamespace, i.Name)
+				l.claims.addReasons(says)
+				refused = true
+			}
+		}
+	}
+	return refused
 }
 
 // findRangeViolation says how a pod violates a limit range, empty if it does not.

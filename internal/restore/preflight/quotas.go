@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,61 +26,92 @@ func (c *checker) checkQuotas() {
 	if c.Environment == nil || c.State == nil {
 		return
 	}
-	for i := range c.Environment.Quotas {
-		c.checkQuota(&c.Environment.Quotas[i])
+	for _, q := range c.quotasInForce() {
+		c.checkQuota(q)
 	}
 }
 
-func (c *checker) checkQuota(q *corev1.ResourceQuota) {
-	d, created := c.demands[q.Namespace], c.newItems[q.Namespace]
-	if d == nil {
-		d = &namespaceDemand{}
-	}
-	severity, scopes := Obstacle, ""
-	sum, scoped, known := d.sumInScopes(q)
+// quotaDemand is what a restore asks of a quota.
+type quotaDemand struct {
+	before, after amountsOf // what was created when the quota comes, and what it decides about
+	scopesUnknown bool      // scopes may leave some of that out
+}
+
+// amountsOf is the demand of some items of a namespace, and their number by resource.
+type amountsOf struct {
+	*namespaceDemand
+	created map[string]int
+}
+
+// inScopes returns what the scopes of a quota select, and whether that is known.
+func (a amountsOf) inScopes(q *corev1.ResourceQuota) (selected amountsOf, known bool) {
+	sum, scoped, known := a.sumInScopes(q)
 	switch {
 	case !scoped:
+		return a, true
 	case isClaimQuota(q):
-		d, created = &namespaceDemand{
-			storage:        d.storage,
-			storageByClass: d.storageByClass,
-			claimsByClass:  d.claimsByClass,
-		}, map[string]int{
-			claims: created[claims],
-		}
-		known = false
-	default: // the quota counts only pods
-		d, created = &namespaceDemand{podDemand: sum}, map[string]int{pods: sum.pods}
+		d := &namespaceDemand{storage: a.storage, storageByClass: a.storageByClass, claimsByClass: a.claimsByClass}
+		return amountsOf{d, map[string]int{claims: a.created[claims]}}, false
 	}
-	if scoped && !known {
+	// the quota counts only pods
+	return amountsOf{&namespaceDemand{podDemand: sum}, map[string]int{pods: sum.pods}}, known
+}
+
+func (c *checker) demandOf(q quotaInForce) (d quotaDemand) {
+	var known bool
+	d.after, known = c.demandBetween(q.Namespace, q.from, q.until).inScopes(q.ResourceQuota)
+	d.scopesUnknown = !known
+	d.before = amountsOf{&namespaceDemand{}, nil}
+	if q.isBrought {
+		before := c.demandBetween(q.Namespace, math.MinInt, q.from)
+		for resource, n := range c.existingItems[q.Namespace] {
+			if q.Status.Used == nil { // it counts what exists
+				before.created[resource] += n
+			}
+		}
+		d.before, _ = before.inScopes(q.ResourceQuota)
+	}
+	return d
+}
+
+func (c *checker) checkQuota(q quotaInForce) {
+	d := c.demandOf(q)
+	severity, scopes := Obstacle, ""
+	if d.scopesUnknown {
 		severity, scopes = Doubt, " It has scopes, which may leave some of them out."
 	}
-	var over, unnamed, others []string
+	var over, unnamed, others, unknown []string
 	sure := false // whether something surely does not fit
 	for _, name := range sortedResourceNames(q.Status.Hard, q.Spec.Hard) {
 		hard, ok := q.Status.Hard[name]
 		if !ok {
 			hard = q.Spec.Hard[name]
 		}
-		used := q.Status.Used[name]
-		want, counted := quotaDemand(string(name), d, created)
-		if !counted && d.pods > 0 {
+		want, counted := d.after.count(string(name))
+		if !counted && d.after.pods > 0 {
 			others = append(others, string(name))
 		}
-		if want.n > 0 && exceedsQuota(hard, used, want) {
+		used := q.Status.Used[name]
+		had, _ := d.before.count(string(name))
+		used.Add(*had.toQuantity())
+		switch {
+		case want.n <= 0:
+		case exceedsQuota(hard, used, want):
 			// The node ports include that of a load balancer's health check, which does not count.
 			least := want
 			if name == corev1.ResourceServicesNodePorts {
-				least.n -= int64(d.loadBalancers)
+				least.n -= int64(d.after.loadBalancers)
 			}
 			sure = sure || least.n > 0 && exceedsQuota(hard, used, least)
 			over = append(
 				over,
 				fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want),
 			)
+		case c.countsUnknown(q):
+			unknown = append(unknown, string(name))
 		}
-		if i := computeIndex(string(name)); i >= 0 && d.missingCount[i] > 0 {
-			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.missingCount[i], "pod")))
+		if i := computeIndex(string(name)); i >= 0 && d.after.missingCount[i] > 0 {
+			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.after.missingCount[i], "pod")))
 		}
 	}
 	if len(others) > 0 {
@@ -88,51 +120,55 @@ func (c *checker) checkQuota(q *corev1.ResourceQuota) {
 			"veltui does not count these",
 		)
 	}
-	if len(over) > 0 {
-		exceeded := severity
-		if !sure {
-			exceeded = Doubt
-		}
-		c.addFinding(
-			Finding{
-				Severity:  exceeded,
-				Reason:    QuotaExceeded,
-				Resource:  live.Quotas,
-				Namespace: q.Namespace,
-				Names:     []string{q.Name},
-				Count:     1,
-				Sentence: fmt.Sprintf(
-					"Quota %s in namespace %s is too small (%s). Kubernetes refuses what does not fit.%s",
-					q.Name,
-					q.Namespace,
-					strings.Join(over, "; "),
-					scopes,
-				),
-				Remedy: "Raise the quota for the restore, or restore less.",
-			},
+	if len(unknown) > 0 {
+		c.addUnchecked(
+			fmt.Sprintf("whether quota %s, which the restore brings%s, leaves room for what comes after it: %s", q.Name,
+				inNamespaceText(q.Namespace), strings.Join(unknown, ", ")),
+			"the namespace exists, and veltui does not count what it holds",
 		)
+	}
+	f := Finding{
+		Severity:  severity,
+		Resource:  live.Quotas,
+		Namespace: q.Namespace,
+		Names:     []string{q.Name},
+		Count:     1,
+	}
+	if len(over) > 0 {
+		f := f
+		if !sure {
+			f.Severity = Doubt
+		}
+		f.Reason = QuotaExceeded
+		f.Sentence = fmt.Sprintf("%s is too small (%s). Kubernetes is expected to refuse what does not fit.%s",
+			q.title(), strings.Join(over, "; "), scopes)
+		f.Remedy = "Raise the quota for the restore, or restore less."
+		if q.isBrought {
+			f.Remedy = "Leave the quota out (--exclude-resources resourcequotas), and create it after the restore."
+		}
+		c.addFinding(f)
 	}
 	if len(unnamed) > 0 {
-		c.addFinding(
-			Finding{
-				Severity:  severity,
-				Reason:    QuotaNeedsResources,
-				Resource:  live.Quotas,
-				Namespace: q.Namespace,
-				Names:     []string{q.Name},
-				Count:     1,
-				Sentence: fmt.Sprintf(
-					"Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes "+
-						"refuses these pods.%s",
-					q.Name,
-					q.Namespace,
-					strings.Join(unnamed, "; "),
-					scopes,
-				),
-				Remedy: "Add a LimitRange with defaults to the namespace, or lift the quota for the restore.",
-			},
-		)
+		f.Reason = QuotaNeedsResources
+		f.Sentence = fmt.Sprintf("%s wants each container to say what it needs, and some do not (%s). Kubernetes is "+
+			"expected to refuse these pods.%s", q.title(), strings.Join(unnamed, "; "), scopes)
+		f.Remedy = "Add a LimitRange with defaults to the namespace, or lift the quota for the restore."
+		c.addFinding(f)
 	}
+}
+
+// title begins a sentence about a quota.
+func (q quotaInForce) title() string {
+	if q.isBrought {
+		return fmt.Sprintf("Quota %s, which the restore brings to namespace %s before other items,", q.Name, q.Namespace)
+	}
+	return fmt.Sprintf("Quota %s in namespace %s", q.Name, q.Namespace)
+}
+
+// countsUnknown reports whether a quota that the restore brings counts more than the items of the restore.
+func (c *checker) countsUnknown(q quotaInForce) bool {
+	_, exists := c.Environment.Namespaces[q.Namespace]
+	return q.isBrought && q.Status.Used == nil && (exists || !c.Environment.WasChecked(live.Namespaces, ""))
 }
 
 // computeIndex returns the index in demand.compute of the number that a quota counts, -1 for none.
@@ -142,33 +178,33 @@ func computeIndex(name string) int {
 
 const storageClassInfix = ".storageclass.storage.k8s.io/"
 
-// quotaDemand returns what the new items add to one number of a quota, and whether veltui counts that number
+// count returns what the items add to one number of a quota, and whether veltui counts that number
 // (https://kubernetes.io/docs/concepts/policy/resource-quotas/).
-func quotaDemand(name string, d *namespaceDemand, created map[string]int) (want quotaAmount, counted bool) {
+func (a amountsOf) count(name string) (want quotaAmount, counted bool) {
 	if counted, ok := strings.CutPrefix(name, "count/"); ok {
-		return quotaAmount{n: int64(created[counted])}, true
+		return quotaAmount{n: int64(a.created[counted])}, true
 	}
 	if class, what, ok := strings.Cut(name, storageClassInfix); ok {
 		switch what {
 		case "requests.storage":
-			return quotaAmount{n: d.storageByClass[class], isBytes: true}, true
+			return quotaAmount{n: a.storageByClass[class], isBytes: true}, true
 		case "persistentvolumeclaims":
-			return quotaAmount{n: int64(d.claimsByClass[class])}, true
+			return quotaAmount{n: int64(a.claimsByClass[class])}, true
 		}
 		return quotaAmount{}, false
 	}
 	if i := computeIndex(name); i >= 0 {
-		return quotaAmount{n: d.compute[i], isMilli: i%2 == 0, isBytes: i%2 == 1}, true
+		return quotaAmount{n: a.compute[i], isMilli: i%2 == 0, isBytes: i%2 == 1}, true
 	}
 	switch name {
 	case "requests.storage":
-		return quotaAmount{n: d.storage, isBytes: true}, true
+		return quotaAmount{n: a.storage, isBytes: true}, true
 	case "services.nodeports":
-		return quotaAmount{n: int64(d.nodePorts)}, true
+		return quotaAmount{n: int64(a.nodePorts)}, true
 	case "services.loadbalancers":
-		return quotaAmount{n: int64(d.loadBalancers)}, true
+		return quotaAmount{n: int64(a.loadBalancers)}, true
 	case pods, claims, "services", "secrets", "configmaps", "replicationcontrollers", "resourcequotas":
-		return quotaAmount{n: int64(created[name])}, true
+		return quotaAmount{n: int64(a.created[name])}, true
 	}
 	return quotaAmount{}, false
 }
@@ -204,32 +240,18 @@ func sortedResourceNames(lists ...corev1.ResourceList) (names []corev1.ResourceN
 func (c *checker) checkLimitRanges() {
 	for _, namespace := range slices.Sorted(maps.Keys(c.limitRanges)) {
 		r := c.limitRanges[namespace]
-		for i, l := range r.all {
-			of := &r.refused[i]
-			for _, claim := range c.demands[namespace].claims {
-				for _, item := range l.Spec.Limits {
-					if c.isAnswered(claims, namespace, claim.name) {
-						continue
-					}
-					if says := claimRangeViolation(
-						"storage",
-						item,
-						quotaAmount{n: claim.storage, isBytes: true},
-					); item.Type == corev1.LimitTypePersistentVolumeClaim &&
-						says != "" {
-						of.claims.addItem(namespace, claim.name)
-						of.claims.addReasons(says)
-					}
-				}
-			}
-			if others := uncountedResources(l); len(others) > 0 && c.demands[namespace].unansweredPods > 0 {
+		for i := range r.all {
+			l := &r.all[i]
+			d := c.demands[namespace]
+			others := uncountedResources(l.LimitRange)
+			if len(others) > 0 && d != nil && (d.unansweredPods > 0 || l.isBrought && d.pods > 0) {
 				c.addUnchecked(
-					"whether pods keep to limit range "+l.Name+inNamespaceText(namespace)+": "+strings.Join(others, ", "),
+					"whether pods keep to limit range "+l.Name+inNamespaceText(l.Namespace)+": "+strings.Join(others, ", "),
 					"veltui does not count these",
 				)
 			}
-			c.addLimitViolations(l, pods, &of.pods)
-			c.addLimitViolations(l, claims, &of.claims)
+			c.addLimitViolations(l, pods, &l.pods)
+			c.addLimitViolations(l, claims, &l.claims)
 		}
 	}
 }
@@ -249,22 +271,28 @@ func uncountedResources(l *corev1.LimitRange) (names []string) {
 	return names
 }
 
-func (c *checker) addLimitViolations(l *corev1.LimitRange, resource string, g *group) {
+func (c *checker) addLimitViolations(l *limitRangeInForce, resource string, g *group) {
 	if g.count == 0 {
 		return
+	}
+	where, remedy := "in", "Change the limit range for the restore, or restore into another namespace."
+	if l.isBrought {
+		where = "that the restore brings to"
+		remedy = "Leave the limit range out (--exclude-resources limitranges), and create it after the restore."
 	}
 	c.addFinding(g.fillFinding(Finding{
 		Severity: Obstacle,
 		Reason:   LimitRangeViolated,
 		Resource: resource,
 		Sentence: fmt.Sprintf(
-			"Limit range %s in namespace %s refuses %s (it wants %s).",
+			"Limit range %s %s namespace %s is expected to refuse %s (it wants %s).",
 			l.Name,
+			where,
 			l.Namespace,
 			countText(g.count, resource),
 			g.joinReasons("; "),
 		),
-		Remedy: "Change the limit range for the restore, or restore into another namespace.",
+		Remedy: remedy,
 	}))
 }
 

@@ -17,35 +17,16 @@ import (
 // podSecurity holds what is known about Pod Security while pods are counted.
 type podSecurity struct {
 	evaluator policy.Evaluator
-	labels    map[string]map[string]string // the backup's labels of namespaces, by new name
-	enforced  map[string]api.LevelVersion  // by namespace
-	reasons   map[securityQuery][]string   // why a pod is refused; empty if it is not
-	refused   groups                       // by namespace
-	unknown   group                        // pods that cannot be judged
+	enforced  map[string]api.LevelVersion // by namespace
+	reasons   map[securityQuery][]string  // why a pod is refused; empty if it is not
+	refused   groups                      // by namespace
+	unknown   group                       // pods that cannot be judged
 }
 
 // securityQuery is a question to Pod Security. Pods of one controller share it.
 type securityQuery struct {
 	level api.LevelVersion
 	pod   string
-}
-
-// collectEnforcedLevel notes what a namespace that the restore creates will enforce: Velero gives the namespace its
-// labels from the backup (pkg/restore/restore.go, getNamespace).
-func (c *checker) collectEnforcedLevel(i collector.Item, needs []collector.Need) {
-	if c.security.labels[i.TargetNamespace] != nil {
-		return
-	}
-	labels := map[string]string{}
-	for _, n := range needs {
-		switch n.Kind {
-		case collector.NeedEnforcedLevel:
-			labels[api.EnforceLevelLabel] = n.Name
-		case collector.NeedEnforcedVersion:
-			labels[api.EnforceVersionLabel] = n.Name
-		}
-	}
-	c.security.labels[i.TargetNamespace] = labels
 }
 
 // enforcedLevel returns a namespace's Pod Security level, privileged where namespaces are unknown.
@@ -56,10 +37,7 @@ func (c *checker) enforcedLevel(namespace string) api.LevelVersion {
 	}
 	level := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
 	if c.Environment != nil && c.Environment.WasChecked(live.Namespaces, "") {
-		labels := s.labels[namespace]
-		if there, ok := c.Environment.Namespaces[namespace]; ok {
-			labels = there.Labels
-		}
+		labels, _ := c.namespaceLabels(namespace)
 		// An invalid label stands for the strictest level, as in Kubernetes.
 		enforced, _ := api.PolicyToEvaluate(labels, api.Policy{Enforce: level})
 		level = enforced.Enforce

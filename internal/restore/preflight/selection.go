@@ -303,6 +303,15 @@ func (s *selectionChecker) judgeRule(number int, r *modifier.RuleCoverage) (f Fi
 				human.Count(r.Failed, "error"),
 			)
 		}
+	case r.Failed > 0:
+		f.Severity, f.Reason = Obstacle, RuleInvalid
+		if r.MayMatchLess {
+			f.Severity = Doubt
+		}
+		f.Sentence = fmt.Sprintf("%s has strategic merge patches, and Velero does not apply those to %s. It reports %s, "+
+			"one for each such item that the rule reaches, and restores the items unchanged.", subject, r.Unpatchable,
+			human.Count(r.Failed, "error"))
+		f.Remedy = "Write mergePatches or patches in the rule."
 	case r.Restored > 0:
 		return f, false
 	case r.Matched > 0:

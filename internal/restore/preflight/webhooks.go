@@ -2,10 +2,12 @@ package preflight
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -76,7 +78,7 @@ func (c *checker) checkWebhooks() {
 // where labels are unknown.
 func (c *checker) countMatches(w live.Webhook) (n int, resources []string, sure bool) {
 	for namespace, created := range c.unansweredItems {
-		selected, known := c.selectsNamespace(w, namespace)
+		selected, known := c.selectsNamespace(w.NamespaceSelector, namespace)
 		for resource, items := range created {
 			if !selected {
 				continue
@@ -93,21 +95,32 @@ func (c *checker) countMatches(w live.Webhook) (n int, resources []string, sure 
 	return n, slices.Compact(resources), sure
 }
 
-// selectsNamespace reports whether a webhook selects a namespace, and whether that is known: of a namespace that the
-// restore creates, only the name is known.
-func (c *checker) selectsNamespace(w live.Webhook, namespace string) (selected, known bool) {
-	if w.NamespaceSelector == nil || namespace == "" {
+// selectsNamespace reports whether a selector selects a namespace, and whether that is known.
+func (c *checker) selectsNamespace(selector *metav1.LabelSelector, namespace string) (selected, known bool) {
+	if selector == nil || namespace == "" {
 		return true, true
 	}
-	s, err := metav1.LabelSelectorAsSelector(w.NamespaceSelector)
+	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return true, false
 	}
-	there, known := c.Environment.Namespaces[namespace]
-	if known {
-		return s.Matches(labels.Set(there.Labels)), true
+	has, known := c.namespaceLabels(namespace)
+	return !known || s.Matches(labels.Set(has)), known
+}
+
+// namespaceLabels returns the labels of a namespace when items come into it. Velero gives a namespace that it creates
+// the labels from the backup (pkg/restore/restore.go, getNamespace), and Kubernetes adds its name.
+func (c *checker) namespaceLabels(namespace string) (has map[string]string, known bool) {
+	if there, exists := c.Environment.Namespaces[namespace]; exists {
+		return there.Labels, true
 	}
-	return true, false
+	if !c.Environment.WasChecked(live.Namespaces, "") || c.Index.NamesOnly {
+		return nil, false
+	}
+	has = map[string]string{}
+	maps.Copy(has, c.newNamespaces[namespace])
+	has[corev1.LabelMetadataName] = namespace
+	return has, true
 }
 
 // appliesToCreate reports whether a webhook applies to the creation of a resource in the version that the backup
@@ -159,7 +172,7 @@ func (c *checker) checkRestoredWebhooks(s *storageNeeds) {
 	for service, g := range s.webhooks.sortedByKey() {
 		there, known := c.Environment.Services[service]
 		switch {
-		case there || c.provided[live.Services][service]:
+		case there || c.provided[live.Services][service] || c.brought.unanswered[service]:
 			continue
 		case !known:
 			namespace, _, _ := strings.Cut(service, "/")
