@@ -113,6 +113,17 @@ func (a *Assessment) WithCloserLook(j *job.Job, found CloserLook) (*Assessment, 
 	return &b, b.AssessJob(j)
 }
 
+// WithEndEvidence adds what was read about the end of a job, and judges the job with it. Without such evidence, and for
+// a job that has not ended, nothing changes.
+func (a *Assessment) WithEndEvidence(j *job.Job, found diagnosis.EndEvidence) (*Assessment, JudgedJob) {
+	if !j.IsTerminal() || found.IsZero() {
+		return a, a.AssessJob(j)
+	}
+	look := a.closerLooks[j.UID]
+	look.Evidence.EndEvidence = found
+	return a.WithCloserLook(j, look)
+}
+
 func (a *Assessment) FindJob(uid types.UID) *job.Job {
 	if known, ok := a.judgedJobs[uid]; ok {
 		return known.Job

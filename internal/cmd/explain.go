@@ -17,8 +17,6 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/session"
-	"github.com/veltui/veltui/internal/stored/artifact"
-	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
@@ -37,8 +35,9 @@ Each fact has its source and its age. Facts that are unknown or contradict the
 verdict are listed apart. For a job that does not move, explain also prints what
 'veltui finalize' would do, and the other options, each with its commands.
 
-explain changes nothing. With --artifacts it checks whether results are stored; for
-that it makes DownloadRequests, and removes them again.
+explain changes nothing. If all else does not say why a job ended badly, it reads the
+job's stored results, unless read-only; with --artifacts it always checks what is
+stored. For that it makes DownloadRequests, and removes them again.
 
 Exit codes: 0, or 3 if it ended PartiallyFailed, 4 if it ended Failed or
 FailedValidation, 6 if it is stuck or orphaned.`,
@@ -146,45 +145,27 @@ func (c *cli) buildExplanation(
 	return l, err
 }
 
-// explainEndedJob gathers the evidence about a job that has ended and left something open. With --artifacts it also
-// finds out why Velero's finalizer did not run for a backup.
+// explainEndedJob gathers the evidence about a job that has ended: what it left open, and why it ended badly. With
+// --artifacts it also finds out why Velero's finalizer did not run for a backup.
 func (c *cli) explainEndedJob(ctx context.Context, l *explanation, found *cluster.CloserLook, f explainFlags) error {
-	j := l.Job
+	j, reader := l.Job, c.newCluster()
+	reader.OnWaiting, reader.NoArtifacts = c.stdio.warnSlow(waitingForAnswerText), f.isReport && !f.artifacts
+	l.assessed, l.JudgedJob = l.assessed.WithEndEvidence(j, reader.GatherEndEvidence(ctx, l.assessed, j))
 	open := slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.HasEnded() })
 	if len(j.MalformedFields) > 0 || open {
 		evidence, err := c.gatherEvidence(ctx, j, cluster.EngineOptions{ReadOnly: true, SkipStore: true})
 		found.Evidence = evidence
 		return err
 	}
-	if !f.artifacts {
+	b, ok := j.Object.(*veleroapi.Backup)
+	if !f.artifacts || !ok {
 		return nil
 	}
-	look, reader := assess.CloserLook{At: c.process.clock()}, c.newCluster()
-	var err error
-	if b, ok := j.Object.(*veleroapi.Backup); ok {
-		look.Evidence.NotFinalizedReason, err = reader.NotFinalizedReason(ctx, j.Namespace, b)
-	}
-	if j.Errors > 0 {
-		stored, readErr := reader.FetchResults(ctx, j)
-		look.Evidence.ResultErrors = resultErrors(stored)
-		if err == nil && !errors.Is(readErr, artifact.ErrAbsent) {
-			err = readErr
-		}
-	}
+	look, err := assess.CloserLook{At: c.process.clock()}, error(nil)
+	look.Evidence.EndEvidence = l.assessed.World.Evidence[j.UID].EndEvidence
+	look.Evidence.NotFinalizedReason, err = reader.NotFinalizedReason(ctx, j.Namespace, b)
 	l.assessed, l.JudgedJob = l.assessed.WithCloserLook(j, look)
 	return err
-}
-
-// resultErrors returns the errors of a job's results, those that say the same once.
-func resultErrors(stored artifact.Results) (found []diagnosis.ResultError) {
-	for _, section := range results.ListMessages(stored) {
-		for i := range section.Messages {
-			if m := &section.Messages[i]; section.Severity == results.Error {
-				found = append(found, diagnosis.ResultError{Text: cmp.Or(m.Example, m.Text), Count: max(1, m.Count)})
-			}
-		}
-	}
-	return found
 }
 
 func (c *cli) gatherEvidence(ctx context.Context, j *job.Job, o cluster.EngineOptions) (*action.Evidence, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
@@ -68,11 +69,12 @@ func (c *cli) runResults(ctx context.Context, selected selection, f resultsFlags
 		return err
 	}
 	j := judged.Job
-	cluster := c.newCluster() // logs to the file because of the earlier read
+	reader := c.newCluster() // logs to the file because of the earlier read
 	r := jobResults{
 		judged,
-		cluster.FetchMessages(ctx, judged, c.newMessageSources(cluster, f.ungrouped)),
+		reader.FetchMessages(ctx, judged, c.newMessageSources(reader, f.ungrouped)),
 	}
+	assessed, r.JudgedJob = assessed.WithEndEvidence(j, diagnosis.EndEvidence{ResultErrors: cluster.ResultErrors(r.Sections)})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -122,6 +124,7 @@ func (r jobResults) newDocument(volumes []assess.JudgedVolume) document.Results 
 		Note:     r.Note,
 		Messages: document.NewMessages(r.Sections),
 	}
+	d.Cause, d.Next = document.NewCause(r.Verdict.Cause), document.NewNext(r.nextStep())
 	if r.Log != nil {
 		d.ServerLog = &document.ServerLog{Errors: r.Log.Errors, Warnings: r.Log.Warnings,
 			Messages: document.NewMessages(r.Log.Sections), Gaps: append([]string{}, r.Log.Gaps...)}
@@ -133,6 +136,18 @@ func (r jobResults) newDocument(volumes []assess.JudgedVolume) document.Results 
 }
 
 const maxResourcesPerMessage = 3 // of a message's resources, without --all
+
+// nextStep returns what to do about a job that ended badly, without what results itself shows.
+func (r jobResults) nextStep() diagnosis.Next {
+	if !r.IsTerminal() {
+		return diagnosis.Next{}
+	}
+	next := r.Verdict.Next().WithoutCommand("veltui results")
+	if len(next.Commands) == 0 && r.Verdict.Cause.IsZero() {
+		return diagnosis.Next{}
+	}
+	return next
+}
 
 func (r jobResults) renderLines(l *linePrinter, all bool) {
 	shown := view.NewResults(view.ResultsInput{ // without r.Err, with which the command ends
@@ -162,6 +177,12 @@ func (r jobResults) renderLines(l *linePrinter, all bool) {
 		l.Line("%s", r.Log.Summary())
 		l.List("Not all of the log could be read:", r.Log.Gaps)
 		l.resultGroups(view.NewResultGroups(r.Log.Sections), most)
+	}
+	if cause := view.CauseSentence(r.Verdict.Cause); cause != "" && r.IsTerminal() {
+		l.Line("\ncause: %s", cause)
+	}
+	for _, step := range view.NextSteps(r.nextStep()) {
+		l.Step(step)
 	}
 }
 

@@ -65,7 +65,9 @@ func TestResults(t *testing.T) {
 			"restore velero/into-quota, phase PartiallyFailed: 7 errors, 1 warning", "The status counts 8 errors and 1 warning.",
 			"errors, namespace ops (7)", "  7x is forbidden: exceeded quota: compute", "      pods/worker-0, worker-1, worker-2 and 4 more",
 			"warnings, cluster (1)", "ClusterRole/ops", `already exists. \x1b[2JWarning`,
-		}, "worker-3,"},
+			"\ncause: A ResourceQuota of the namespace refuses objects (QuotaExceeded)\n",
+			"next: Raise the quota of the namespace", "get resourcequotas -A",
+		}, "veltui results"},
 		{[]string{"restore/into-quota", "--all"}, ExitPartiallyFailed, []string{"worker-4, worker-5, worker-6"}, "more"},
 		{[]string{"restore/lost-results"}, ExitFailed, []string{"Velero stored no results of it.", "Failure reason: found a restore"}, "errors,"},
 		{[]string{"restore/wordless"}, ExitPartiallyFailed, []string{"errors, velero (1)\n  (no message)\n"}, "status counts"},
@@ -88,6 +90,18 @@ func TestResults(t *testing.T) {
 			)
 		}
 	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, ": a ResourceQuota of the namespace refuses objects"},
+		{[]string{"--read-only"}, "what its 8 errors say was not read: read-only"},
+	} {
+		stdout, stderr, code := b.run(t, append([]string{"explain", "-n", "velero", "restore/into-quota"}, c.args...)...)
+		if code != ExitPartiallyFailed || !strings.Contains(stdout, c.says) || stderr != "" {
+			t.Errorf("explain %q: exit code %d, want %q in\n%s%s", c.args, code, c.says, stdout, stderr)
+		}
+	}
 	stdout, stderr, code := b.run(t, "results", "-n", "velero", "restore/into-quota", "-o", "json")
 	var d document.Results
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitPartiallyFailed {
@@ -95,6 +109,9 @@ func TestResults(t *testing.T) {
 	}
 	if d.Kind != "Results" || !d.Complete || d.Job.Name != "into-quota" || len(d.Messages) != 2 {
 		t.Fatalf("%+v", d)
+	}
+	if d.Cause == nil || d.Cause.Reason != "QuotaExceeded" || d.Next == nil || len(d.Next.Commands) != 1 {
+		t.Errorf("cause %+v, next %+v", d.Cause, d.Next)
 	}
 	if m := d.Messages[0]; m.Severity != "error" || m.Scope != "namespace" || m.Namespace != "ops" || m.Count != 7 || len(m.Resources) != 7 ||
 		m.Resources[6] != (results.Resource{Kind: "pods", Namespace: "ops", Name: "worker-6"}) ||

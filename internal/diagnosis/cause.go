@@ -34,6 +34,8 @@ type causeMessage struct {
 	at     time.Time
 	volume *job.Volume // nil for the job itself
 	count  int
+	// fallback is the reason that where the message stands shows, if its words show none.
+	fallback Reason
 }
 
 // causeGroup are the messages with one cause.
@@ -51,7 +53,9 @@ func (a *jobJudge) findCause() Cause {
 	for _, m := range a.causeMessages() {
 		reason, isClassified := reasons[m.text]
 		if !isClassified {
-			reason = ClassifyMessage(m.text)
+			if reason = ClassifyMessage(m.text); reason.IsZero() {
+				reason = m.fallback
+			}
 			reasons[m.text] = reason
 		}
 		i := slices.IndexFunc(groups, func(g causeGroup) bool { return g.reason == reason })
@@ -92,14 +96,15 @@ func NeedsEvidenceOfEnd(j *job.Job) (pods, locations bool) {
 // causeMessages returns what is said about the end: by the job, by its volumes, and by its results if they were read.
 func (a *jobJudge) causeMessages() (all []causeMessage) {
 	j, at := a.j, job.LatestTime(a.j.Completed, a.j.LastChanged)
-	for _, text := range append([]string{j.FailureReason}, j.ValidationErrors...) {
-		if text != "" {
-			all = append(all, causeMessage{text: text, source: SourceWatch, at: at, count: 1})
-		}
+	if j.FailureReason != "" {
+		all = append(all, causeMessage{text: j.FailureReason, source: SourceWatch, at: at, count: 1})
+	}
+	for _, text := range j.ValidationErrors {
+		all = append(all, causeMessage{text: text, source: SourceWatch, at: at, count: 1, fallback: SpecRefused})
 	}
 	for i := range j.Volumes {
 		if v := &j.Volumes[i]; v.HasFailed() {
-			all = append(all, causeMessage{v.Message, SourceWatch, v.LastChanged, v, 1})
+			all = append(all, causeMessage{text: v.Message, source: SourceWatch, at: v.LastChanged, volume: v, count: 1})
 		}
 	}
 	for _, e := range a.jobEvidence().ResultErrors {
@@ -119,6 +124,8 @@ func (a *jobJudge) buildCause(g causeGroup) Cause {
 		c = a.explainAgentEnd(g)
 	case LocationWasUnavailable:
 		c = a.explainLocation(c)
+	case SpecRefused:
+		c.Text = human.Shorten(first.text, maxReasonRunes) // Velero's own words say more
 	}
 	for _, v := range g.messages {
 		if v.volume != nil && a.Names.Node == "" {

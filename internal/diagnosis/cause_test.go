@@ -216,11 +216,11 @@ func TestMessagesHaveCauses(t *testing.T) {
 func TestMostErrorsDecideTheCause(t *testing.T) {
 	j := spec{name: "shop", phase: velero.PhasePartiallyFailed, created: 40, started: 40, ended: 30, total: 88, done: 88,
 		errors: 63}.job(t)
-	w := World{Now: minutesAgo(0), Evidence: map[types.UID]JobEvidence{j.UID: {ResultErrors: []ResultError{
+	w := World{Now: minutesAgo(0), Evidence: map[types.UID]JobEvidence{j.UID: {EndEvidence: EndEvidence{ResultErrors: []ResultError{
 		{Text: `admission webhook "policy" denied the request`, Count: 1},
 		{Text: `pods "a" is forbidden: exceeded quota: q`, Count: 60},
 		{Text: "nobody knows this", Count: 100},
-	}}}}
+	}}}}}
 	v := Judge(j, w)
 	if v.Cause.Reason != QuotaExceeded || len(v.Cause.Facts) != 1 || !strings.Contains(v.Cause.Facts[0].Text, "60 errors") {
 		t.Errorf("%s: %+v", v.Text, v.Cause)

@@ -3,9 +3,11 @@ package diagnosis
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
-// messageCause is a row of the table of causes: what a message shows. A star stands for any text.
+// messageCause is a row of the table of causes: what a message shows. A * stands for any text, a ~ for text without
+// spaces, such as a name.
 type messageCause struct {
 	reason   Reason
 	patterns []string
@@ -17,8 +19,39 @@ type messageCause struct {
 // ClassifyMessage returns what a message of Velero, of a plugin, of an object store or of the API server shows, no
 // reason if the message is in no row of the table.
 func ClassifyMessage(message string) Reason {
-	message = strings.ToLower(message)
-	return classify(message, namesStore(message))
+	return classifiedMessages.reasonOf(message, func() Reason {
+		message := strings.ToLower(message)
+		return classify(message, namesStore(message))
+	})
+}
+
+// maxClassified is how many messages are remembered with their reasons.
+const maxClassified = 4096
+
+// classifiedMessages remembers what messages show: a job that has ended says the same at each judgement.
+var classifiedMessages reasonCache
+
+type reasonCache struct {
+	mu      sync.Mutex
+	reasons map[string]Reason
+}
+
+// reasonOf returns the reason of a message, found by find unless it is remembered.
+func (c *reasonCache) reasonOf(message string, find func() Reason) Reason {
+	c.mu.Lock()
+	reason, isKnown := c.reasons[message]
+	c.mu.Unlock()
+	if isKnown {
+		return reason
+	}
+	reason = find()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reasons == nil || len(c.reasons) >= maxClassified {
+		c.reasons = map[string]Reason{}
+	}
+	c.reasons[strings.Clone(message)] = reason
+	return reason
 }
 
 // classifyStoreMessage is [ClassifyMessage] for a message that is about the object store, whatever its words.
@@ -52,16 +85,46 @@ func classify(message string, isAboutStore bool) Reason {
 	return Reason{}
 }
 
-// containsPattern reports whether the parts between the stars stand in a text, in their order.
+// containsPattern reports whether the parts between the wildcards stand in a text, in their order. A pattern begins and
+// ends with text.
 func containsPattern(text, pattern string) bool {
-	for part := range strings.SplitSeq(pattern, "*") {
-		at := strings.Index(text, part)
+	i := strings.IndexAny(pattern, "*~")
+	if i < 0 {
+		return strings.Contains(text, pattern)
+	}
+	for {
+		at := strings.Index(text, pattern[:i])
 		if at < 0 {
 			return false
 		}
-		text = text[at+len(part):]
+		text = text[at+i:]
+		if pattern[i] == '*' {
+			return containsPattern(text, pattern[i+1:])
+		}
+		if continuesInWord(text, pattern[i+1:]) {
+			return true
+		}
 	}
-	return true
+}
+
+// continuesInWord reports whether a pattern begins within the word with which a text begins.
+func continuesInWord(text, pattern string) bool {
+	i := strings.IndexAny(pattern, "*~")
+	if i < 0 {
+		i = len(pattern)
+	}
+	at, wordEnd := strings.Index(text, pattern[:i]), strings.IndexAny(text, " \t\n")
+	if at < 0 || wordEnd >= 0 && at > wordEnd {
+		return false
+	}
+	text = text[at+i:]
+	switch {
+	case i == len(pattern):
+		return true
+	case pattern[i] == '*':
+		return containsPattern(text, pattern[i+1:])
+	}
+	return continuesInWord(text, pattern[i+1:])
 }
 
 // messageCauses is the table of causes. The first row that fits a message counts, so that the more precise rows come
@@ -80,6 +143,25 @@ var messageCauses = ignoreCase([]messageCause{
 	{reason: NodeAgentEnded, patterns: []string{
 		"during the node-agent starting", "podvolume* with status * during the server starting",
 		"podvolumerestore with status * during the server starting",
+	}},
+
+	// What the API server says of a request (k8s.io/apiserver/pkg/admission/plugin/webhook/errors, plugin/policy, and
+	// k8s.io/pod-security-admission), before all codes: webhooks and policies quote anything.
+	{reason: WebhookDenies, patterns: []string{`admission webhook "~" denied the request`}},
+	{reason: PolicyDenies, patterns: []string{
+		"ValidatingAdmissionPolicy '~' with binding '~' denied request", "ValidatingAdmissionPolicy '~' denied request",
+		"policy '~' with binding '~' denied request",
+	}},
+	{reason: PodSecurityDenies, patterns: []string{"violates PodSecurity"}},
+	{reason: WebhookUnreachable, patterns: []string{
+		"failed calling webhook", "failed to call webhook", "conversion webhook for",
+	}},
+
+	// Snapshots (pkg/util/csi/volume_snapshot.go; up to 1.13 the plugin velero-plugin-for-csi), before the codes of
+	// stores: drivers of the same clouds have the same codes.
+	{reason: SnapshotFailed, patterns: []string{
+		"failed to take snapshot", "failed to take a snapshot", "failed to create snapshot", "error taking snapshot",
+		"failed to check and update snapshot content", "CSI snapshot * failed",
 	}},
 
 	// Error codes of S3 (Amazon S3 API reference, "Error responses"; MinIO, cmd/api-errors.go), of Azure Blob Storage
@@ -125,28 +207,31 @@ var messageCauses = ignoreCase([]messageCause{
 	}},
 	{reason: StoreDenies, patterns: []string{"StatusCode: 403", "Error 403"}, needsStore: true},
 
-	// The API server: k8s.io/apiserver/pkg/admission/plugin/webhook/errors, the plugins resourcequota and lifecycle, and
-	// k8s.io/apimachinery/pkg/api/errors.
-	{reason: WebhookDenies, patterns: []string{
-		"admission webhook * denied the request", "ValidatingAdmissionPolicy * denied", "violates PodSecurity",
-	}},
-	{reason: WebhookUnreachable, patterns: []string{
-		"failed calling webhook", "failed to call webhook", "conversion webhook for",
-	}},
+	// The API server: its plugins resourcequota and lifecycle, and k8s.io/apimachinery/pkg/api/errors.
 	{reason: QuotaExceeded, patterns: []string{"exceeded quota:", "failed quota:", "is forbidden: maximum * usage per"}},
 	{reason: NamespaceDeleted, patterns: []string{
 		"because it is being terminated", "terminating namespace * to disappear",
 	}},
-	{reason: StorageClassMissing, patterns: []string{"storageclass* not found"}},
-	{reason: RightsMissing, patterns: []string{"is forbidden: User ", `cannot * resource "`}},
+	{reason: StorageClassMissing, patterns: []string{
+		`storageclass.storage.k8s.io "~" not found`, `storageclasses.storage.k8s.io "~" not found`,
+		"storageclass ~ not found", "storage class ~ not found",
+	}},
+	{reason: RightsMissing, patterns: []string{"is forbidden: User ", `cannot ~ resource "`}},
 	{reason: KindMissing, patterns: []string{
 		"no matches for kind", "the server could not find the requested resource",
 		"resource not found in the cluster",
 	}},
+	// A rule of a CRD in CEL has the value "object" or names itself, unlike the type of a field
+	// (k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go). The forms of the others are those of
+	// k8s.io/apimachinery/pkg/util/validation/field.
+	{reason: RuleBroken, patterns: []string{"failed rule: ", `" is invalid: * invalid value: "object": `}},
 	{reason: ObjectRefused, patterns: []string{
-		"field is immutable", "spec is immutable", "may not change once set", " is invalid: ",
+		"field is immutable", "forbidden: spec is immutable", "may not change once set",
+		`" is invalid: * invalid value: `, `" is invalid: * required value`, `" is invalid: * unsupported value: `,
+		`" is invalid: * forbidden: `, `" is invalid: * duplicate value: `, `" is invalid: * too long: `,
+		`" is invalid: * too many: `, `" is invalid: * not found: `, `" is invalid: * internal error: `,
 		"provided port is already allocated", "provided IP is already allocated", "strict decoding error",
-		"unknown field",
+		`unknown field "`,
 	}},
 	{reason: APIServerFailed, patterns: []string{
 		"etcdserver: ", "the object has been modified", "the server is currently unable to handle the request",
@@ -157,15 +242,12 @@ var messageCauses = ignoreCase([]messageCause{
 	// Disks: the errors of the system calls (ENOSPC, EDQUOT), wherever they are wrapped.
 	{reason: VolumeFull, patterns: []string{"no space left on device", "disk quota exceeded", "not enough space"}},
 
-	// Snapshots (pkg/util/csi/volume_snapshot.go; up to 1.13 the plugin velero-plugin-for-csi).
 	{reason: SnapshotClassMissing, patterns: []string{
 		"failed to get VolumeSnapshotClass", "error getting VolumeSnapshotClass",
 		"did not find a VolumeSnapshotClass", "volumesnapshotclass* not found",
 	}},
 	{reason: SnapshotFailed, patterns: []string{
-		"volumesnapshot* timed out", "volumesnapshot* timeout", "volumesnapshot* not ready",
-		"failed to take snapshot", "failed to take a snapshot", "failed to check and update snapshot content",
-		"error taking snapshot", "fail to wait VolumeSnapshot", "CSI snapshot * failed",
+		"volumesnapshot* timed out", "volumesnapshot* timeout", "volumesnapshot* not ready", "fail to wait VolumeSnapshot",
 	}},
 
 	// Movers (pkg/controller/data_upload_controller.go onPrepareTimeout and its siblings; pkg/exposer; up to 1.14.0

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/veltui/veltui/internal/kubectl"
@@ -147,4 +148,12 @@ func (r Reason) Next(names Names, advice string) Next {
 		}
 	}
 	return next
+}
+
+// WithoutCommand returns the step without a command, such as veltui results: that is where the step is shown.
+func (n Next) WithoutCommand(words string) Next {
+	n.Commands = slices.DeleteFunc(slices.Clone(n.Commands), func(c string) bool {
+		return strings.Contains(" "+c+" ", " "+words+" ") // what reaches the cluster may stand before it
+	})
+	return n
 }

@@ -609,11 +609,22 @@ var (
 		"kubectl get resourcequotas -A",
 		"veltui results KIND/NAME",
 	))
-	WebhookDenies = NewCause("WebhookDenies", "an admission webhook or policy refuses objects", NewStep(
-		"Change the objects or exempt them from the policy that the message names.",
+	WebhookDenies = NewCause("WebhookDenies", "an admission webhook refuses objects", NewStep(
+		"Change the objects, or exempt them from the webhook that the message names.",
 		"veltui results KIND/NAME",
 		"kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
 	))
+	PolicyDenies = NewCause("PolicyDenies", "an admission policy of the API server refuses objects", NewStep(
+		"Change the objects, or leave them out of the binding of the policy that the message names.",
+		"kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings",
+		"veltui results KIND/NAME",
+	))
+	PodSecurityDenies = NewCause("PodSecurityDenies",
+		"the Pod Security level of a namespace refuses pods", NewStep(
+			"Raise the level that the namespace enforces, or change the pods on the way with a resource modifier.",
+			"kubectl get namespaces -L pod-security.kubernetes.io/enforce",
+			"veltui results KIND/NAME",
+		))
 	WebhookUnreachable = NewCause("WebhookUnreachable",
 		"an admission or conversion webhook does not answer", NewStep(
 			"Get the webhook to run; while a cluster is restored, its own pods may not be there yet.",
@@ -682,6 +693,15 @@ var (
 	ObjectRefused = NewCause("ObjectRefused", "the API server refuses objects as they are", NewStep(
 		"Read which fields it refuses. A resource modifier can change them on the way.",
 		"veltui results KIND/NAME",
+	))
+	RuleBroken = NewCause("RuleBroken", "objects break a validation rule of their CRD", NewStep(
+		"Read which rule: a newer CRD may have rules that the objects of the backup do not keep. A resource modifier "+
+			"can change the objects on the way.",
+		"veltui results KIND/NAME",
+	))
+	SpecRefused = NewCause("SpecRefused", "Velero refuses its spec", NewStep(
+		"Correct what Velero names, and make a new one.",
+		"veltui describe KIND/NAME",
 	))
 	APIServerFailed = NewCause("APIServerFailed", "the API server or etcd did not answer", NewStep(
 		"Look at the API server, then run the job again.",

@@ -180,18 +180,11 @@ type JobEvidence struct {
 	StoredAt     time.Time
 	NextPhase    string
 	StoredErrors int
-	// ResultErrors are the errors of the job's stored results, if they were read.
-	ResultErrors []ResultError
+	EndEvidence
 	// NotFinalizedReason says that the results of a backup's operations are not stored.
 	NotFinalizedReason string
 	// SchemaVersions are the versions of Velero that the CRD belongs to, zero if unknown.
 	SchemaVersions velero.SchemaVersions
-}
-
-// ResultError are errors of a job's results that say the same.
-type ResultError struct {
-	Text  string
-	Count int
 }
 
 // PendingSnapshot is a VolumeSnapshot that its driver has not taken yet.

@@ -180,6 +180,13 @@ func (s *Server) IsCrashLooping() bool {
 	return s.Visible && len(s.RunningServers()) == 0 && s.WaitingReason != "" && s.Restarts >= CrashLoopRestarts
 }
 
+// IsStarting reports whether a server that does not run yet is about to: its image is pulled, its container is created,
+// or has just ended for the first times.
+func (s *Server) IsStarting() bool {
+	return s.Name != "" && !s.Running && (isCreating(s.WaitingReason) || s.WaitingReason == "" ||
+		!s.LastTerminationAt.IsZero() && s.Restarts < CrashLoopRestarts)
+}
+
 // DownGrace returns for how long a server that does not run may still come back by itself.
 func (s *Server) DownGrace() time.Duration {
 	if s.Name != "" && s.Restarts < CrashLoopRestarts {

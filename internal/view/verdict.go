@@ -72,6 +72,14 @@ func NewVerdict(v diagnosis.Verdict, limits []velero.Limit) Verdict {
 	return shown
 }
 
+// CauseSentence returns why a job ended badly, with the reason's word; empty if nothing tells.
+func CauseSentence(c diagnosis.Cause) string {
+	if c.IsZero() {
+		return ""
+	}
+	return human.Capitalize(c.Text) + human.InParens(c.Reason.String())
+}
+
 // NextSteps returns what to do next as steps, none if nothing has to be done.
 func NextSteps(n diagnosis.Next) []Step {
 	if n.Text == "" {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
@@ -200,6 +201,7 @@ func (s *Screen) SetAssessment(a *assess.Assessment) {
 		s.endedWhileOpen = s.endedWhileOpen || s.job.Job != nil && !s.job.IsTerminal() && j.IsTerminal()
 		s.job, s.isDeleted, s.assessment = a.AssessJob(j), false, a
 		s.addMovedVolumes()
+		s.addEndEvidence()
 	} else if s.job.Job != nil {
 		// The job keeps its last state, but has no verdict any more.
 		s.isDeleted = true
@@ -221,6 +223,19 @@ func (s *Screen) addMovedVolumes() {
 	}
 }
 
+// addEndEvidence judges a job that has ended with the results that were read.
+func (s *Screen) addEndEvidence() {
+	if s.assessment == nil || s.isDeleted {
+		return
+	}
+	messages := s.findResultsPage().resultsAnswer.Value
+	found := diagnosis.EndEvidence{ResultErrors: cluster.ResultErrors(messages.Sections)}
+	if found.IsZero() {
+		return
+	}
+	_, s.job = s.assessment.WithEndEvidence(s.job.Job, found)
+}
+
 // newRequester returns the requester of a page.
 func (s *Screen) newRequester() fetch.Requester { return s.newRequesterFor(func() {}) }
 
@@ -229,6 +244,7 @@ func (s *Screen) newRequesterFor(handle func()) fetch.Requester {
 	return fetch.Requester{Start: s.dependencies.Start, Clock: s.dependencies.Clock, OnAnswer: func() tea.Cmd {
 		handle()
 		s.addMovedVolumes()
+		s.addEndEvidence()
 		s.revision++
 		return s.FetchMissing()
 	}}

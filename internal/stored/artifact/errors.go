@@ -96,7 +96,7 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 // (pkg/controller/download_request_controller.go).
 func (f *Fetcher) explainSilence(ctx context.Context, r *downloadRequest, last error) error {
 	wait := f.options.Limits.SigningTimeout
-	down, err := f.serverDownReason(ctx)
+	down, _, err := f.serverDownReason(ctx)
 	_, answered := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case err != nil && !answered:
@@ -144,22 +144,24 @@ func (f *Fetcher) explainUnknownKind(ctx context.Context, kind veleroapi.Downloa
 }
 
 // serverDownReason says why Velero's server does not run, judged by its pods; empty if it runs or that is unknown.
-func (f *Fetcher) serverDownReason(ctx context.Context) (string, error) {
+// isStarting is true for a server that is about to run.
+func (f *Fetcher) serverDownReason(ctx context.Context) (reason string, isStarting bool, err error) {
 	server, err := f.findServer(ctx)
 	switch {
 	case err != nil:
-		return "", err
+		return "", false, err
 	case server.Running || !server.Visible:
-		return "", nil
+		return "", false, nil
 	case server.Name == "":
-		return "there is no pod of Velero's server in namespace " + f.options.Namespace, nil
+		return "there is no pod of Velero's server in namespace " + f.options.Namespace, false, nil
 	}
 	pod := server.Name + human.Prefixed(": ", server.WaitingReason)
-	return fmt.Sprintf(
+	reason = fmt.Sprintf(
 		"Velero's server does not run in namespace %s (pod %s)",
 		f.options.Namespace,
 		sanitize.String(pod),
-	), nil
+	)
+	return reason, server.IsStarting(), nil
 }
 
 // findServer reads Velero's server from its pods. It is not Visible if they cannot all be read.
@@ -256,6 +258,8 @@ func storeError(response *http.Response, signed signedURL) error {
 	}
 	said = signed.redactText(said)
 	switch status := response.StatusCode; {
+	case a.Format == filetype.HTML: // no object store answers with a page: a proxy or a gateway does
+		return fmt.Errorf("%w: %w: %s", ErrUnknowable, ErrReplaced, said)
 	case status == http.StatusNotFound && slices.Contains(missingPlaceCodes, a.Code):
 		return fmt.Errorf("%w: %s", ErrUnknowable, said)
 	case status == http.StatusNotFound:

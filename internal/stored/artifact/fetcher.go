@@ -57,6 +57,8 @@ type Options struct {
 type Limits struct {
 	// SigningTimeout is how long Velero may take to sign a URL; default 1 min, as in Velero's own client.
 	SigningTimeout time.Duration
+	// ServerCheckInterval is how long an answer is awaited before each check whether a server runs; default 4 s.
+	ServerCheckInterval time.Duration
 	// IdleTimeout is how long nothing may arrive, counted from the connection; default 1 min.
 	IdleTimeout time.Duration
 	// TotalTimeout is how long a whole download may take; default 6 h, for tarballs and logs.
@@ -75,9 +77,12 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		SigningTimeout: cmp.Or(l.SigningTimeout, time.Minute),
-		IdleTimeout:    cmp.Or(l.IdleTimeout, time.Minute),
-		TotalTimeout:   cmp.Or(l.TotalTimeout, 6*time.Hour),
-		JSONTimeout:    cmp.Or(l.JSONTimeout, 2*time.Minute),
+
+		ServerCheckInterval: cmp.Or(l.ServerCheckInterval, 4*time.Second),
+
+		IdleTimeout:  cmp.Or(l.IdleTimeout, time.Minute),
+		TotalTimeout: cmp.Or(l.TotalTimeout, 6*time.Hour),
+		JSONTimeout:  cmp.Or(l.JSONTimeout, 2*time.Minute),
 		ContentsBytes: cmp.Or(
 			l.ContentsBytes,
 			64<<30,

@@ -436,6 +436,34 @@ func TestNoAnswer(t *testing.T) {
 	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "could not sign", "storage location")
 }
 
+// Nobody waits a minute for a server that is not there or cannot start.
+func TestNoAnswerWithoutAServer(t *testing.T) {
+	b := newBed(t, false, serve(nil))
+	b.sign = func(context.Context, *bed, *veleroapi.DownloadRequest) {}
+	b.options.Limits.SigningTimeout = time.Hour
+	b.options.Limits.ServerCheckInterval = 10 * time.Millisecond
+	_, err := b.fetcher().Open(t.Context(), contents())
+	fails(t, err, ErrNoAnswer, "no pod of Velero's server in namespace "+b.namespace, "nobody answers requests")
+	b.noneLeft()
+
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b.namespace, Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+	}
+	b.create(pod)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available",
+	}}}
+	if err := b.api.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.fetcher().Open(t.Context(), contents())
+	fails(t, err, ErrNoAnswer, "server does not run in namespace "+b.namespace, "velero-0: Unschedulable")
+	b.noneLeft()
+}
+
 func TestSilentAPIServer(t *testing.T) {
 	b := newBed(t, false, serve(nil))
 	b.options.Limits.SigningTimeout = 500 * time.Millisecond

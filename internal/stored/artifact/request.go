@@ -42,14 +42,20 @@ func (f *Fetcher) requestClient() dynamic.ResourceInterface {
 func (f *Fetcher) requestURL(ctx context.Context, target Target) (signedURL, error) {
 	f.options.OpenRequests.Add(1)
 	defer f.options.OpenRequests.Add(-1)
-	answering, cancel := context.WithTimeoutCause(ctx, f.options.Limits.SigningTimeout, ErrNoAnswer)
+	waiting, cancel := context.WithTimeoutCause(ctx, f.options.Limits.SigningTimeout, ErrNoAnswer)
 	defer cancel()
+	answering, giveUp := context.WithCancelCause(waiting)
+	defer giveUp(nil)
 	created, err := f.createRequest(answering, target)
 	if err != nil {
 		return signedURL{}, err
 	}
 	defer f.deleteRequest(ctx, created.name, created.uid)
+	go f.watchServer(answering, giveUp)
 	if err := f.awaitAnswer(answering, created); err != nil {
+		if _, isDown := errors.AsType[serverDownError](err); isDown {
+			return signedURL{}, err
+		}
 		if ctx.Err() == nil && errors.Is(context.Cause(answering), ErrNoAnswer) {
 			return signedURL{}, f.explainSilence(ctx, created, err)
 		}
@@ -64,6 +70,32 @@ func (f *Fetcher) requestURL(ctx context.Context, target Target) (signedURL, err
 		signed.expires = created.createdAt.Add(until.Sub(created.lastState.CreationTimestamp.Time))
 	}
 	return signed, nil
+}
+
+// serverDownError ends the wait for an answer that nobody will give.
+type serverDownError struct{ reason string }
+
+func (e serverDownError) Error() string {
+	return fmt.Sprintf("%s: %s, so nobody answers requests", ErrNoAnswer, e.reason)
+}
+
+func (serverDownError) Unwrap() error { return ErrNoAnswer }
+
+// watchServer gives up once two checks in a row show that no server of Velero's runs nor is about to. Most requests are
+// answered before the first check.
+func (f *Fetcher) watchServer(answering context.Context, giveUp context.CancelCauseFunc) {
+	for seenDown := false; retry.SleepContext(answering, f.options.Limits.ServerCheckInterval); {
+		down, isStarting, err := f.serverDownReason(answering)
+		if err != nil {
+			return // it stays unknown, and the wait has its limit
+		}
+		if isDown := down != "" && !isStarting; isDown && seenDown {
+			giveUp(serverDownError{down})
+			return
+		} else {
+			seenDown = isDown
+		}
+	}
 }
 
 type downloadRequest struct {

@@ -87,7 +87,8 @@ type Origin struct {
 }
 
 // Read reads the log of a job: the stored log if the job has ended, otherwise, or where that cannot be read, the
-// server pods' lines about the job. With Follow, it returns when ctx ends.
+// server pods' lines about the job. These are no answer if something else came in place of the stored log: then Read
+// fails. With Follow, it returns when ctx ends.
 func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
 	if !q.Job.IsTerminal() { // its stored log is incomplete
 		return r.readPods(ctx, q, out, Origin{})
@@ -107,8 +108,10 @@ func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case lines > 0 && pods == nil:
+	case lines > 0 && pods == nil && !errors.Is(err, artifact.ErrReplaced):
 		return nil
+	case lines > 0 && pods == nil: // whoever answers for the store, nobody may take the pods' lines for the whole log
+		return err
 	case pods != nil:
 		return fmt.Errorf("%w; and not from the pods either: %w", err, pods)
 	}

@@ -647,6 +647,15 @@ func TestEndedJob(t *testing.T) {
 		t.Errorf("it comes from %+v, %v", origin, err)
 	}
 	wantLines(t, got, "pod")
+
+	// Nobody may take the lines of the pods for the log if something else came in its place.
+	o.OpenArtifact = opens("", fmt.Errorf("%w: a page of a proxy", artifact.ErrReplaced))
+	lines, err = read(t, o, q)
+	if !errors.Is(err, artifact.ErrReplaced) {
+		t.Errorf("with a page in place of the log: %v", err)
+	}
+	wantLines(t, lines, "pod")
+	o.OpenArtifact = opens("", artifact.ErrForbidden)
 	k.change(func() { k.logs["velero-1"] = k.logs["velero-1"][:1] })
 	if _, err := read(
 		t,

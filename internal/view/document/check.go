@@ -87,7 +87,7 @@ func NewFinding(f assess.Finding, context string, acknowledged bool) Finding {
 		Last:         Moment{f.LastAt},
 		Count:        f.Count,
 		Affects:      f.Affects,
-		Next:         newNext(f.Next()),
+		Next:         NewNext(f.Next()),
 		Acknowledged: acknowledged,
 	}
 }

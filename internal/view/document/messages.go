@@ -23,6 +23,9 @@ type Results struct {
 	Complete bool              `json:"complete"`
 	Note     string            `json:"note,omitempty"`
 	Messages []results.Message `json:"messages"`
+	// Cause is that of most errors of a job that has ended, absent if nothing tells; Next is what to do about it.
+	Cause *Cause `json:"cause,omitempty"`
+	Next  *Next  `json:"next,omitempty"`
 	// ServerLog is what the server has logged so far of a job that goes on and has no results that can be read.
 	ServerLog *ServerLog `json:"serverLog,omitempty"`
 }

@@ -65,8 +65,8 @@ func NewVerdict(v diagnosis.Verdict) Verdict {
 		Reason: v.Reason.String(),
 		Facts:  NewFacts(v.Facts),
 		Advice: v.Advice,
-		Cause:  newCause(v.Cause),
-		Next:   newNext(v.Next()),
+		Cause:  NewCause(v.Cause),
+		Next:   NewNext(v.Next()),
 		Action: string(v.Action),
 	}
 	if !v.Proof.IsZero() {
@@ -88,7 +88,8 @@ type Cause struct {
 	Facts []Fact `json:"facts,omitempty"`
 }
 
-func newCause(c diagnosis.Cause) *Cause {
+// NewCause returns a cause, nil if nothing tells.
+func NewCause(c diagnosis.Cause) *Cause {
 	if c.IsZero() {
 		return nil
 	}
@@ -102,7 +103,8 @@ type Next struct {
 	Commands []string `json:"commands,omitempty"`
 }
 
-func newNext(n diagnosis.Next) *Next {
+// NewNext returns what to do next, nil if nothing has to be done.
+func NewNext(n diagnosis.Next) *Next {
 	if n.Text == "" {
 		return nil
 	}
