@@ -74,7 +74,8 @@ func (c *cli) runResults(ctx context.Context, selected selection, f resultsFlags
 		judged,
 		reader.FetchMessages(ctx, judged, c.newMessageSources(reader, f.ungrouped)),
 	}
-	assessed, r.JudgedJob = assessed.WithEndEvidence(j, diagnosis.EndEvidence{ResultErrors: cluster.ResultErrors(r.Sections)})
+	errs := diagnosis.EndEvidence{ResultErrors: cluster.ResultErrors(r.Sections)}
+	assessed, r.JudgedJob = assessed.WithEndEvidence(j, errs)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
