@@ -126,6 +126,15 @@ func (o *parsedObject) addNeed(kind NeedKind, name string) {
 	}
 }
 
+// ReadNeeds returns what an object needs that is not in a backup; nil for one that cannot be read.
+func ReadNeeds(resource string, body []byte) []Need {
+	o := parsedObject{withNeeds: true}
+	if o.parseBody(&jsonScanner{}, body, factsByKind[resource]) != nil {
+		return nil
+	}
+	return o.needs
+}
+
 // readNeeds reads what an object needs, once the rest of it was read.
 func (o *parsedObject) readNeeds(body []byte, want wantedFacts) {
 	switch {

@@ -31,6 +31,25 @@ const (
 // isInvalidSegment reports whether a name cannot be a segment of a request's path.
 func isInvalidSegment(name string) bool { return len(content.IsPathSegmentName(name)) > 0 }
 
+// noteModifiedNeeds notes what an item needs once the resource modifier has changed it.
+func (r *runner) noteModifiedNeeds(i *item, o *unstructured.Unstructured) {
+	if r.Rules.Modifier == nil || !r.Rules.Modifier.MayChange(i.resource) {
+		return
+	}
+	key := itemKey{i.resource, o.GetNamespace(), o.GetName()}
+	modified := o.DeepCopy()
+	if _, unsure := r.Rules.Modifier.Apply(i.resource, modified); unsure != "" {
+		return
+	}
+	body, err := modified.MarshalJSON()
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.needs[key] = collector.ReadNeeds(i.resource, body)
+}
+
 // sendBody prepares an item of the backup, sends it and decides its verdict.
 func (r *runner) sendBody(ctx context.Context, i *item, body []byte) {
 	o := &unstructured.Unstructured{}
@@ -50,6 +69,7 @@ func (r *runner) sendBody(ctx context.Context, i *item, body []byte) {
 		i.setVerdict(cannotTell, "the backup holds it in several API versions")
 		return
 	}
+	r.noteModifiedNeeds(i, o)
 	var change prepare.Change
 	if i.resource == live.Namespaces { // no action and no modifier changes it (pkg/restore/restore.go, getNamespace)
 		stripNamespace(o, i.name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/stored/results"
@@ -70,6 +71,12 @@ func (r *runner) buildResult(broken error) *preflight.DryRun {
 			add(text, pattern, i.resource, i.namespace, i.name)
 		}
 	})
+	if r.Rules.Modifier != nil {
+		d.ModifiedNeeds = func(resource, namespace, name string) ([]collector.Need, bool) {
+			needs, known := r.needs[itemKey{resource, namespace, name}]
+			return needs, known
+		}
+	}
 	d.Answered = func(resource, namespace, name string) bool {
 		if resource == live.Namespaces {
 			namespace = ""

@@ -107,7 +107,8 @@ type runner struct {
 
 	mu       sync.Mutex
 	stored   []preflight.StoredObject
-	readings sync.Map // a sync.Once by readingKey
+	needs    map[itemKey][]collector.Need // what items need after the resource modifier, by place in the backup
+	readings sync.Map                     // a sync.Once by readingKey
 }
 
 // isHalted reports whether nothing more may be sent.
@@ -151,6 +152,7 @@ func newRun(ctx context.Context, s *Sender, q Query) (*runner, error) {
 		items:             map[itemKey]*item{},
 		itemsByTarget:     map[itemKey]*item{},
 		limitedNamespaces: map[string]bool{},
+		needs:             map[itemKey][]collector.Need{},
 		markLabel:         "veltui-dry-run-" + utilrand.String(8),
 	}
 	rules := *q.Rules

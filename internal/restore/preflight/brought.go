@@ -40,7 +40,8 @@ func (c *checker) addRules(i collector.Item, text string) {
 		return
 	}
 	body := []byte(text)
-	if m := c.modifier; m.Name != "" && (m.Rules == nil || m.Rules.MayChange(i.Resource)) {
+	_, isModified := c.modifiedNeeds(i)
+	if m := c.modifier; m.Name != "" && (m.Rules == nil || m.Rules.MayChange(i.Resource)) && !isModified {
 		if body = c.modifyRules(i, text); body == nil {
 			c.addUncheckedRules(i, "the resource modifier "+m.Name+" may change it")
 			return

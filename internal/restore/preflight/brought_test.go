@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
@@ -232,5 +233,40 @@ func TestRejectedItemsUseUpNothing(t *testing.T) {
 	big := item{claims, "shop", "c", `,"spec":{"storageClassName":"","volumeName":"v","resources":{"requests":{"storage":"10Gi"}}}`}
 	if got := findingsAbout(checked(t, given{items: []item{big}, around: around}), QuotaExceeded); got != "" {
 		t.Errorf("a claim that the limit range refuses fills no quota: %s", got)
+	}
+}
+
+// TestRulesAskAboutWhatTheModifierMakes has a quota that only the modified pods exceed, and one that they do not.
+func TestRulesAskAboutWhatTheModifierMakes(t *testing.T) {
+	rules := "version: v1\nresourceModifierRules:\n- {conditions: {groupResource: pods}, mergePatches: [{patchData: '{}'}]}\n" +
+		"- {conditions: {groupResource: resourcequotas}, mergePatches: [{patchData: '{\"spec\":{\"hard\":{\"count/statefulsets.apps\":\"1\"}}}'}]}\n"
+	around := withShop(quota("requests.cpu", "3", "0"))
+	around.ConfigMapData = map[string]map[string]string{"m": {"rules": rules}}
+	spec := veleroapi.RestoreSpec{ResourceModifier: config("m")}
+	needs := func(cpu string) func(string, string, string) ([]collector.Need, bool) {
+		body := `{"kind":"Pod","spec":{"containers":[{"resources":{"requests":{"cpu":"` + cpu + `"}}}]}}`
+		return func(resource, _, _ string) ([]collector.Need, bool) {
+			return collector.ReadNeeds(resource, []byte(body)), resource == pods
+		}
+	}
+	two := []item{{pods, "shop", "p", oneCPU}, {pods, "shop", "q", oneCPU}}
+	for cpu, want := range map[string]string{"2": "obstacle QuotaExceeded", "1": "", "": "doubt QuotaExceeded"} {
+		g := given{items: two, spec: spec, around: around, dry: &DryRun{
+			AsVelero: true, Answered: func(resource, _, _ string) bool { return resource == pods },
+			ModifiedNeeds: needs(cpu),
+		}}
+		if cpu == "" { // as if nothing were known, of a quota that the pods of the backup exceed
+			g.dry.ModifiedNeeds = nil
+			g.around.Quotas = quota("requests.cpu", "1", "0").Quotas
+		}
+		got := findingsAbout(checked(t, g), QuotaExceeded)
+		if (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q, want %q", cpu, got, want)
+		}
+	}
+	own := given{items: []item{broughtQuota(`"count/statefulsets.apps":"0"`), {statefulSets, "shop", "db", ""}}, spec: spec,
+		served: []string{statefulSets}, around: live.Environment{ConfigMapData: around.ConfigMapData}, none: true}
+	if got := findingsAbout(checked(t, own), QuotaExceeded); got != "" {
+		t.Errorf("the modifier raises the quota: %s", got)
 	}
 }

@@ -91,10 +91,12 @@ type checker struct {
 	brought               broughtRules                     // what the restore brings that decides about other items
 	bringsDefaultClass    bool                             // it brings a storage class that is the default
 	newNamespaces         map[string]map[string]string     // the labels of namespaces that the restore creates
-	rejectedItems         map[[3]string]bool               // resource, namespace and name, by the dry run
-	modifier              Modifier
-	security              podSecurity
-	scratchPod            podNeeds // reused for each pod
+	// unmodified are the resources of which the resource modifier's result is unknown; nil stands for all.
+	unmodified    map[string]bool
+	rejectedItems map[[3]string]bool // resource, namespace and name, by the dry run
+	modifier      Modifier
+	security      podSecurity
+	scratchPod    podNeeds // reused for each pod
 }
 
 // Check finds what stands in the way of a restore. Its error is the cause of the fates' context.
@@ -148,11 +150,9 @@ func Check(in Input) (*Result, error) {
 
 // addFinding adds a finding. An obstacle that a resource modifier may remove becomes a doubt.
 func (c *checker) addFinding(f Finding) {
-	m, of := &c.modifier, bodyResources[f.Reason]
-	if m.Name != "" && f.Severity == Obstacle &&
-		slices.ContainsFunc(of, func(resource string) bool { return m.Rules == nil || m.Rules.MayChange(resource) }) {
+	if f.Severity == Obstacle && slices.ContainsFunc(bodyResources[f.Reason], c.mayBeModified) {
 		f.Severity = Doubt
-		f.Sentence += " The resource modifier " + m.Name + " may change that."
+		f.Sentence += " The resource modifier " + c.modifier.Name + " may change that."
 	}
 	c.findings = append(c.findings, f)
 }
@@ -258,7 +258,7 @@ func (c *checker) collectProvided() error {
 	if err != nil {
 		return err
 	}
-	return c.Fates.EachItemNeeds(func(i collector.Item, needs []collector.Need) {
+	return c.eachItemNeeds(func(i collector.Item, needs []collector.Need) {
 		for _, n := range needs {
 			if n.Kind == collector.NeedRetainedVolume {
 				c.retainedVolumes[i.Name] = true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 )
 
@@ -33,6 +34,9 @@ type DryRun struct {
 	// NotProven are the objects that were sent, and of which no answer proves that they were not stored.
 	NotProven []ItemGroup `json:"notProven,omitempty"`
 
+	// ModifiedNeeds returns what an item needs after the resource modifier, by its place in the backup; false if that is
+	// unknown. It is nil without a modifier.
+	ModifiedNeeds func(resource, namespace, name string) ([]collector.Need, bool) `json:"-"`
 	// Answered reports whether the API server answered for an item, by its target.
 	Answered func(resource, namespace, name string) bool `json:"-"`
 	// FindName returns the name that the resource modifier gives an item, by its place in the backup, where the dry run
@@ -169,6 +173,44 @@ var AlwaysUnchecked = []string{
 // isAnswered reports whether a dry run has answered what a rule asks about an item.
 func (c *checker) isAnswered(resource, namespace, name string) bool {
 	return c.DryRun != nil && c.DryRun.Answered(resource, namespace, name)
+}
+
+// eachItemNeeds visits what each item needs, after the resource modifier where the dry run has applied it.
+func (c *checker) eachItemNeeds(visit func(collector.Item, []collector.Need)) error {
+	if c.DryRun == nil || c.DryRun.ModifiedNeeds == nil || c.modifier.Rules == nil {
+		return c.Fates.EachItemNeeds(visit)
+	}
+	c.unmodified = map[string]bool{}
+	return c.Fates.EachItemNeeds(func(i collector.Item, needs []collector.Need) {
+		if c.modifier.Rules.MayChange(i.Resource) {
+			if modified, known := c.modifiedNeeds(i); known {
+				needs = modified
+			} else if c.willCreate(i) {
+				c.unmodified[i.Resource] = true
+			}
+		}
+		visit(i, needs)
+	})
+}
+
+// modifiedNeeds returns what an item needs after the resource modifier; false if the dry run has not applied it.
+func (c *checker) modifiedNeeds(i collector.Item) ([]collector.Need, bool) {
+	if c.DryRun == nil || c.DryRun.ModifiedNeeds == nil {
+		return nil, false
+	}
+	return c.DryRun.ModifiedNeeds(i.Resource, i.Namespace, i.Name)
+}
+
+// mayBeModified reports whether the resource modifier may change items of a resource in a way that is unknown here.
+func (c *checker) mayBeModified(resource string) bool {
+	m := &c.modifier
+	switch {
+	case m.Name == "":
+		return false
+	case m.Rules == nil:
+		return true
+	}
+	return m.Rules.MayChange(resource) && (c.unmodified == nil || c.unmodified[resource])
 }
 
 // isRejected reports whether the API server rejects an item, so that Velero does not create it.

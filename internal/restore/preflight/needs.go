@@ -61,7 +61,7 @@ type storageNeeds struct {
 
 func (c *checker) checkNeeds() error {
 	s := &storageNeeds{}
-	err := c.Fates.EachItemNeeds(func(i collector.Item, needs []collector.Need) {
+	err := c.eachItemNeeds(func(i collector.Item, needs []collector.Need) {
 		if !isRestored(i) || !c.willCreate(i) || c.isRejected(i.Resource, i.TargetNamespace, i.Name) {
 			return
 		}
