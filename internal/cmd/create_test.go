@@ -186,13 +186,15 @@ func TestRestoreUnseen(t *testing.T) {
 		"--observe",
 		"1s",
 	}
-	if _, stderr, code := b.run(t, append(args, "--accept-obstacles", "--dry-run=server")...); code != ExitOK {
-		t.Errorf("accepted: exit code %d: %s", code, stderr)
+	for _, accept := range []string{"--accept-obstacles", "--accept-unchecked"} {
+		if _, stderr, code := b.run(t, append(args, accept, "--dry-run=server")...); code != ExitOK {
+			t.Errorf("%s: exit code %d: %s", accept, code, stderr)
+		}
 	}
 	if stdout, _, code := b.run(
 		t,
 		args...); code != ExitRefused ||
-		!holdsAll(stdout, "refused: veltui could not look at what is in the backup", "--accept-obstacles starts") {
+		!holdsAll(stdout, "refused: veltui could not look at what is in the backup", "--accept-unchecked starts") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
 	stdout, stderr, code := b.run(t, append(args, "-o", "json")...)

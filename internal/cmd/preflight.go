@@ -226,6 +226,10 @@ func (f *preflightCommand) readRestoreInput(
 		if spec.Restore, err = cluster.FindRestoreSpec(like); err != nil {
 			return spec, nil, err
 		}
+		// A restore like that one gets a ConfigMap of its own for what it selects.
+		if policy := cluster.SelectionPolicy(like); policy != nil {
+			spec.Restore.ResourcePolicy, spec.Policy = nil, policy
+		}
 	} else {
 		spec.Restore.BackupName, spec.Restore.ScheduleName = selected.names[0].name, ""
 	}

@@ -37,6 +37,7 @@ type createRestoreCommand struct {
 	write                   writeCommand
 	preflightMode           string
 	acceptObstacles         bool
+	acceptUnchecked         bool
 	onlyArgs                []string
 	onlyFile, failedRestore string
 	namespaceFromFile       bool // nobody but the file names the namespace
@@ -55,9 +56,12 @@ schedule and the time.
 --preflight says how close that look is. dry-run also sends each object to the API
 server with dryRun=All: choosing it is your agreement to that. look does not. none
 starts the restore unseen. auto looks, sends nothing, and says what a dry run would
-cost. Where obstacles are found, or something could not be looked at, --yes starts
-nothing unless --accept-obstacles is given, too. With auto the API server was not
-asked about the objects, so --yes needs --preflight dry-run or --preflight look.` + confirmationHelp + `
+cost. With auto the API server was not asked about the objects, so --yes needs
+--preflight dry-run or --preflight look.
+
+Where something could not be looked at, such as objects of a namespace that is new,
+--yes starts nothing without --accept-unchecked. Where obstacles are found, --yes starts
+nothing without --accept-obstacles, which accepts what could not be looked at, too.` + confirmationHelp + `
 
 Exit codes: those of 'veltui finalize', 5 also if Velero has not begun it, 6 also if
 something stands in its way; with --wait those of 'veltui wait'.`,
@@ -104,6 +108,9 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 	create.Flags().
 		BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its "+
 			"way or could not be looked at")
+	create.Flags().
+		BoolVar(&f.acceptUnchecked, "accept-unchecked", false, "With --yes, start it although something could not be "+
+			"looked at; obstacles still stop it")
 	f.write.addWaitFlag(create)
 	f.addItemFlags(create)
 	cmd.AddCommand(
@@ -198,7 +205,7 @@ func (f *createRestoreCommand) runCreate(ctx context.Context, args []string) err
 }
 
 // handleObstacles shows the obstacles. With --yes it refuses to start the restore because of them, unless
-// --accept-obstacles is given.
+// --accept-obstacles is given, and because of what could not be looked at, unless --accept-unchecked is.
 func (f *createRestoreCommand) handleObstacles(d *restorespec.Draft, found *preflight.Result) error {
 	spec := d.Restore.Spec
 	announced, err := d.DescribeSelection(found.Fates)
@@ -231,7 +238,8 @@ func (f *createRestoreCommand) handleObstacles(d *restorespec.Draft, found *pref
 		f.write.request.Refusal = human.CountForms(n, "obstacle stands", "obstacles stand") + " in the way"
 	case found.MatchesNothing():
 		f.write.request.Refusal = view.NothingMatches
-	case len(unseen) > 0:
+	case len(unseen) > 0 && !f.acceptUnchecked:
+		f.write.request.Advice = "--accept-unchecked starts the restore all the same."
 		f.write.request.Refusal = "veltui could not look at " + human.JoinNames(unseen, 3)
 		if slices.Contains(unseen, preflight.UncheckedAdmission) {
 			f.write.request.Advice = "--preflight dry-run asks the API server, --preflight look goes without. " +

@@ -106,7 +106,12 @@ func (f *Form) renderCommandAndYAML(c draw.Canvas) []string {
 		return nil
 	}
 	line, fields, flags := f.buildCommand()
-	lines := append([]string{"", c.Theme.Strong.Render("Command")}, c.WrapCommand(line)...)
+	lines := []string{"", c.Theme.Strong.Render("Command")}
+	if line == "" {
+		lines = append(lines, c.RenderParagraph(c.Theme.Dim, draw.FormatSentence(restorespec.NoCommand), 2)...)
+	} else {
+		lines = append(lines, c.WrapCommand(line)...)
+	}
 	if unsaid := append(flags, fields...); len(unsaid) > 0 {
 		text := fmt.Sprintf("The command cannot say %s.", human.JoinNames(unsaid, 5))
 		if len(fields) > 0 {
@@ -273,6 +278,9 @@ func (f *Form) copyCommand() tea.Cmd {
 		return f.showMessage(true, "Not copied: "+err.Error()+".")
 	}
 	line, _, _ := f.buildCommand()
+	if line == "" {
+		return f.showMessage(true, "Not copied: "+restorespec.NoCommand+".")
+	}
 	f.copiedCommand = sanitize.Text(line) // a terminal may act on pasted control characters
 	if f.options.ClipboardUnavailable != "" {
 		f.showResult("Not copied: " + f.options.ClipboardUnavailable + " veltui prints the command on exit.")

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/restore/modifier"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // TestNoDataOfSecrets: whatever is said of a Secret, no message quotes its data.
@@ -161,4 +162,37 @@ func TestLimitRangesComeFirst(t *testing.T) {
 	d := b.run(t)
 	wants(t, "rejected", rejectedOf(d), nil)
 	wants(t, "cannot tell", untoldOf(d.CannotTell), map[string]string{pod: "limit ranges first"})
+}
+
+// TestModifierRenames: an object is sent under the name that the modifier gives it. The first under a name is sent, and
+// what exists under its old name is not patched.
+func TestModifierRenames(t *testing.T) {
+	namespace := shared.Name("renames")
+	b := newBed(t, namespace)
+	b.spec.ExistingResourcePolicy = veleroapi.PolicyTypeUpdate
+	b.make(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "there"}})
+	for _, name := range []string{"a", "b", "there", "other"} {
+		b.configMap(t, namespace, name, "")
+	}
+	var err error
+	b.modifier, err = modifier.Parse(map[string]string{"rules": `version: v1
+resourceModifierRules:
+- {conditions: {groupResource: configmaps, resourceNameRegex: "^[ab]$"}, mergePatches: [{patchData: "metadata: {name: same}"}]}
+- {conditions: {groupResource: configmaps, resourceNameRegex: there}, patches: [{operation: replace, path: /metadata/name, value: fresh}]}
+- {conditions: {groupResource: configmaps, resourceNameRegex: other, matches: [{path: /data/a, value: b}]},
+   patches: [{operation: copy, from: /data/a, path: /metadata/name}]}
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := b.run(t)
+	if d.AcceptedCount != 3 || len(d.Rejected) != 0 {
+		t.Errorf("%d accepted, %v rejected", d.AcceptedCount, d.Rejected)
+	}
+	wants(t, "not sent", untoldOf(d.NotSent), map[string]string{"configmaps/" + namespace + "/same": "comes first"})
+	for name, want := range map[string]string{"a": "same", "there": "fresh", "other": "b"} {
+		if got, known := d.FindName("configmaps", namespace, name); got != want || !known {
+			t.Errorf("%s is %s, %v", name, got, known)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -22,6 +23,10 @@ type Comparison struct {
 	*diff.FieldTable
 	items        map[itemKey]*comparedItem
 	omittedCount int // how many objects are beyond [diff.MaxObjects]
+	resources    map[string]bool
+	// transitionRules are the custom resources whose CRD, as the backup holds it, has rules about the change of an
+	// object.
+	transitionRules map[string]bool
 }
 
 type itemKey struct{ resource, namespace, name string }
@@ -64,6 +69,7 @@ func NewComparison(
 			c.omittedCount++
 		default:
 			c.items[at] = &comparedItem{backupNamespace: i.Namespace, sourceCount: 1}
+			c.resources[i.Resource] = true
 		}
 	})
 	return c, err
@@ -76,6 +82,9 @@ func newComparison(rules prepare.Rules, versions func(string) []string) *Compari
 		versions:   versions,
 		FieldTable: diff.NewFieldTable(),
 		items:      map[itemKey]*comparedItem{},
+
+		resources:       map[string]bool{},
+		transitionRules: map[string]bool{},
 	}
 }
 
@@ -99,11 +108,19 @@ func (c *Comparison) findByBackup(resource, namespace, name string) *comparedIte
 // WantsBody reports whether the body of an item of the backup is needed.
 func (c *Comparison) WantsBody(resource, namespace, name string) bool {
 	i := c.findByBackup(resource, namespace, name)
-	return i != nil && i.outcome == "" && i.backupFields == nil
+	return i != nil && i.outcome == "" && i.backupFields == nil || c.isComparedCRD(resource, name)
+}
+
+// isComparedCRD reports whether an item is the CRD of objects whose patches are compared.
+func (c *Comparison) isComparedCRD(resource, name string) bool {
+	return resource == crds && c.resources[name] && c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate
 }
 
 // AddBackupItem adds the body of an item of the backup; nil stands for a body that is too large.
 func (c *Comparison) AddBackupItem(resource, namespace, name string, body []byte) {
+	if c.isComparedCRD(resource, name) && hasTransitionRules(body) {
+		c.transitionRules[name] = true
+	}
 	i := c.findByBackup(resource, namespace, name)
 	if i == nil || i.outcome != "" || i.backupFields != nil {
 		return
@@ -138,6 +155,13 @@ func (c *Comparison) AddBackupItem(resource, namespace, name string, body []byte
 		i.changedFields = diff.ChangedFields(i.backupFields, c.HashFields(object.Object))
 	}
 	c.AddKept(i.backupFields, i.changedFields)
+}
+
+// hasTransitionRules reports whether a CRD has validation rules that compare an object with what was there before
+// (k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, oldSelf).
+func hasTransitionRules(crd []byte) bool {
+	_, rules, found := bytes.Cut(crd, []byte("x-kubernetes-validations"))
+	return found && bytes.Contains(rules, []byte("oldSelf"))
 }
 
 func (i *comparedItem) setCannotTell(why string) { i.outcome, i.reason = OutcomeUnknown, why }

@@ -50,6 +50,10 @@ func (c *Comparison) ExistingObjects(unseen []live.Unchecked, broken error) []Ex
 	all := make([]ExistingObject, 0, len(c.items))
 	for at, i := range c.items {
 		e := ExistingObject{Resource: at.resource, Namespace: at.namespace, Name: at.name, Outcome: i.outcome, Why: i.reason}
+		if e.Outcome == OutcomePatched && c.transitionRules[at.resource] {
+			e.Outcome, e.Why = OutcomeUnknown, "the CRD has rules that compare an object with what was there (oldSelf), and "+
+				"may refuse Velero's patch"
+		}
 		if i.outcome == "" {
 			e.Outcome, e.Why = OutcomeUnknown, diff.UnreadReason(
 				at.resource,

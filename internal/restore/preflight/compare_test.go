@@ -302,3 +302,34 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 		t.Errorf("nothing says who loses what: %+v", f)
 	}
 }
+
+// TestTransitionRules: a CRD that compares an object with what was there may refuse the patch.
+func TestTransitionRules(t *testing.T) {
+	const resource = "gadgets.example.com"
+	rules := prepare.Rules{Restore: veleroapi.RestoreSpec{ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}}
+	schema := func(rule string) string {
+		return `{"metadata":{"name":"` + resource + `"},"spec":{"x-kubernetes-validations":[{"rule":"` + rule + `"}]}}`
+	}
+	for body, want := range map[string]ExistingOutcome{
+		schema("self == oldSelf"): OutcomeUnknown, schema("self > 0"): OutcomePatched, "": OutcomePatched,
+	} {
+		c := newComparison(rules, func(string) []string { return nil })
+		c.items[itemKey{resource, "shop", "x"}] = &comparedItem{backupNamespace: "shop", sourceCount: 1}
+		c.resources[resource] = true
+		if !c.WantsBody(crds, "", resource) {
+			t.Fatal("the CRD is not wanted")
+		}
+		c.AddBackupItem(resource, "shop", "x", []byte(whole(`"metadata":{"labels":{"app":"web"}},"spec":{"a":"b"}`, "shop", "b")))
+		if body != "" {
+			c.AddBackupItem(crds, "", resource, []byte(body))
+		}
+		var object unstructured.Unstructured
+		if err := object.UnmarshalJSON([]byte(whole(`"metadata":{"labels":{"app":"web"}},"spec":{"a":"c"}`, "shop", "c"))); err != nil {
+			t.Fatal(err)
+		}
+		c.CompareLive(resource, &object)
+		if all := c.ExistingObjects(nil, nil); len(all) != 1 || all[0].Outcome != want {
+			t.Errorf("%s: %v", body, all)
+		}
+	}
+}

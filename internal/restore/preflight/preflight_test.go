@@ -295,6 +295,15 @@ func TestFindings(t *testing.T) {
 	}
 	justNow := map[string]time.Time{"gadgets.example.com": now.Add(-time.Minute)}
 	update := veleroapi.RestoreSpec{ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}
+	versions := map[string][]string{"gadgets.example.com": {"v1", "v2"}}
+	inVersion := func(version string, exact bool) func(*live.Webhook) {
+		return func(w *live.Webhook) {
+			w.MatchesExactly = exact
+			w.Rules[0].Rule = admissionv1.Rule{
+				APIGroups: []string{"example.com"}, APIVersions: []string{version}, Resources: []string{"gadgets"},
+			}
+		}
+	}
 	withFast := live.Environment{StorageClasses: map[string]bool{"fast": false}}
 	data := []item{{claims, "shop", "data", annotated("velero.io/volume-snapshot-name", claimOfFast)}}
 	moved := []item{{claims, "shop", "data", annotated("velero.io/data-upload-name", claimOfFast)}}
@@ -490,6 +499,10 @@ func TestFindings(t *testing.T) {
 		"a node port that the restore keeps": {given{items: []item{{"services", "shop", "web", someonePort}}, spec: veleroapi.RestoreSpec{PreserveNodePorts: &yes}, around: live.Environment{NodePorts: map[int64]string{30080: "ops/x"}}}, "obstacle NodePortTaken", "preserve-nodeports"},
 
 		"nobody answers a webhook":       {given{items: settings, around: webhook(nil, noHook)}, "obstacle WebhookServiceMissing", "1 item"},
+		"it is about another version":    {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v2", false), noHook)}, "obstacle WebhookServiceMissing", ""},
+		"only about another version":     {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v2", true), noHook)}, "", ""},
+		"only about this version":        {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v1", true), noHook)}, "obstacle WebhookServiceMissing", ""},
+		"about a version of the past":    {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v0", false), noHook)}, "", ""},
 		"somebody answers it":            {given{items: settings, around: webhook(nil, map[string]bool{"ops/hook": true})}, "", ""},
 		"it may fail":                    {given{items: settings, around: webhook(func(w *live.Webhook) { w.FailsClosed = false }, noHook)}, "", ""},
 		"it is about something else":     {given{items: pod, around: webhook(nil, noHook)}, "", ""},

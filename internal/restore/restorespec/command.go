@@ -38,9 +38,16 @@ func (d *Draft) CommandWords() (words, unsaid []string) {
 	return words, lostFields(d, &read)
 }
 
+// NoCommand says why no command creates a draft of selected items.
+const NoCommand = "no command selects single objects, only the YAML does"
+
 // CommandLine returns Velero's command that creates a draft, the fields of the Restore that it cannot set, and the
-// flags to reach the cluster that it lacks.
+// flags to reach the cluster that it lacks. It returns no command where items are selected, see [NoCommand]: what is
+// left of the restore would restore nothing.
 func (d *Draft) CommandLine(reach kubectl.ClusterAccess, namespace string) (line string, fields, flags []string) {
+	if len(d.Selected) > 0 {
+		return "", nil, nil
+	}
 	words, fields := d.CommandWords()
 	line, flags = reach.VeleroCommand(namespace, words...)
 	return line, fields, flags
@@ -220,5 +227,9 @@ func NewDraftFrom(r *veleroapi.Restore) Draft {
 	if len(spec.NamespaceMapping) == 0 {
 		spec.NamespaceMapping = nil
 	}
-	return Draft{Restore: veleroapi.Restore{Spec: spec}, Selected: SelectedItems(r)}
+	selected := SelectedItems(r)
+	if len(selected) > 0 { // its own ConfigMap is used up; a new restore gets a new one
+		spec.ResourcePolicy = nil
+	}
+	return Draft{Restore: veleroapi.Restore{Spec: spec}, Selected: selected}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
@@ -213,6 +214,12 @@ func TestSelectionIsTold(t *testing.T) {
 	again.Restore.Name = "r2"
 	if got := SelectedItems(NewRestore(&again, "velero")); !slices.Equal(got, items) {
 		t.Errorf("again: %v", got)
+	}
+	if again.Restore.Spec.ResourcePolicy != nil {
+		t.Errorf("a restore like it names the ConfigMap that is used up: %v", again.Restore.Spec.ResourcePolicy)
+	}
+	if line, _, _ := again.CommandLine(kubectl.ClusterAccess{}, "velero"); line != "" {
+		t.Errorf("a command that restores nothing: %s", line)
 	}
 	copied := Draft{Restore: *r} // its filters may be others by now
 	copied.Restore.Name = "r3"
