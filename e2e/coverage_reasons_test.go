@@ -144,7 +144,7 @@ func (p *planter) objects() {
 	p.create(held)
 	must(p.t, theLab.Client.Delete(p.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "why-terminating"}}))
 	p.want("why-terminating", "Namespace", "why-terminating", "NamespaceTerminating", "being deleted")
-	p.want("why-lone", "Namespace", "why-lone", "NamespaceNotIncluded", "includedNamespaces (")
+	p.want("why-lone", "Namespace", "why-lone", "NamespaceNotIncluded", "the includedNamespaces of all")
 }
 
 // schedules makes the schedules, and returns those of which a backup is to be made, with the phase in which it ends.
@@ -309,7 +309,7 @@ func (p *planter) evidence() {
 	)
 	late := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "why-late-volume", Name: "late"}}
 	must(p.t, theLab.AwaitClaim(p.ctx, late))
-	p.want("why-late-volume", claim, "late", "NoData", "volume")
+	p.want("why-late-volume", claim, "late", "NotYet", "holds it as it was without its volume")
 	p.claim("why-added", "added", plantedClaim{})
 	p.want("why-added", claim, "added", "NotYet", "schedule why-added takes it")
 	p.namespace("why-new-since", nil)

@@ -120,6 +120,11 @@ func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 		} else if len(s.Runs) == 0 && s.Status.LastBackup != nil { // its runs are deleted
 			c.LastEndedRunStart = s.Status.LastBackup.Time
 		}
+		if last := s.Status.LastBackup; last != nil && !slices.ContainsFunc(s.Runs, func(r *job.Job) bool {
+			return !r.Created.Before(last.Add(-lastBackupTolerance))
+		}) {
+			c.LastRunGone = last.Time
+		}
 		switch long := nameTooLongText(s.Name); {
 		case long != "":
 			c.InvalidReason = long
@@ -134,6 +139,21 @@ func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 		all = append(all, c)
 	}
 	return all
+}
+
+// lastBackupTolerance is how much earlier a run may be created than status.lastBackup says: Velero's clock sets that,
+// and the API server's the creation.
+const lastBackupTolerance = time.Minute
+
+// RestoreEnds returns when restores ended, by name; zero for restores in progress.
+func (a *Assessment) RestoreEnds() map[string]time.Time {
+	ends := map[string]time.Time{}
+	for _, j := range a.Snapshot.Jobs {
+		if j.Kind == job.Restore {
+			ends[j.Name] = j.Completed
+		}
+	}
+	return ends
 }
 
 // CopyRules returns the rules by which a backup counts as a copy, whoever made it. What was not read is unknown.

@@ -38,7 +38,7 @@ func (c *Cluster) AssessCoverage(
 	if err != nil {
 		return nil, err
 	}
-	o.Now, o.CopyRules = a.World.Now, a.CopyRules()
+	o.Now, o.CopyRules, o.RestoreEnds = a.World.Now, a.CopyRules(), a.RestoreEnds()
 	judge := coverage.NewJudge(l.cluster, a.CoverageSchedules(), a.SortedBackups(), o)
 	if err := c.readRecords(ctx, a, judge, say); err != nil {
 		return nil, err

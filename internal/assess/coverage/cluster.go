@@ -92,6 +92,7 @@ type Schedule struct {
 	NextRun           time.Time
 	RunAfter          func(time.Time) time.Time // the first run after a time, zero if there is none
 	LastEndedRunStart time.Time                 // when its newest run that has ended began
+	LastRunGone       time.Time                 // when its last run began, if the backup is not there any more
 	InvalidReason     string                    // why it makes no backups, empty if it makes them
 	RefusalReason     string                    // why Velero refuses its backups, empty if it accepts them
 }

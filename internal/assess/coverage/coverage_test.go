@@ -285,7 +285,7 @@ func TestEvidence(t *testing.T) {
 		"saved and skipped": {func(s *scene) { s.backup("b", time.Hour, day, done, listing(entry(skips), entry(nil))) }, Covered, "", "b", day},
 		"another volume": {func(s *scene) {
 			s.backup("b", time.Hour, day, done, listing(entry(func(v *artifact.VolumeInfo) { v.PersistentVolume = "pv-old" })))
-		}, Unprotected, NotInBackup, "", 0},
+		}, Unprotected, Recreated, "", 0},
 		"snapshot timed out": {func(s *scene) {
 			r := listing()
 			r.AddErrors([]string{` name: /data message: /Error backing up item error: /error executing custom action (groupResource=persistentvolumeclaims, namespace=shop, name=data): rpc error: code = Unknown desc = failed to get volumesnapshot shop/velero-data-4f5zm: client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline`})
@@ -306,7 +306,7 @@ func TestEvidence(t *testing.T) {
 		"its location is not available": {func(s *scene) {
 			s.o.CopyRules.LocationPhases["nas"] = "Unavailable"
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
-		}, Unprotected, LocationUnavailable, "", 0},
+		}, Undecided, LocationUnavailable, "", 0},
 		"expired": {func(s *scene) { s.backup("b", time.Minute, -time.Second, done, listing(entry(nil))) }, Unprotected, BackupExpired, "", 0},
 		"its deletion is requested": {func(s *scene) {
 			s.backup("b", time.Minute, day, done, listing(entry(nil)))
@@ -370,7 +370,7 @@ func TestEvidence(t *testing.T) {
 			r := listing()
 			r.Items[Volumes] = nil
 			s.backup("b", time.Hour, day, done, r)
-		}, Unprotected, NoData, "", 0},
+		}, CoveredWithWarning, NotYet, "", 0},
 		"running":  {func(s *scene) { s.backup("b", time.Hour, day, veleroapi.BackupPhaseInProgress, listing(entry(nil))) }, Unprotected, NotInBackup, "", 0},
 		"not read": {func(s *scene) { s.backup("b", time.Hour, day, done, nil) }, Undecided, NotRead, "", 0},
 		"not read, older copy": {func(s *scene) {

@@ -24,6 +24,8 @@ type Options struct {
 	Now            time.Time
 	// CopyRules says which backups count as copies, whatever they hold. Its clock is Now.
 	CopyRules velero.CopyRules
+	// RestoreEnds says when restores ended, by name; zero for a restore in progress.
+	RestoreEnds map[string]time.Time
 }
 
 // isSystemNamespace reports whether a namespace is judged only on request: those of Velero, Kubernetes and OpenShift.
@@ -53,6 +55,8 @@ type trackedItem struct {
 	Item
 	resource         string
 	object           metav1.Object // nil if only backups list it
+	madeAt           time.Time     // when the object and, of a claim, its volume were there; zero if unknown
+	earlierText      string        // which backup holds an earlier object of its name, a clause
 	lastMiss         Verdict       // what went wrong in the newest backup that lists it without data
 	lastMissBackup   string
 	unreadBackups    int    // backups that may hold it, are newer than the copy, and were not read
@@ -137,7 +141,13 @@ func (j *Judge) trackItem(resource, key string, o metav1.Object) *trackedItem {
 		}
 	}
 	t.object, t.partlyReadReason = cmp.Or(t.object, o), j.PartlyRead[resource+" "+key]
+	if t.object != nil {
+		t.madeAt = t.object.GetCreationTimestamp().Time
+	}
 	if claim := t.asClaim(); claim != nil {
+		if v := j.Volumes[claim.Spec.VolumeName]; v != nil && v.CreationTimestamp.After(t.madeAt) {
+			t.madeAt = v.CreationTimestamp.Time
+		}
 		t.Bytes, t.partlyReadReason = claim.Status.Capacity.Storage().
 			Value(),
 			cmp.Or(
@@ -152,14 +162,6 @@ func (j *Judge) trackItem(resource, key string, o metav1.Object) *trackedItem {
 func (t *trackedItem) asClaim() *corev1.PersistentVolumeClaim {
 	claim, _ := t.object.(*corev1.PersistentVolumeClaim)
 	return claim
-}
-
-// creationTime returns the creation time, zero for an item that only backups list.
-func (t *trackedItem) creationTime() time.Time {
-	if t.object == nil {
-		return time.Time{}
-	}
-	return t.object.GetCreationTimestamp().Time
 }
 
 // isUnbound reports whether an item is a claim without a volume: it has no data.
@@ -226,6 +228,9 @@ func (j *Judge) NeedsBackup(b *veleroapi.Backup) bool {
 
 func (t *trackedItem) needsBackup(b *veleroapi.Backup) bool {
 	expires := b.Status.Expiration
+	if t.earlierText != "" && t.madeAt.After(BackupStart(b)) && !t.isLabelledWith(b) {
+		return false // a backup that began earlier holds an earlier object, too
+	}
 	return !t.isUnbound() && (t.Backup == "" || !t.NeverExpires && (expires == nil || expires.After(t.ExpiresAt)))
 }
 
@@ -266,10 +271,15 @@ func (j *Judge) AddBackup(b *veleroapi.Backup, r *Record) {
 				// If such objects may not be listed, the backup tells which ones exist.
 				t = j.trackItem(resource, key, nil)
 			}
+			if t == nil {
+				continue
+			}
+			restored := j.isRestoredFrom(t, b)
 			switch why := r.Failed[resource+" "+key]; {
-			case t == nil:
+			case !restored && resource != Namespaces && t.madeAt.After(BackupStart(b)):
+				t.addEarlier(b)
 			case resource == Claims:
-				t.addVerdict(b, r.judgeClaim(key, j.volumeOfClaim(t), BackupStart(b)))
+				t.addVerdict(b, r.judgeClaim(key, t.volumeName(restored)))
 			case why != "":
 				t.addVerdict(b, excludedVerdict(ItemFailed, "saving it failed: "+why))
 			default:
@@ -279,15 +289,43 @@ func (j *Judge) AddBackup(b *veleroapi.Backup, r *Record) {
 	}
 }
 
-// volumeOfClaim returns the volume of a claim, zero if it has none or the volume was not read.
-func (j *Judge) volumeOfClaim(t *trackedItem) (v corev1.PersistentVolume) {
-	if claim := t.asClaim(); claim != nil {
-		v.Name = claim.Spec.VolumeName
-		if seen := j.Volumes[v.Name]; seen != nil {
-			v.CreationTimestamp = seen.CreationTimestamp
-		}
+// isLabelledWith reports whether an object has the labels of a restore of a backup.
+func (t *trackedItem) isLabelledWith(b *veleroapi.Backup) bool {
+	return t.object != nil && t.object.GetLabels()[veleroapi.RestoreNameLabel] != "" &&
+		t.object.GetLabels()[veleroapi.BackupNameLabel] == veleroapi.ValidLabel(b.Name)
+}
+
+// isRestoredFrom reports whether a restore of a backup made an object: then the backup holds what the object began
+// with, though it is older than the object. An object that somebody made after that restore from a manifest with its
+// labels is another one.
+func (j *Judge) isRestoredFrom(t *trackedItem, b *veleroapi.Backup) bool {
+	if !t.isLabelledWith(b) {
+		return false
 	}
-	return v
+	end := j.RestoreEnds[t.object.GetLabels()[veleroapi.RestoreNameLabel]]
+	return end.IsZero() || !t.object.GetCreationTimestamp().After(end)
+}
+
+// volumeName returns the name that a claim's volume had in a backup that holds the claim, empty if it is not known: a
+// restore gives a claim a new volume.
+func (t *trackedItem) volumeName(restored bool) string {
+	if claim := t.asClaim(); claim != nil && !restored {
+		return claim.Spec.VolumeName
+	}
+	return ""
+}
+
+// addEarlier records that a backup lists an item's name and began before the item was made: of two objects of one
+// name, only the creation tells them apart, as Velero's lists hold no uid.
+func (t *trackedItem) addEarlier(b *veleroapi.Backup) {
+	if t.Backup != "" || t.earlierText != "" {
+		return
+	}
+	noun := cmp.Or(kindWords[t.Kind], t.Kind)
+	t.earlierText = "backup " + b.Name + " holds an earlier " + noun + " of this name"
+	if t.object != nil && !t.object.GetCreationTimestamp().After(BackupStart(b)) {
+		t.earlierText = "backup " + b.Name + " holds it as it was without its volume, or with an earlier volume"
+	}
 }
 
 // addCopy records a good copy: the newest copy is named, and the one that lasts longest says until when.
@@ -316,6 +354,8 @@ func (t *trackedItem) addVerdict(b *veleroapi.Backup, v Verdict) {
 	switch {
 	case v.Answer == Yes:
 		t.addCopy(b)
+	case v.Reason == Recreated:
+		t.earlierText = cmp.Or(t.earlierText, "backup "+b.Name+" does not hold its data: "+v.ReasonText)
 	case t.Backup == "" && (t.lastMiss.Answer == "" || t.lastMiss.Answer == No && v.Answer == Unknown):
 		t.lastMiss, t.lastMissBackup = v, b.Name
 	}
@@ -363,18 +403,36 @@ func (j *Judge) findNextPlan(t *trackedItem) (*backupPlan, Verdict) {
 	if why := j.Unchecked[Schedules]; why != "" {
 		verdict = unknownVerdict(NotSeen, "schedules cannot be read: "+why)
 	}
+	if namespace := cmp.Or(t.Namespace, t.Name); len(j.plans) > 1 && !j.isIncludedByName(namespace) {
+		return nil, excludedVerdict(
+			NamespaceNotIncluded,
+			fmt.Sprintf("the includedNamespaces of all %d schedules do not name the namespace", len(j.plans)),
+		)
+	}
+	closest := -1
 	for _, p := range j.plans {
 		v := p.judgeItem(t)
+		rank := v.closenessRank()
 		if v.Answer != Yes {
 			v.ReasonText = "schedule " + p.Name + ": " + v.ReasonText
 		}
+		if v.Reason == SchedulePaused && p.resume().judgeItem(t).Answer == Yes {
+			rank, v.ReasonText = len(distantReasons), v.ReasonText+"; unpaused, it takes this"
+		}
 		sooner := best != nil && v.Answer == Yes && verdict.Answer == Yes && !p.NextRun.IsZero() &&
 			p.NextRun.Before(best.NextRun)
-		if best == nil || v.closenessRank() > verdict.closenessRank() || sooner {
-			best, verdict = p, v
+		if rank > closest || sooner {
+			best, verdict, closest = p, v, rank
 		}
 	}
 	return best, verdict
+}
+
+// isIncludedByName reports whether the includedNamespaces of a schedule name a namespace, or take all.
+func (j *Judge) isIncludedByName(namespace string) bool {
+	return slices.ContainsFunc(j.plans, func(p *backupPlan) bool {
+		return velero.IncludeExclude{Includes: p.spec.IncludedNamespaces}.Matches(namespace)
+	})
 }
 
 // judgeItem judges whether the next backup includes an item, for a claim with its data, and for a namespace its
@@ -412,7 +470,8 @@ var distantReasons = []Reason{
 	PolicyFilter,
 }
 
-// closenessRank returns how close a schedule comes.
+// closenessRank returns how close a schedule comes. A schedule that only its pause keeps from taking an item comes
+// closer than a schedule with a rule against it, and has the rank between.
 func (v Verdict) closenessRank() int {
 	at := slices.Index(distantReasons, v.Reason)
 	switch {
@@ -421,7 +480,7 @@ func (v Verdict) closenessRank() int {
 	case v.Answer == Unknown:
 		return len(distantReasons) + 1
 	case at < 0:
-		return len(distantReasons)
+		return len(distantReasons) - 1
 	}
 	return at
 }
@@ -445,6 +504,10 @@ func (j *Judge) judgeItem(t *trackedItem) {
 	without, last := "in no backup", "The last copy, "+t.Backup+", never expires."
 	if t.resource == Claims {
 		without = "in no backup with its data"
+	}
+	earlier := human.Prefixed(" ", human.Capitalize(t.earlierText))
+	if t.earlierText != "" {
+		earlier += "."
 	}
 	if !t.NeverExpires {
 		last = "The last copy, " + t.Backup + ", expires " + human.ClockTime(t.ExpiresAt, j.Now) + "."
@@ -470,15 +533,17 @@ func (j *Judge) judgeItem(t *trackedItem) {
 		t.setState(Undecided, t.lastMiss.Reason, "backup %s: %s.", t.lastMissBackup, t.lastMiss.ReasonText)
 	case t.Backup == "" && (v.Answer == No || v.Reason == PolicyCustom):
 		// Velero records what a plugin saves as skipped.
-		t.setState(Unprotected, v.Reason, "in no backup: %s.", v.ReasonText)
+		t.setState(Unprotected, v.Reason, "in no backup: %s.%s", v.ReasonText, earlier)
 	case t.Backup == "" && t.lastMiss.Answer != "":
 		t.setState(Unprotected, t.lastMiss.Reason, "%s: in %s, %s.", without, t.lastMissBackup, t.lastMiss.ReasonText)
-	case t.Backup == "" && lost.Answer != "" && !lost.at.Before(t.creationTime()):
+	case t.Backup == "" && lost.Reason == LocationUnavailable && !lost.at.Before(t.madeAt):
+		t.setState(Undecided, lost.Reason, "the backup that may hold it cannot be read: %s.", lost.ReasonText)
+	case t.Backup == "" && lost.Answer != "" && !lost.at.Before(t.madeAt):
 		t.setState(Unprotected, lost.Reason, "in no backup: %s.", lost.ReasonText)
 	case t.Backup == "" && v.Answer == Unknown:
-		t.setState(Unprotected, v.Reason, "in no backup. %s.", v.ReasonText)
-	case t.Backup == "" && t.creationTime().After(p.LastEndedRunStart):
-		t.setState(CoveredWithWarning, NotYet, "in no backup yet: schedule %s takes it %s.", p.Name, next)
+		t.setState(Unprotected, v.Reason, "in no backup. %s.%s", v.ReasonText, earlier)
+	case t.Backup == "" && t.madeAt.After(p.LastEndedRunStart):
+		t.setState(CoveredWithWarning, NotYet, "in no backup yet: schedule %s takes it %s.%s", p.Name, next, earlier)
 	case t.Backup == "" && p.spec.TTL.Duration > 0 && p.LastEndedRunStart.Add(p.spec.TTL.Duration).Before(p.NextRun):
 		t.setState(
 			Unprotected,
@@ -488,6 +553,17 @@ func (j *Judge) judgeItem(t *trackedItem) {
 			human.Duration(p.spec.TTL.Duration),
 			next,
 		)
+	case t.Backup == "" && p.LastRunGone.After(t.madeAt):
+		t.setState(
+			Unprotected,
+			BackupDeleted,
+			"in no backup: the backup that schedule %s began %s is not there any more. It takes it again %s.",
+			p.Name,
+			human.ClockTime(p.LastRunGone, j.Now),
+			next,
+		)
+	case t.Backup == "" && earlier != "":
+		t.setState(Unprotected, Recreated, "in no backup, although schedule %s takes it.%s", p.Name, earlier)
 	case t.Backup == "":
 		t.setState(Unprotected, NotInBackup, "in no backup, although schedule %s takes it.", p.Name)
 	case old && t.unreadBackups > 0:

@@ -29,6 +29,8 @@ type backupPlan struct {
 	clusterFilter    velero.IncludeExclude // with old filters the same as namespacedFilter
 	selectors        []*metav1.LabelSelector
 
+	unpaused *backupPlan // see resume
+
 	namespaceVerdicts, kindVerdicts map[string]Verdict
 	objectVerdicts                  map[metav1.Object]Verdict // claims and pods
 }
@@ -56,6 +58,17 @@ func newBackupPlan(x *clusterIndex, s *Schedule) *backupPlan {
 	}
 	p.pullInObjects()
 	return p
+}
+
+// resume returns what the backups of a paused schedule include once it is unpaused.
+func (p *backupPlan) resume() *backupPlan {
+	if p.unpaused == nil {
+		s := *p.Schedule
+		s.Schedule = s.Schedule.DeepCopy()
+		s.Spec.Paused = false
+		p.unpaused = newBackupPlan(p.clusterIndex, &s)
+	}
+	return p.unpaused
 }
 
 func (p *backupPlan) loadPolicy(configMap string) *Policy {

@@ -3,6 +3,7 @@ package coverage
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,9 @@ type Prediction struct {
 	Undecided      []string            `json:"unknown"`
 	// RefusalReason is why there is no next backup.
 	RefusalReason string `json:"refused,omitempty"`
+	// MissingNamespaces are the includedNamespaces that do not exist: Velero counts an error for each of them, so that
+	// the backup ends PartiallyFailed (pkg/backup/item_collector.go, collectNamespaces, 1.18.3).
+	MissingNamespaces []string `json:"missingNamespaces,omitempty"`
 }
 
 // ItemList is a part of what a backup includes, in words.
@@ -41,6 +45,13 @@ func (p Prediction) TitledLists() []ItemList {
 	for _, kind := range slices.Sorted(maps.Keys(p.Workloads)) {
 		lists = append(lists, ItemList{kind + "s", p.Workloads[kind]})
 	}
+	if len(p.MissingNamespaces) > 0 {
+		missing := slices.Clone(p.MissingNamespaces)
+		for i := range missing {
+			missing[i] += ": includedNamespaces names it, and it does not exist, so the run ends PartiallyFailed"
+		}
+		lists = append(lists, ItemList{"Missing", missing})
+	}
 	return append(lists, ItemList{"Unknown", p.Undecided})
 }
 
@@ -55,6 +66,9 @@ func Predict(c *Cluster, s *Schedule) Prediction {
 		Workloads:      map[string][]string{},
 		Undecided:      []string{},
 		RefusalReason:  p.refusal.ReasonText,
+	}
+	if out.RefusalReason == "" && c.Unchecked[Namespaces] == "" {
+		out.MissingNamespaces = p.missingNamespaces()
 	}
 	add := func(list []string, what, name string, v Verdict) []string {
 		switch v.Answer {
@@ -97,6 +111,17 @@ func Predict(c *Cluster, s *Schedule) Prediction {
 		slices.Sort(list)
 	}
 	return out
+}
+
+// missingNamespaces returns the included namespaces that do not exist. A pattern without a match is no error.
+func (p *backupPlan) missingNamespaces() (missing []string) {
+	for _, name := range p.spec.IncludedNamespaces {
+		if !strings.ContainsAny(name, "*?[") && p.Objects[Namespaces][name] == nil {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(missing)
+	return slices.Compact(missing)
 }
 
 // DecisiveSelectors returns the selectors of a schedule and the resources whose selected objects decide which

@@ -44,12 +44,13 @@ const (
 const (
 	NotInBackup   Reason = "NotInBackup"   // no backup holds it, although a schedule takes it
 	NotYet        Reason = "NotYet"        // it is newer than the last run of the schedule that takes it
+	Recreated     Reason = "Recreated"     // backups hold an earlier object of its name, or an earlier volume
 	NoData        Reason = "NoData"        // backups list the claim, without its data
 	VolumeFailed  Reason = "VolumeFailed"  // the newest backup of it failed to save its data
 	VolumeSkipped Reason = "VolumeSkipped" // the newest backup of it skipped its data
 	ItemFailed    Reason = "ItemFailed"    // the newest backup that lists it failed to store it
 	BackupFailed  Reason = "BackupFailed"  // the newest backup of its namespace failed
-	// the newest backup of its namespace is being deleted, or that is requested
+	// the newest backup of its namespace is being deleted, that is requested, or it is not there any more
 	BackupDeleted Reason = "BackupDeleted"
 	// the newest backup of its namespace has expired, and Velero deletes it
 	BackupExpired Reason = "BackupExpired"

@@ -5,9 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/veltui/veltui/internal/human"
@@ -126,22 +124,20 @@ func (r *Record) AddErrors(messages []string) {
 	}
 }
 
-// judgeClaim returns what became of the data of a claim that the backup, which began at that time, lists. pv is the
-// claim's volume, without a name if it is unknown.
-func (r *Record) judgeClaim(claim string, pv corev1.PersistentVolume, began time.Time) Verdict {
+// judgeClaim returns what became of the data of a claim that the backup lists. volume is the name of the claim's
+// volume, empty if it is unknown or was made by a restore of this backup.
+func (r *Record) judgeClaim(claim, volume string) Verdict {
 	s, recorded := r.Saved[claim]
 	switch why := r.Failed[Claims+" "+claim]; {
 	case why != "":
 		return excludedVerdict(VolumeFailed, "saving it failed: "+why)
-	case recorded && s.PV != "" && pv.Name != "" && s.PV != pv.Name:
-		return Verdict{} // a record of another claim that had the name
+	case recorded && s.PV != "" && volume != "" && s.PV != volume:
+		return excludedVerdict(Recreated, "the claim had another volume then, "+s.PV)
 	case recorded:
 		return s.Verdict
 	case r.NoVolumes:
 		return unknownVerdict(OldVolumeRecord, "Velero stored no record of volumes")
-	case pv.CreationTimestamp.After(began):
-		return excludedVerdict(NoData, "it lists the claim, which had no volume or another one then")
-	case pv.Name != "" && !slices.Contains(r.Items[Volumes], pv.Name):
+	case volume != "" && !slices.Contains(r.Items[Volumes], volume):
 		return unknownVerdict(
 			OldVolumeRecord,
 			"the backup leaves out its PersistentVolume, so Velero keeps no record of its data",
