@@ -37,6 +37,9 @@ type Item struct {
 	Name            string
 	Fate            Fate
 	IsMirrorPod     bool // true for a mirror pod: Velero counts it, but does not restore it
+	// IsCleanedUp is true for a job that the cluster deletes once it has ended, by its TTL or its CronJob's history, and
+	// for an item whose body was not read.
+	IsCleanedUp bool
 }
 
 // Kinds maps kinds to their resources.
@@ -128,6 +131,7 @@ func (f *Fates) eachItem(visit func(item uint32, i Item)) error {
 		for item := b.First; item < b.End && r.budget.canContinue(1); item++ {
 			place.Name, place.Fate = x.Names.string(item), kept
 			place.IsMirrorPod = x.Flags[item]&flagMirror != 0
+			place.IsCleanedUp = x.Flags[item]&(flagCleanedUp|flagUnchecked) != 0
 			switch {
 			case place.Resource == dirNamespaces:
 				place.TargetNamespace = r.mappedNamespace(place.Name)

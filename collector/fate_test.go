@@ -118,3 +118,27 @@ func TestFateOfFilters(t *testing.T) {
 		}
 	}
 }
+
+// TestJobsThatAreCleanedUp: the cluster deletes a job with a TTL, or of a CronJob, once it has ended, and no other.
+func TestJobsThatAreCleanedUp(t *testing.T) {
+	x := mustRead(t, buildArchive(t, twice([]file{
+		namespaced(dirJobs, "a", "ttl", `{"kind":"Job","metadata":{},"spec":{"ttlSecondsAfterFinished":0,"suspend":true}}`),
+		namespaced(dirJobs, "a", "owned", `{"kind":"Job","metadata":{"ownerReferences":[{"kind":"X"},{"kind":"CronJob"}]}}`),
+		namespaced(dirJobs, "a", "kept", `{"kind":"Job","metadata":{"ownerReferences":[{"kind":"X"}]},"spec":{"suspend":true}}`),
+		namespaced(dirJobs, "a", "null", `{"kind":"Job","metadata":{},"spec":{"ttlSecondsAfterFinished":null}}`),
+		namespaced(dirPods, "a", "pod", podJSON("Running")),
+	})...))
+	fates, err := x.DetermineFates(t.Context(), RestoreInput{}, Discovery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cleaned := map[string]bool{}
+	if err := fates.EachItem(func(i Item) { cleaned[i.Name] = i.IsCleanedUp }); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"ttl": true, "owned": true, "kept": false, "null": false, "pod": false} {
+		if got, known := cleaned[name]; got != want || !known {
+			t.Errorf("%s: %t, known %t", name, got, known)
+		}
+	}
+}

@@ -52,6 +52,7 @@ const (
 	flagMirror                           // a mirror pod: it is counted, but brings nothing along
 	flagUndecodable                      // Velero cannot decode it and leaves it out
 	flagUnchecked                        // its body was not read
+	flagCleanedUp                        // a job that the cluster deletes once it has ended
 )
 
 // reference is another item that an item brings along when it is restored.

@@ -84,6 +84,9 @@ func (b *indexBuilder) addItem(p itemPath, o *parsedObject, flags itemFlag) {
 		if o.hasCompleted(want) {
 			flags |= flagCompleted
 		}
+		if o.isCleanedUp {
+			flags |= flagCleanedUp
+		}
 		if want == wantPod && len(o.findAnnotation(annMirrorPod)) > 0 {
 			flags |= flagMirror
 		}

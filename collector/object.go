@@ -104,6 +104,7 @@ type parsedObject struct {
 
 	definedResource Resource // the resource that a CRD defines
 
+	isCleanedUp         bool   // a job with a TTL, or of a CronJob
 	withNeeds           bool   // true if needs are read, too
 	spec, managedFields []byte // the spec and a Service's managed fields, verbatim from the body
 	needs               []Need
@@ -198,6 +199,8 @@ func (o *parsedObject) readMetadata(s *jsonScanner, want wantedFacts) {
 			o.labels, o.badLabels = s.appendPairs(o.labels[:0])
 		case string(key) == "annotations" && want >= wantPod:
 			o.annotations, _ = s.appendPairs(o.annotations[:0])
+		case string(key) == "ownerReferences" && want == wantJob:
+			s.eachElement(func() { o.isCleanedUp = string(o.readMember(s, "kind")) == "CronJob" || o.isCleanedUp })
 		case string(key) == "managedFields" && want == wantService && o.withNeeds:
 			s.peekByte()
 			start := s.i
@@ -240,6 +243,13 @@ func (o *parsedObject) readSpec(s *jsonScanner, want wantedFacts) {
 		o.pruned = append(o.pruned, '}')
 	case wantClaim:
 		o.volumeName = o.readMember(s, "volumeName")
+	case wantJob: // pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
+		s.eachMember(func(key []byte) {
+			if string(key) == "ttlSecondsAfterFinished" {
+				o.isCleanedUp = o.isCleanedUp || s.peekByte() != 'n'
+			}
+			s.skipValue()
+		})
 	default:
 		s.skipValue()
 	}

@@ -250,7 +250,7 @@ type diskStore struct {
 }
 
 // indexFormat is the version of the sealed content; the encoding of an index has its own version.
-const indexFormat = 1
+const indexFormat = 2
 
 // fileHeader returns the header of a backup's file.
 func (d diskStore) fileHeader(ctx context.Context, uid string) (statedir.Header, error) {

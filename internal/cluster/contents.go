@@ -41,6 +41,7 @@ func (c *Cluster) compareContents(
 		return err
 	}
 	comparison := verify.NewComparison(in, result, buildComparisonRules(q, around, j.Name, result), ambiguousVersions(q))
+	comparison.SetStatusKinds(served.KeepsStatus)
 	broken := store.NewBodyReader(
 		in.BackupName,
 		func(done, total int64) { far("reading the backup: " + human.BytesProgress(done, total)) },

@@ -220,7 +220,7 @@ func (c *Cluster) FetchItems(ctx context.Context, j *job.Job, server velero.Serv
 		return results.ListItems(list, nil), err
 	}
 	sections, noReasons := c.fetchItemMessages(ctx, j)
-	items, err := c.compareItems(
+	items, _, err := c.compareItems(
 		ctx,
 		j,
 		server,
@@ -244,7 +244,7 @@ func (c *Cluster) FetchItems(ctx context.Context, j *job.Job, server velero.Serv
 	return items, nil
 }
 
-// compareItems joins a restore's list with the contents of its backup.
+// compareItems joins a restore's list with the contents of its backup. It returns the fates of the backup's items, too.
 func (c *Cluster) compareItems(
 	ctx context.Context,
 	j *job.Job,
@@ -252,14 +252,14 @@ func (c *Cluster) compareItems(
 	list []artifact.KindItems,
 	sections []results.MessageSection,
 	served func(context.Context, *BackupStore) (collector.Discovery, error),
-) (results.Items, error) {
+) (results.Items, *collector.Fates, error) {
 	restore, err := FindRestoreSpec(j)
 	if err != nil {
-		return results.Items{}, err
+		return results.Items{}, nil, err
 	}
 	e, index, err := c.readIndex(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
 	if err != nil {
-		return results.Items{}, err
+		return results.Items{}, nil, err
 	}
 	spec := collector.RestoreInput{Restore: restore, Policy: SelectionPolicy(j), Server: BuildCollectorServer(server)}
 	spec.ExistingNamespaces, err = e.FetchExistingNamespaces(ctx, j.Started)
@@ -268,16 +268,17 @@ func (c *Cluster) compareItems(
 	}
 	kinds, err := served(ctx, e)
 	if err != nil {
-		return results.Items{}, err
+		return results.Items{}, nil, err
 	}
 	if err := e.ReadPolicy(ctx, &spec); err != nil {
-		return results.Items{}, err
+		return results.Items{}, nil, err
 	}
 	fates, err := index.DetermineFates(ctx, spec, kinds)
 	if err != nil {
-		return results.Items{}, err
+		return results.Items{}, nil, err
 	}
-	return results.CompareItems(list, sections, fates)
+	items, err := results.CompareItems(list, sections, fates)
+	return items, fates, err
 }
 
 // These errors say why stored logs are not read.

@@ -8,16 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/assess"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/identity"
 	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/verify"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/stored/artifact"
@@ -64,7 +60,9 @@ func (c *Cluster) VerifyRestore(
 	spec, _ := FindRestoreSpec(j) // fetchExpectedItems reports an error
 	input.BackupName, input.MapsNamespaces = spec.BackupName, len(spec.NamespaceMapping) > 0
 	var notes []string
-	if input.Items, input.Unlisted, notes, err = c.fetchExpectedItems(ctx, j, in.Snapshot.Server, served); err != nil {
+	if input.Items, input.Unlisted, notes, err = c.fetchExpectedItems(
+		ctx, j, in.Snapshot.Server, reader, served,
+	); err != nil {
 		result = verify.Result{
 			CountByState: map[verify.State]int{},
 			CheckedAt:    c.Clock(),
@@ -164,6 +162,7 @@ func (c *Cluster) fetchExpectedItems(
 	ctx context.Context,
 	j *job.Job,
 	server velero.Server,
+	reader *live.Reader,
 	served *live.ServedKinds,
 ) (items results.Items, unlisted bool, notes []string, err error) {
 	var list []artifact.KindItems
@@ -174,7 +173,7 @@ func (c *Cluster) fetchExpectedItems(
 		list, noList = c.FetchResources(ctx, j)
 		sections, noReasons = c.fetchItemMessages(ctx, j)
 	}
-	items, noBackup := c.compareItems(
+	items, fates, noBackup := c.compareItems(
 		ctx,
 		j,
 		server,
@@ -189,6 +188,10 @@ func (c *Cluster) fetchExpectedItems(
 		return items, false, nil, context.Cause(ctx)
 	case noBackup != nil && noList != nil:
 		return items, true, nil, noBackup
+	case noBackup == nil:
+		if items.UnreadModifier, err = renameItems(ctx, j, server, reader, served, &items, fates); err != nil {
+			return items, false, nil, err
+		}
 	case noBackup != nil:
 		items = results.ListItems(list, sections)
 		items.CompareUnavailable = sanitize.String(noBackup.Error())
@@ -200,6 +203,57 @@ func (c *Cluster) fetchExpectedItems(
 		notes = append(notes, "Velero's list of what it restored cannot be read: "+noList.Error())
 	}
 	return items, noList != nil, notes, nil
+}
+
+// renameItems gives items the names under which a restore with a resource modifier made them. It returns the name of a
+// modifier that could not be read, empty for none.
+func renameItems(
+	ctx context.Context,
+	j *job.Job,
+	server velero.Server,
+	reader *live.Reader,
+	served *live.ServedKinds,
+	items *results.Items,
+	fates *collector.Fates,
+) (unread string, err error) {
+	spec, err := FindRestoreSpec(j)
+	names := preflight.ConfigMapNames(spec, server.Flags.DefaultResourceModifier)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	around, err := reader.FetchEnvironment(
+		ctx, served, live.EnvironmentQuery{VeleroNamespace: j.Namespace, ConfigMapNames: names},
+	)
+	if err != nil {
+		return "", err
+	}
+	applied := preflight.FindModifier(spec, server.Flags.DefaultResourceModifier, around)
+	if applied.Rules == nil {
+		return applied.Name, nil
+	}
+	type place struct{ resource, namespace, name string }
+	renamed := map[place]identity.Object{} // with an empty name where it is unknown
+	resolver := identity.Resolver{Modifier: applied.Rules}
+	err = fates.EachLabelledItem(func(i collector.Item, labels func() (map[string]string, bool)) {
+		if i.Fate != collector.ToRestore || i.Resource == live.Namespaces {
+			return
+		}
+		if o, known := resolver.Identify(i, labels); !known {
+			renamed[place{i.Resource, i.Namespace, i.Name}] = identity.Object{}
+		} else if o.Name != i.Name {
+			renamed[place{i.Resource, i.Namespace, i.Name}] = o
+		}
+	})
+	if len(renamed) > 0 {
+		items.RenameTargets(func(resource, namespace, name string) (string, bool) {
+			o, changed := renamed[place{resource, namespace, name}]
+			if !changed {
+				return name, true
+			}
+			return o.Name, o.Name != ""
+		})
+	}
+	return "", err
 }
 
 // fetchVolumeEvidence reads what Velero stored about the volumes of a restore and of its backup.
@@ -230,90 +284,6 @@ func (c *Cluster) fetchVolumeEvidence(ctx context.Context, j *job.Job) verify.Da
 		e.RestoredVolumesUnchecked = err.Error()
 	}
 	return e
-}
-
-// addClaimObstacles reads the restored claims, and what keeps them from being bound.
-func addClaimObstacles(ctx context.Context, reader *live.Reader, served *live.ServedKinds, result *verify.Result) {
-	var claims []verify.Claim
-	open, named := false, false // whether a claim is not bound, and whether it names its volume
-	unknown := func(what string, err error) {
-		if err != nil {
-			result.Incomplete = true
-			result.Notes = append(result.Notes, what+" is not known: "+err.Error())
-		}
-	}
-	unseen, err := reader.FetchObjects(
-		ctx,
-		served,
-		result.BuildClaimQuery(),
-		func(string) string { return "" },
-		func(_ string, from *unstructured.Unstructured) {
-			sanitize.Object(&from.Object)
-			var o corev1.PersistentVolumeClaim
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, &o); err != nil {
-				return // AddClaims leaves the claim out, and AddVolumes says so
-			}
-			c := verify.Claim{
-				Namespace: o.Namespace,
-				Name:      o.Name,
-				UID:       o.UID,
-				Phase:     string(o.Status.Phase),
-				Volume:    o.Spec.VolumeName,
-			}
-			if class := o.Spec.StorageClassName; class != nil {
-				c.Class = *class
-			}
-			if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
-				c.Snapshot = source.Name
-			}
-			claims = append(claims, c)
-			isOpen := o.Status.Phase != corev1.ClaimBound
-			open, named = open || isOpen, named || isOpen && c.Volume != ""
-		},
-		nil,
-	)
-	unknown("Which claims are bound", err)
-	for _, n := range unseen {
-		unknown("Which claims are bound"+human.Prefixed(" in namespace ", n.Namespace), errors.New(n.Why))
-	}
-	var classes verify.BindingModes
-	if open {
-		modes := verify.BindingModes{}
-		err := live.VisitObjects(ctx, reader, served, live.StorageClasses, "", "", func(c *storagev1.StorageClass) {
-			if modes[c.Name] = ""; c.VolumeBindingMode != nil {
-				modes[c.Name] = string(*c.VolumeBindingMode)
-			}
-		})
-		if classes = modes; err != nil {
-			classes = nil
-		}
-		unknown("Whether the cluster has the storage classes of claims that are not bound", err)
-	}
-	if named {
-		refs := map[string]*corev1.ObjectReference{}
-		err := live.VisitObjects(
-			ctx,
-			reader,
-			served,
-			live.PersistentVolumes,
-			"",
-			"",
-			func(v *live.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef },
-		)
-		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
-		for i := range claims {
-			c := &claims[i]
-			ref, there := refs[c.Volume]
-			switch {
-			case err != nil || c.Volume == "" || c.Phase == string(corev1.ClaimBound):
-			case there:
-				c.UnbindableReason = velero.BindingObstacle(ref, c.Namespace, c.Name, c.UID)
-			case !result.InProgress: // nothing creates a volume for a claim that names one
-				c.UnbindableReason = "it is not there"
-			}
-		}
-	}
-	result.AddClaims(claims, classes)
 }
 
 // newLiveReader returns a reader of the live cluster, and the kinds that the cluster serves.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -27,6 +29,46 @@ func TestNeverBinds(t *testing.T) {
 	} {
 		if got := BindingObstacle(c.ref, "shop", "data", c.uid); got != c.want {
 			t.Errorf("%s: %q, expected %q", name, got, c.want)
+		}
+	}
+}
+
+func TestBindingMismatch(t *testing.T) {
+	block, fast := corev1.PersistentVolumeBlock, "fast"
+	for want, change := range map[string]func(*corev1.PersistentVolume, *corev1.PersistentVolumeClaim){
+		"": func(*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {},
+		"it has 1Gi, and the claim asks for 2Gi": func(_ *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+			c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
+		},
+		`its storage class is "", and the claim's "fast"`: func(_ *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+			c.Spec.StorageClassName = &fast
+		},
+		`its storage class is "old", and the claim's ""`: func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
+			v.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: "old"}
+		},
+		"its volumeMode is Block, and the claim's Filesystem": func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
+			v.Spec.VolumeMode = &block
+		},
+		"its volumeMode is Filesystem, and the claim's Block": func(_ *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+			c.Spec.VolumeMode = &block
+		},
+		"it does not have the access mode ReadWriteMany, which the claim asks for": func(
+			_ *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim,
+		) {
+			c.Spec.AccessModes = append(c.Spec.AccessModes, corev1.ReadWriteMany)
+		},
+		"it is being deleted": func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
+			v.DeletionTimestamp = &metav1.Time{}
+		},
+	} {
+		modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+		v := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{Capacity: size, AccessModes: modes}}
+		c := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes}}
+		c.Spec.Resources.Requests = size
+		change(v, c)
+		if got := BindingMismatch(v, c); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

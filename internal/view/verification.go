@@ -40,7 +40,7 @@ type VerifiedItem struct {
 	State           Text
 	Outcome         VerifiedOutcome
 	Name            string
-	BackupNamespace string // its namespace in the backup, if different
+	BackupNamespace string // its namespace in the backup, if different, with its name if that is
 	Reason          string // the reason for its state, empty if the state says everything
 }
 
@@ -197,12 +197,20 @@ func newResourceGroup(k *verify.Kind) VerifiedGroup {
 	return g
 }
 
+// backupPlace returns where the backup has an item, empty if that is where it came back.
+func backupPlace(i *verify.Item) string {
+	if i.BackupName == "" {
+		return i.BackupNamespace
+	}
+	return human.Namespaced(cmp.Or(i.BackupNamespace, i.Namespace), i.BackupName)
+}
+
 func newVerifiedItem(i *verify.Item) VerifiedItem {
 	item := VerifiedItem{
 		State:           Toned(Good, i.State.Label()),
 		Outcome:         itemOutcomes[i.State], // OutcomeLost for all other states
 		Name:            human.Namespaced(i.Namespace, i.Name),
-		BackupNamespace: i.BackupNamespace,
+		BackupNamespace: backupPlace(i),
 		Reason:          i.Reason(),
 	}
 	if tone, known := itemTones[i.State]; known {
@@ -254,11 +262,21 @@ func newVolumesGroup(r *verify.Result) VerifiedGroup {
 	for _, d := range r.IncompleteTransfers {
 		unsettled(d.Lost, "not moved", d.Target, d.Summary())
 	}
-	for _, c := range r.Claims {
-		unsettled(c.Lost, "not bound", c.Namespace+"/"+c.Name, strings.TrimPrefix(c.Phase+": "+c.Why, ": "))
+	data := map[string]verify.VolumeData{} // by claim
+	for _, v := range r.Volumes {
+		data[v.String()] = v
 	}
 	g.WantedCount = len(r.Volumes)
-	count := verifiedCounts{expected: g.WantedCount, missing: r.CountLostVolumes() + r.CountLostClaims()}
+	count := verifiedCounts{expected: g.WantedCount, missing: r.CountLostVolumes()}
+	for _, c := range r.Claims {
+		name := c.Namespace + "/" + c.Name
+		if data[name].Why != c.Why { // one line says it
+			unsettled(c.Lost, "not bound", name, strings.TrimPrefix(c.Phase+": "+c.Why, ": "))
+		}
+		if c.Lost && data[name].State != verify.DataEmpty { // which is counted
+			count.missing++
+		}
+	}
 	for _, v := range r.Volumes {
 		item := VerifiedItem{State: Toned(Good, v.State.Label()), Outcome: OutcomeExpected, Name: v.String(), Reason: v.Why}
 		if tone, known := dataTones[v.State]; known {

@@ -106,6 +106,26 @@ func TestVerificationOfVolumes(t *testing.T) {
 	}
 }
 
+// TestClaimIsNamedOnce: a claim that cannot be bound has no data for the same reason, which one line says.
+func TestClaimIsNamedOnce(t *testing.T) {
+	const why = "volume pv can never be bound to it: it is not there"
+	claim := verify.Claim{Namespace: "shop", Name: "a", Phase: "Pending", Lost: true, Why: why}
+	v := NewVerification(&verify.Result{
+		Volumes: []verify.VolumeData{{Namespace: "shop", Claim: "a", State: verify.DataEmpty, Why: why}},
+		Claims:  []verify.Claim{claim, {Namespace: "shop", Name: "b", Phase: "Pending", Lost: true, Why: why}},
+	})
+	want := []string{
+		fmt.Sprintf("shop/b|not bound|not bound|%d|%d|: Pending: %s", Bad, OutcomeLost, why),
+		fmt.Sprintf("shop/a|without data|without data|%d|%d|: %s", Bad, OutcomeLost, why),
+	}
+	if got := verifiedLines(v.Volumes); !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := printedCells(v.Volumes.Cells); got != "data of volumes 1 0 2 0 0 " {
+		t.Errorf("%q", got)
+	}
+}
+
 func printedCells(cells []Cell) string {
 	var printed []string
 	for _, c := range cells {

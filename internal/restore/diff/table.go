@@ -105,50 +105,74 @@ func (t *FieldTable) HashFields(object map[string]any) []FieldHash {
 // LengthSuffix follows the path of a list of objects in the field that holds the list's length.
 const LengthSuffix = "[]"
 
+// EmptySuffix follows the path of an empty map in the field that stands for it: an empty selector selects everything.
+const EmptySuffix = "{}"
+
 // HashDeep hashes each value of an object, and the length of each list: spec.template.spec.containers[web].image. An
-// empty value counts as missing: the API server drops it, or fills it in.
-func (t *FieldTable) HashDeep(object map[string]any) []FieldHash {
-	return t.appendDeep(nil, "", object)
+// empty value counts as missing: the API server drops it, or fills it in. Empty maps below the metadata have a field
+// with the suffix [EmptySuffix].
+func (t *FieldTable) HashDeep(object map[string]any) (all []FieldHash) {
+	walk("", object, nil, func(path string, value any, _ []ownedNode) {
+		all = append(all, t.newField(path, value))
+	})
+	return all
 }
 
-func (t *FieldTable) appendDeep(all []FieldHash, path string, value any) []FieldHash {
+// walk visits the fields of an object, with what writers own of them.
+func walk(path string, value any, nodes []ownedNode, visit func(path string, value any, nodes []ownedNode)) {
 	switch v := value.(type) {
 	case nil:
 	case string:
 		if v != "" {
-			all = append(all, t.newField(path, v))
+			visit(path, v, nodes)
 		}
 	case map[string]any:
-		if len(path) > maxPathBytes && len(v) > 0 {
-			return append(all, t.newField(path, v))
-		}
-		quantities := slices.Contains(quantityFields, path[strings.LastIndexByte(path, '.')+1:]) ||
-			strings.HasPrefix(path, "spec.limits[")
-		for key, below := range v {
-			if quantities || slices.Contains(quantityFields, key) {
-				below = canonicalQuantity(below)
-			}
-			if path != "" {
-				key = path + "." + key
-			}
-			all = t.appendDeep(all, key, below)
-		}
+		walkMap(path, v, nodes, visit)
 	case []any:
 		names := elementNames(v)
 		switch {
 		case len(v) == 0:
 		case names == nil, len(path) > maxPathBytes:
-			all = append(all, t.newField(path, v))
+			visit(path, v, nodes)
 		default:
-			all = append(all, t.newField(path+LengthSuffix, len(v)))
+			visit(path+LengthSuffix, len(v), nodes)
 			for i, below := range v {
-				all = t.appendDeep(all, path+"["+names[i]+"]", below)
+				var owned []ownedNode
+				if len(nodes) > 0 {
+					owned = descendElement(nodes, i, below)
+				}
+				walk(path+"["+names[i]+"]", below, owned, visit)
 			}
 		}
 	default:
-		all = append(all, t.newField(path, v))
+		visit(path, v, nodes)
 	}
-	return all
+}
+
+func walkMap(path string, v map[string]any, nodes []ownedNode, visit func(string, any, []ownedNode)) {
+	switch {
+	case len(v) == 0 && path != "" && path != "metadata" && !strings.HasPrefix(path, "metadata."):
+		visit(path+EmptySuffix, true, nodes)
+		return
+	case len(v) > 0 && len(path) > maxPathBytes:
+		visit(path, v, nodes)
+		return
+	}
+	quantities := slices.Contains(quantityFields, path[strings.LastIndexByte(path, '.')+1:]) ||
+		strings.HasPrefix(path, "spec.limits[")
+	for key, below := range v {
+		if quantities || slices.Contains(quantityFields, key) {
+			below = canonicalQuantity(below)
+		}
+		var owned []ownedNode
+		if len(nodes) > 0 {
+			owned = descendKey(nodes, key)
+		}
+		if path != "" {
+			key = path + "." + key
+		}
+		walk(key, below, owned, visit)
+	}
 }
 
 // quantityFields are fields of Kubernetes that are quantities, or maps of names to quantities; limit ranges have
@@ -210,6 +234,9 @@ func elementNames(list []any) []string {
 func (t *FieldTable) newField(path string, value any) FieldHash {
 	return FieldHash{t.pathID(path), t.hashValue(value)}
 }
+
+// PathID returns the number of a path.
+func (t *FieldTable) PathID(name string) uint32 { return t.pathID(name) }
 
 func (t *FieldTable) pathID(name string) uint32 {
 	id, known := t.paths[name]

@@ -20,6 +20,7 @@ import (
 
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -233,9 +234,13 @@ func newObject(o *metav1.PartialObjectMetadata) *Object {
 	_, found.HasTokenAnnotation = o.Annotations[corev1.ServiceAccountNameKey]
 	var last time.Time
 	for _, m := range o.ManagedFields {
-		// The manager is the part before the slash of the user agent (pkg/client/config.go, buildUserAgent).
+		byVelero := m.Manager == velero.ServerManager
+		found.WrittenByVelero = found.WrittenByVelero || byVelero
+		if m.Time != nil && (found.FirstWritten.IsZero() || m.Time.Time.Before(found.FirstWritten)) {
+			found.FirstWritten = m.Time.Time
+		}
 		if m.Subresource != "status" && m.Time != nil && !m.Time.Time.Before(last) {
-			last, found.LastWrittenByVelero = m.Time.Time, m.Manager == "velero-server"
+			last, found.LastWrittenByVelero = m.Time.Time, byVelero
 		}
 	}
 	if owner := metav1.GetControllerOf(o); owner != nil {

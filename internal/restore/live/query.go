@@ -77,7 +77,10 @@ type Object struct {
 	RestoreName, BackupName string
 	OwnerKind               string // its controller's kind, such as ReplicaSet; empty if it has none
 	LastWrittenByVelero     bool   // the last write to it, status aside, is Velero's
-	HasTokenAnnotation      bool   // it has the annotation of a service account's token
+	WrittenByVelero         bool   // one of its managed fields' entries is Velero's
+	// FirstWritten is the oldest time in its managed fields, zero if they have none.
+	FirstWritten       time.Time
+	HasTokenAnnotation bool // it has the annotation of a service account's token
 }
 
 // Presence says whether an item is there.

@@ -83,6 +83,7 @@ type ServedKinds struct {
 	SilentReasons map[string]string         // groups that did not list their kinds, with why; those kinds are unknown
 	kinds         map[string]servedKind     // by resource
 	version       [2]int                    // the version of Kubernetes, zero if unknown
+	statusKept    map[string]bool           // the resources with a subresource for their status, nil if unknown
 }
 
 type servedKind struct {
@@ -110,6 +111,12 @@ func (r *Reader) FetchServedKinds(ctx context.Context) (*ServedKinds, error) {
 		return nil, fmt.Errorf("asking the cluster for its kinds: %w", sanitizedError(err))
 	}
 	s := NewServedKinds(kinds.PreferredResources()...)
+	s.statusKept = map[string]bool{}
+	for version, r := range iterateResources(kinds.ResourceLists) {
+		if name, ok := strings.CutSuffix(r.Name, "/status"); ok {
+			s.statusKept[version.WithResource(name).GroupResource().String()] = true
+		}
+	}
 	for group, why := range kinds.Unanswered {
 		s.SilentReasons[group.Group] = errorText(why)
 	}
@@ -126,6 +133,11 @@ func (s *ServedKinds) SetVersion(major, minor string) {
 	if err == nil && err2 == nil {
 		s.version = [2]int{m, n}
 	}
+}
+
+// KeepsStatus reports whether the API server keeps the status of a resource apart, and true if that is unknown.
+func (s *ServedKinds) KeepsStatus(resource string) bool {
+	return s.statusKept == nil || s.statusKept[resource] || s.kinds[resource].Resource == ""
 }
 
 // KubernetesVersion returns the version of the cluster, and whether it is known.

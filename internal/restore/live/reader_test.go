@@ -360,8 +360,12 @@ func TestWhoWroteLast(t *testing.T) {
 	} {
 		if got := newObject(
 			&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: c.entries}},
-		).LastWrittenByVelero; got != c.want {
-			t.Errorf("%s: %t", name, got)
+		); got.LastWrittenByVelero != c.want || got.WrittenByVelero != slices.ContainsFunc(
+			c.entries, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == byVelero.Manager },
+		) || got.FirstWritten.IsZero() != (len(c.entries) == 0) ||
+			len(c.entries) > 0 && !got.FirstWritten.Equal(c.entries[0].Time.Time) &&
+				!got.FirstWritten.Equal(c.entries[1].Time.Time) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

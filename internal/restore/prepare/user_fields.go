@@ -8,38 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
-
-// systemFields are fields that Kubernetes and its controllers write on their own; [] stands for each element of a
-// list. The sources are those of Kubernetes 1.36.3.
-var systemFields = map[string][]string{
-	live.Services: { // pkg/registry/core/service/storage/alloc.go
-		"spec.clusterIP",
-		"spec.clusterIPs",
-		"spec.ipFamilies",
-		"spec.ipFamilyPolicy",
-		"spec.healthCheckNodePort",
-		"spec.ports.[].nodePort",
-	},
-	// The volume controller binds claims (pkg/controller/volume/persistentvolume/pv_controller.go), and the driver grows
-	// them. Velero's own CSI action writes the rest (pkg/restore/actions/csi/pvc_action.go, 1.18.3).
-	claims: {
-		"spec.volumeName",
-		"spec.resources",
-		"spec.dataSource",
-		"spec.dataSourceRef",
-		"spec.selector",
-	},
-	pods: {"spec.nodeName", "spec.priority"}, // the scheduler, and plugin/pkg/admission/priority
-	"namespaces": {
-		"spec",
-	}, // its finalizers (pkg/registry/core/namespace/strategy.go)
-	live.ValidatingWebhooks: {"webhooks.[].clientConfig.caBundle"},
-	live.MutatingWebhooks:   {"webhooks.[].clientConfig.caBundle"}, // injected, as by cert-manager's cainjector
-	crds:                    {"spec.conversion.webhook.clientConfig.caBundle"},
-	apiServices:             {"spec.caBundle"},
-}
 
 // systemAnnotations are prefixes of labels and annotations that kubectl, Kubernetes, its controllers and Velero
 // write.
@@ -58,7 +28,7 @@ var systemAnnotations = []string{
 	"autoscaling.alpha.",          // pkg/controller/job, pkg/apis/autoscaling/annotations.go
 	"kubernetes.io/metadata.name", // pkg/apis/core/v1/defaults.go
 	"kubernetes.io/limit-ranger",  // plugin/pkg/admission/limitranger/admission.go
-	// Velero (pkg/apis/velero/v1/labels_annotations.go): the user sets the others under backup.velero.io.
+	// Velero (pkg/apis/velero/v1/labels_annotations.go): the user sets userAnnotations, and others under backup.velero.io.
 	"velero.io/",
 	"backup.velero.io/must-include-additional-items",
 	"backup.velero.io/skipped-no-csi-pv",
@@ -105,6 +75,9 @@ var systemAnnotations = []string{
 	"service.beta.openshift.io/expiry",
 }
 
+// userAnnotations are labels and annotations that users set, though systemAnnotations has a prefix of them.
+var userAnnotations = []string{veleroapi.ExcludeFromBackupLabel}
+
 // filledAnnotations are labels and annotations of objects that a controller fills with data: the tokens of service
 // accounts (pkg/controller/serviceaccount/tokens_controller.go), and what OpenShift fills with tokens and
 // certificates.
@@ -116,16 +89,13 @@ var filledAnnotations = []string{
 	"service.beta.openshift.io/inject-cabundle",
 }
 
-// KeepUserFields removes everything from an object that its user does not decide: the status, most metadata, and what
-// Kubernetes, controllers and Velero write on their own. What is left of an item after [Rules.PrepareItem] is what a
-// restore brings.
+// KeepUserFields removes from an object what no user decides: the status, most metadata, and the annotations and init
+// containers that are Velero's, Kubernetes' and its controllers' own. What is left of an item after
+// [Rules.PrepareItem] is what a restore brings; [FindDrifts] has the fields that others may write all the same.
 func KeepUserFields(resource string, o *unstructured.Unstructured) {
 	metadata := map[string]any{}
 	for _, of := range []string{"labels", "annotations"} {
 		all, _, _ := unstructured.NestedMap(o.Object, "metadata", of)
-		if slices.ContainsFunc(filledAnnotations, func(name string) bool { return all[name] != nil }) {
-			delete(o.Object, "data")
-		}
 		metadata[of] = dropSystemAnnotations(all)
 	}
 	for _, name := range []string{"apiVersion", "kind", "status"} {
@@ -138,19 +108,11 @@ func KeepUserFields(resource string, o *unstructured.Unstructured) {
 	} {
 		path := strings.Split(at, ".")
 		if template, _, _ := unstructured.NestedMap(o.Object, path...); template != nil {
-			_ = unstructured.SetNestedMap(o.Object, dropSystemAnnotations(template), path...)
+			setOrRemove(o, dropSystemAnnotations(template), path...)
 		}
 	}
-	for _, path := range systemFields[resource] {
-		removePath(o.Object, strings.Split(path, "."))
-	}
-	switch {
-	case resource == pods:
-		if spec, ok := o.Object["spec"].(map[string]any); ok {
-			dropByName(spec, "initContainers", isVeleroInitContainer)
-		}
-	case o.Object["aggregationRule"] != nil:
-		delete(o.Object, "rules") // pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
+	if spec, ok := o.Object["spec"].(map[string]any); ok && resource == pods {
+		dropByName(spec, "initContainers", isVeleroInitContainer)
 	}
 }
 
@@ -160,24 +122,23 @@ func isVeleroInitContainer(name string) bool {
 	return name == waitContainerName || name == "restic-wait" || strings.HasPrefix(name, generatedInitPrefix)
 }
 
-func dropSystemAnnotations(all map[string]any) map[string]any {
-	maps.DeleteFunc(all, func(name string, _ any) bool {
-		return slices.ContainsFunc(systemAnnotations, func(begin string) bool { return strings.HasPrefix(name, begin) })
-	})
-	return all
+// setOrRemove sets a map, or removes it if nothing is left in it: an empty map is a field of its own.
+func setOrRemove(o *unstructured.Unstructured, left map[string]any, path ...string) {
+	if len(left) > 0 {
+		_ = unstructured.SetNestedMap(o.Object, left, path...)
+		return
+	}
+	unstructured.RemoveNestedField(o.Object, path...)
+	parent := path[:len(path)-1]
+	if of, ok, _ := unstructured.NestedMap(o.Object, parent...); ok && len(of) == 0 {
+		unstructured.RemoveNestedField(o.Object, parent...)
+	}
 }
 
-func removePath(from any, path []string) {
-	switch v := from.(type) {
-	case map[string]any:
-		if len(path) == 1 {
-			delete(v, path[0])
-			return
-		}
-		removePath(v[path[0]], path[1:])
-	case []any:
-		for _, element := range v {
-			removePath(element, path[1:])
-		}
-	}
+func dropSystemAnnotations(all map[string]any) map[string]any {
+	maps.DeleteFunc(all, func(name string, _ any) bool {
+		return !slices.Contains(userAnnotations, name) &&
+			slices.ContainsFunc(systemAnnotations, func(begin string) bool { return strings.HasPrefix(name, begin) })
+	})
+	return all
 }

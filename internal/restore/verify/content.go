@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/human"
@@ -14,7 +14,6 @@ import (
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/internal/stored/results"
 )
 
 // ContentState says how an object's content compares to what the restore was to make. The names are API.
@@ -67,21 +66,12 @@ type Comparison struct {
 	byBackup     map[itemKey]*comparedItem // by place in the backup
 	byLive       map[itemKey]*comparedItem // by place in the cluster
 	omittedCount int                       // objects beyond [diff.MaxObjects]
+	input        Input
+	// hasStatus reports whether the API server keeps the status of a resource apart; nil stands for yes.
+	hasStatus func(resource string) bool
 }
 
 type itemKey struct{ resource, namespace, name string }
-
-type comparedItem struct {
-	*Item
-	liveKey      itemKey // in the cluster
-	kind         *Kind
-	sourceCount  int // how many items of the backup go there
-	wantedFields []diff.FieldHash
-	unsure       string // why veltui cannot tell what Velero creates
-	isRead       bool
-	storage      resource.Quantity // what a claim was to request
-	replicas     int64             // in the cluster, if they differ
-}
 
 // NewComparison makes a Comparison of the objects that exist and can be compared. versions returns the API versions
 // in which the backup holds a resource.
@@ -93,14 +83,22 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 		result:   r,
 		byBackup: map[itemKey]*comparedItem{},
 		byLive:   map[itemKey]*comparedItem{},
+		input:    in,
 	}
 	sources := map[itemKey]int{}
 	for kind, k := range r.Kinds {
 		for n := range k.Items {
 			i := &k.Items[n]
 			at := itemKey{k.Name, i.Namespace, i.Name}
-			if i.State != LeftOut || i.Why == results.DuplicateReason {
+			if i.State != LeftOut {
 				sources[at]++
+			}
+			from := itemKey{k.Name, cmp.Or(i.BackupNamespace, i.Namespace), cmp.Or(i.BackupName, i.Name)}
+			if k.Name == "namespaces" {
+				from = itemKey{k.Name, "", cmp.Or(i.BackupNamespace, i.Name)}
+			}
+			if i.State == Gone && len(c.byBackup) < diff.MaxObjects {
+				c.byBackup[from] = &comparedItem{Item: i, liveKey: at, kind: &r.Kinds[kind], isAbsent: true}
 			}
 			o, _ := in.Target.FindItem(k.Name, i.Namespace, i.Name)
 			if !isPresent(i.State) || !isContentComparable(k.Name, i.Name, o) {
@@ -109,10 +107,6 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 			if len(c.byLive) == diff.MaxObjects {
 				c.omittedCount++
 				continue
-			}
-			from := itemKey{k.Name, cmp.Or(i.BackupNamespace, i.Namespace), i.Name}
-			if k.Name == "namespaces" {
-				from = itemKey{k.Name, "", cmp.Or(i.BackupNamespace, i.Name)}
 			}
 			i.Content, i.Why = "", strings.TrimSuffix(i.Why, compareHint)
 			c.byLive[at] = &comparedItem{Item: i, liveKey: at, kind: &r.Kinds[kind]}
@@ -139,10 +133,21 @@ func (c *Comparison) AddBackupItem(resource, namespace, name string, body []byte
 	i := c.byBackup[itemKey{resource, namespace, name}]
 	i.isRead = true
 	o, why := c.table.ReadItem(body, i.sourceCount, c.versions(resource))
-	if why != "" {
+	switch {
+	case i.isAbsent && why == "":
+		c.explainAbsence(resource, i, o)
+		return
+	case why != "" && !i.isAbsent:
 		i.setNotCompared(why)
 		return
+	case why != "":
+		return
 	}
+	for _, w := range diff.ReadWriters(o) {
+		i.writers = append(i.writers, w.Key())
+	}
+	status, _ := o.Object["status"].(map[string]any)
+	i.losesStatus = len(status) > 0 && c.hasStatus != nil && !c.hasStatus(resource)
 	var change prepare.Change
 	// Velero creates namespaces without actions and modifiers (pkg/restore/restore.go, getNamespace)
 	if resource != "namespaces" {
@@ -158,8 +163,37 @@ func (c *Comparison) AddBackupItem(resource, namespace, name string, body []byte
 	c.table.AddKept(i.wantedFields)
 }
 
-func (i *comparedItem) setNotCompared(why string) {
-	i.Content, i.Why = NotCompared, strings.TrimPrefix(i.Why+"; "+sanitize.String(why), "; ")
+// SetStatusKinds sets how to tell whether the API server keeps the status of a resource apart from the rest. Velero
+// drops the status of what it restores, which controllers write again; where the status is a field like others, what
+// the backup has in it does not come back, and Velero's attempt to restore it is refused (pkg/restore/restore.go,
+// resetMetadataAndStatus and restoreItem, 1.18.3).
+func (c *Comparison) SetStatusKinds(hasStatus func(resource string) bool) { c.hasStatus = hasStatus }
+
+const statusLostReason = "Velero drops the status, which this kind does not keep apart, and nothing wrote it again"
+
+// explainAbsence says why an object that Velero created may be gone, as far as its body tells: Velero drops the owners
+// of the backup, so that only a modifier gives it some; and the token of a service account goes with the account
+// (pkg/controller/garbagecollector, pkg/controller/serviceaccount/tokens_controller.go, Kubernetes 1.36.3).
+func (c *Comparison) explainAbsence(resource string, i *comparedItem, o *unstructured.Unstructured) {
+	if resource != "namespaces" {
+		c.rules.PrepareItem(resource, o)
+	}
+	account := o.GetAnnotations()[corev1.ServiceAccountNameKey]
+	owners := o.GetOwnerReferences()
+	switch {
+	case len(owners) > 0:
+		owner := owners[0]
+		i.Why += "; garbage collection removes what the restore gives the owner " + owner.Kind + " " +
+			sanitize.String(owner.Name) + " if that one is not there under its uid"
+	case resource == "secrets" && account != "" && c.isAbsent("serviceaccounts", i.Namespace, account):
+		i.Why += "; the cluster deletes the token of service account " + sanitize.String(account) + ", which is not there"
+	}
+}
+
+// isAbsent reports whether an item of the restore is not in the cluster.
+func (c *Comparison) isAbsent(resource, namespace, name string) bool {
+	_, seen := c.input.Target.FindItem(resource, namespace, name)
+	return seen == live.Absent
 }
 
 // BuildQuery returns the query for the objects that can be compared.
@@ -185,14 +219,26 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 	}
 	replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 	storage := requestedStorage(resource, o)
+	l := &liveFields{
+		table: c.table, writers: diff.ReadWriters(o), known: i.writers,
+		drifts: prepare.FindDrifts(resource, o), object: o.Object,
+	}
+	_, isStatus := o.Object["status"]
 	prepare.KeepUserFields(resource, o)
-	live := c.table.HashDeep(o.Object)
-	differ := c.differingPaths(resource, i.wantedFields, live)
+	l.fields = c.table.HashDeep(o.Object)
+	found := c.findDifference(resource, i.wantedFields, l)
+	differ := found.paths
 	if storage.Cmp(i.storage) < 0 { // a claim may grow, by its user or the driver
-		differ = append(differ, "spec.resources.requests.storage")
+		differ = slices.Compact(append(differ, "spec.resources.requests.storage"))
+	}
+	if i.losesStatus && !isStatus {
+		differ, i.Why = append(differ, "status"), strings.TrimPrefix(i.Why+"; "+statusLostReason, "; ")
 	}
 	i.Content = Same
 	switch outside := slices.ContainsFunc(differ, func(path string) bool { return topLevelField(path) != "metadata" }); {
+	case len(differ) == 0 && len(found.unattributed) > 0 && i.State != Differs:
+		differ = found.unattributed
+		i.setNotCompared("it has fields more, and no managed fields that tell who wrote them")
 	case len(differ) == 0:
 		c.markSame(i)
 	case i.State == Differs: // already reported
@@ -201,7 +247,7 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 		i.setNotCompared(i.unsure)
 	case i.State == CreatedByOthers && outside:
 		i.Content = Recreated
-	case c.isEmptied(i.wantedFields, live):
+	case c.isEmptied(i.wantedFields, l):
 		i.Content = Emptied
 	case slices.Equal(differ, []string{"spec.replicas"}):
 		i.Content = Scaled
@@ -209,17 +255,9 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 		i.Content = Changed
 	}
 	if slices.Contains(differ, "spec.replicas") {
-		i.replicas = replicas
+		i.replicas, i.isScaled = replicas, l.findHand(c.table.PathID("spec.replicas"), &autoscalerDrift) >= 0
 	}
 	i.Fields, i.wantedFields = diff.ShownFields(differ), nil
-}
-
-// requestedStorage returns what a claim requests, zero for other kinds.
-func requestedStorage(kind string, o *unstructured.Unstructured) (q resource.Quantity) {
-	if text, _, _ := unstructured.NestedString(o.Object, "spec", "resources", "requests", "storage"); kind == claims {
-		q, _ = diff.ParseQuantity(text)
-	}
-	return q
 }
 
 // markSame marks an object that is as the restore was to make it. Velero may have called it different.
@@ -236,52 +274,25 @@ func (c *Comparison) markSame(i *comparedItem) {
 }
 
 // topLevelField returns the first name of a path.
-func topLevelField(path string) string { return path[:strings.IndexAny(path+".", ".[")] }
+func topLevelField(path string) string { return path[:strings.IndexAny(path+".", ".[{")] }
 
 // injectedResources are resources with lists to which admission and controllers add elements.
 var injectedResources = []string{"pods", "serviceaccounts"}
 
-// differingPaths returns the paths of the fields that differ or are missing. Additional fields do not count: the API
-// server, webhooks or controllers fill them in. Additional data of ConfigMaps and Secrets and longer lists do count.
-func (c *Comparison) differingPaths(resource string, wanted, live []diff.FieldHash) (paths []string) {
-	want := diff.ValuesByPath(wanted)
-	shorter, longer := map[string]bool{}, []string{}
-	for _, f := range diff.ChangedFields(wanted, live) {
-		path := c.table.FieldName(f)
-		_, known := want[f.Path]
-		switch {
-		case known && strings.HasSuffix(path, diff.LengthSuffix):
-			longer = append(longer, strings.TrimSuffix(path, diff.LengthSuffix))
-			continue
-		case !known && topLevelField(path) != "data" && topLevelField(path) != "binaryData":
-			continue
-		case f.Value == diff.Absent:
-			for at := range path {
-				if path[at] == '[' {
-					shorter[path[:at]] = true
-				}
-			}
-		}
-		paths = append(paths, path)
-	}
-	for _, path := range longer {
-		if !shorter[path] && !slices.Contains(injectedResources, resource) {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-// isEmptied reports whether a part of the object that was to hold something is completely empty.
-func (c *Comparison) isEmptied(wanted, live []diff.FieldHash) bool {
+// isEmptied reports whether a part of the object that was to hold something is completely empty. What may drift says
+// nothing.
+func (c *Comparison) isEmptied(wanted []diff.FieldHash, l *liveFields) bool {
 	left := map[string]bool{"metadata": true}
-	for _, f := range live {
-		left[topLevelField(c.table.FieldName(f))] = true
+	for _, f := range l.fields {
+		if path := c.table.FieldName(f); !strings.HasSuffix(path, diff.EmptySuffix) {
+			left[topLevelField(path)] = true
+		}
 	}
 	return slices.ContainsFunc(wanted, func(f diff.FieldHash) bool {
 		path := c.table.FieldName(f)
-		return !left[topLevelField(path)] && path != topLevelField(path)
+		row := l.findDrift(path)
+		return !left[topLevelField(path)] && path != topLevelField(path) &&
+			!strings.HasSuffix(path, diff.EmptySuffix) && (row == nil || !row.MayLack)
 	})
 }
 
@@ -296,12 +307,18 @@ func (c *Comparison) ScaledNamespaces() (namespaces []string) {
 	return namespaces
 }
 
+// autoscalerDrift is the drift of objects that a HorizontalPodAutoscaler scales, and that nobody else has scaled since
+// (pkg/controller/podautoscaler/horizontal.go).
+var autoscalerDrift = prepare.Drift{
+	Field: "spec.replicas", Writer: "the autoscaler", Managers: []string{"kube-controller-manager"},
+}
+
 // AddAutoscaler takes account of a HorizontalPodAutoscaler, which scales an object of a kind between least and most.
 func (c *Comparison) AddAutoscaler(namespace, kind, name string, least, most int64) {
 	for at, i := range c.byLive {
 		resource, _, _ := strings.Cut(at.resource, ".")
 		if at.namespace != namespace || at.name != name || !slices.Contains(i.Fields, "spec.replicas") ||
-			resource != human.Pluralize(strings.ToLower(kind)) ||
+			resource != human.Pluralize(strings.ToLower(kind)) || i.isScaled ||
 			i.replicas < least ||
 			i.replicas > most {
 			continue

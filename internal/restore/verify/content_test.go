@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -27,6 +29,7 @@ type contentCase struct {
 	unread      string // a resource modifier that could not be read
 	autoscaler  bool
 	full        bool  // as much as may be is kept of other objects
+	stripped    bool  // the object has no managed fields
 	wantState   State // Restored if empty
 	wantContent ContentState
 	wantFields  string
@@ -81,6 +84,9 @@ func (c contentCase) compare(t *testing.T) (Item, Result) {
 		}
 		o.SetName("x")
 		o.SetNamespace(namespace)
+		if o.GetManagedFields() == nil && !c.stripped {
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: velero.ServerManager}})
+		}
 		return o
 	}
 	if comparison.WantsBody(c.resource, from, name) {
@@ -164,6 +170,7 @@ func TestContent(t *testing.T) {
 		"one container less":             {resource: "deployments.apps", backup: deployment(3, web+", {name: side}"), live: deployment(3, web), wantContent: Changed, wantFields: "spec.template.spec.containers[side].name"},
 		"other arguments":                {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a]}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].args"},
 		"defaults of a newer Kubernetes": {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a, b], terminationMessagePath: /dev/x, resources: {}}"), wantContent: Same},
+		"nothing tells who wrote it":     {resource: "deployments.apps", stripped: true, backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a, b], tty: true}"), wantContent: NotCompared, wantFields: "spec.template.spec.containers[web].tty"},
 		"a sidecar that a webhook added": {resource: "pods", backup: "{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}}", live: "{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: proxy}, {name: web}]}}", wantContent: Same},
 		"its controller's":               {resource: "pods", object: live.Object{OwnerKind: "ReplicaSet"}, backup: "{apiVersion: v1, kind: Pod, spec: {x: 1}}", live: "{apiVersion: v1, kind: Pod, spec: {x: 2}}"},
 		"a lease":                        {resource: "leases.coordination.k8s.io", backup: "{apiVersion: v1, kind: Lease, spec: {x: 1}}", live: "{apiVersion: v1, kind: Lease, spec: {x: 2}}"},

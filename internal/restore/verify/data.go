@@ -208,6 +208,8 @@ type Claim struct {
 	Volume   string    `json:"-"`
 	Snapshot string    `json:"-"`
 	UID      types.UID `json:"-"`
+	// Maker is the StatefulSet or the pod of the restore that made the claim, empty for an item of the restore.
+	Maker string `json:"madeBy,omitempty"`
 	// UnbindableReason is why the volume that it names can never be bound to it, empty if it may.
 	UnbindableReason string `json:"-"`
 	Lost             bool   `json:"lost,omitempty"` // Lost is true if it cannot be bound as things are.
@@ -263,6 +265,17 @@ func (r *Result) findItems(resource string) []Item {
 	return nil
 }
 
+// FindStatefulSets returns the names of the StatefulSets of the restore that are there, by namespace.
+func (r *Result) FindStatefulSets() map[string][]string {
+	sets := map[string][]string{}
+	for _, i := range r.findItems("statefulsets.apps") {
+		if isPresent(i.State) {
+			sets[i.Namespace] = append(sets[i.Namespace], i.Name)
+		}
+	}
+	return sets
+}
+
 // AddClaims adds the claims of the cluster that were to come back. all may contain other claims.
 func (r *Result) AddClaims(all []Claim, classes BindingModes) {
 	wanted := map[[2]string]bool{}
@@ -271,12 +284,13 @@ func (r *Result) AddClaims(all []Claim, classes BindingModes) {
 		wanted[[2]string{i.Namespace, i.Name}] = i.State != LeftOut
 	}
 	for _, c := range all {
-		if !wanted[[2]string{c.Namespace, c.Name}] {
+		key := [2]string{c.Namespace, c.Name}
+		// A list that is read again contains the claim twice, and a template's claim may be an item.
+		if _, seen := r.claims[key]; seen || wanted[key] != (c.Maker == "") {
 			continue
 		}
-		delete(wanted, [2]string{c.Namespace, c.Name}) // a list that is read again contains the claim twice
 		if c.Phase == "Bound" {
-			r.claims[[2]string{c.Namespace, c.Name}] = c
+			r.claims[key] = c
 			r.BoundCount++
 			continue
 		}
@@ -297,7 +311,10 @@ func (r *Result) AddClaims(all []Claim, classes BindingModes) {
 		default:
 			c.Why = "it waits for its volume"
 		}
-		r.claims[[2]string{c.Namespace, c.Name}] = c
+		if c.Maker != "" {
+			c.Why = c.Maker + " made it; " + c.Why
+		}
+		r.claims[key] = c
 		r.Claims = append(r.Claims, c)
 	}
 	slices.SortStableFunc(r.Claims, func(x, y Claim) int {

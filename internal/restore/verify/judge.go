@@ -35,7 +35,7 @@ func BuildQuery(items results.Items) *live.Query {
 			continue // a kind whose resource is not known
 		}
 		for _, i := range k.Items {
-			if i.Status != results.LeftOut {
+			if i.Status != results.LeftOut && !i.NameUnknown {
 				q.AddItem(k.Name, i.Namespace, i.Name)
 			}
 		}
@@ -52,12 +52,21 @@ func Judge(in Input) Result {
 		CheckedAt:    in.Target.CheckedAt,
 		Incomplete:   in.Items.CompareUnavailable != "",
 	}
-	j := itemJudge{Input: in, restoreLabel: veleroapi.ValidLabel(in.RestoreName), parents: findParents(in.Items)}
+	j := itemJudge{
+		Input:        in,
+		restoreLabel: veleroapi.ValidLabel(in.RestoreName),
+		parents:      findParents(in.Items),
+		merged:       findMerged(in.Items),
+	}
 	for _, from := range in.Items.Kinds {
 		k := Kind{Name: from.Name, CountByState: map[State]int{}, Items: make([]Item, 0, len(from.Items))}
 		for _, i := range from.Items {
-			item := Item{Namespace: i.Namespace, Name: i.Name, BackupNamespace: i.BackupNamespace}
-			item.State, item.Why = j.judgeItem(from.Name, i)
+			item := Item{
+				Namespace: i.Namespace, Name: i.Name, BackupNamespace: i.BackupNamespace, BackupName: i.BackupName,
+			}
+			if item.State, item.Why = j.judgeItem(from.Name, i); item.State != LeftOut {
+				j.noteOthers(from.Name, i, &item)
+			}
 			if o, _ := in.Target.FindItem(
 				from.Name,
 				i.Namespace,
@@ -167,13 +176,20 @@ type itemJudge struct {
 	Input
 	restoreLabel string
 	parents      parentSet
+	merged       mergedItems
 }
 
 func (j *itemJudge) judgeItem(resource string, i results.Item) (State, string) {
-	if i.Status == results.LeftOut {
+	if isLeftOut(i) {
 		return LeftOut, i.Why
 	}
 	object, seen := j.Target.FindItem(resource, i.Namespace, i.Name)
+	switch {
+	case i.NameUnknown:
+		return Unchecked, "the resource modifier gives it a name that only its contents tell"
+	case j.merged.isLoser(resource, i):
+		return j.judgeLoser(resource, i)
+	}
 	switch seen {
 	case live.Unknown:
 		return Unchecked, cmp.Or(j.Target.UncheckedReason(resource, i.Namespace), "the resource of this kind is not known")
@@ -198,6 +214,9 @@ func (j *itemJudge) judgeAbsent(resource string, i results.Item) (State, string)
 		return Transient, renamedReason
 	case passing != "":
 		return Transient, passing
+	case j.Items.UnreadModifier != "" && i.Status == results.Created:
+		return Unchecked, "the resource modifier " + j.Items.UnreadModifier + ", which cannot be read, may have given it " +
+			"another name: it is not there under this one"
 	case j.InProgress:
 		return Missing, "it is not there yet"
 	case j.Unlisted:
@@ -237,7 +256,7 @@ func (j *itemJudge) judgePresent(resource string, i results.Item, o live.Object)
 	}
 	ours := o.RestoreName == j.restoreLabel
 	older := j.predatesRestore(o)
-	later := !j.Ended.IsZero() && o.Created.After(j.Ended.Add(clockTolerance))
+	later := !j.Ended.IsZero() && o.Created.After(j.Ended.Add(clockTolerance)) || j.isRemade(resource, i, o, older)
 	passing := j.transientItemReason(resource, i)
 	switch {
 	case !o.DeletingSince.IsZero() && passing != "":
@@ -253,8 +272,8 @@ func (j *itemJudge) judgePresent(resource string, i results.Item, o live.Object)
 	case i.Status == results.Failed && clusterWrittenResources[resource]:
 		return Existed, "the cluster keeps writing to it"
 	case i.Status == results.Failed && older &&
-		(ours || i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differenceReason(resource, o) != "":
-		return Existed, "Velero left it as it was, and " + j.differenceReason(resource, o)
+		(ours || i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differenceReason(resource, i, o) != "":
+		return Existed, "Velero left it as it was, and " + j.differenceReason(resource, i, o)
 	// with the policy update (pkg/restore/restore.go, processUpdateResourcePolicy)
 	case i.Status == results.Failed && ours:
 		return Differs, cmp.Or(
@@ -275,6 +294,15 @@ func (j *itemJudge) judgePresent(resource string, i results.Item, o live.Object)
 		return Differs, "one of that name is there that is older than the restore, and Velero does not list it"
 	}
 	return Restored, ""
+}
+
+// isRemade reports whether an object that Velero listed as created was made by others while the restore ran, or just
+// after it, when clocks alone do not tell: it lacks Velero's label, and all who wrote to it began after it was made,
+// without Velero. To what it creates, Velero gives the managed fields of the backup, which are older (pkg/restore/
+// restore.go, restoreItem), so that somebody has to have made this object who is none of them.
+func (j *itemJudge) isRemade(resource string, i results.Item, o live.Object, older bool) bool {
+	return i.Status == results.Created && resource != "namespaces" && !older && o.RestoreName == "" &&
+		!o.FirstWritten.IsZero() && !o.FirstWritten.Before(o.Created) && !o.WrittenByVelero
 }
 
 // createdByOthersReason returns who created an object, as far as its labels and owner tell.

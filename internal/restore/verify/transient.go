@@ -35,9 +35,11 @@ const renamedReason = "Velero restores snapshots, and volumes whose name is take
 // empty if no reason is known. Package prepare has what Velero drops before it compares. With the policy update,
 // Velero patches its labels into each object, and finds the object different ever after: it compares
 // metadata.managedFields (pkg/restore/restore.go, restoreItem, 1.18.3).
-func (j *itemJudge) differenceReason(resource string, o live.Object) string {
+func (j *itemJudge) differenceReason(resource string, i results.Item, o live.Object) string {
 	what := prepare.DifferenceReason(resource, j.MapsNamespaces)
 	switch {
+	case strings.Contains(i.Why, "roleRef"): // nothing that Velero drops has to do with it
+		return ""
 	case resource == "persistentvolumes":
 		what = "what binds it to its claim"
 	case resource == "secrets" && o.HasTokenAnnotation:
@@ -116,7 +118,8 @@ func (j *itemJudge) transientItemReason(resource string, i results.Item) string 
 	}
 	switch resource {
 	case "jobs.batch":
-		if i.Status != results.Missing || j.Unlisted && !j.InProgress {
+		known := j.Items.CompareUnavailable == ""
+		if (i.IsCleanedUp || !known) && (i.Status != results.Missing || j.Unlisted && !j.InProgress) {
 			return "the cluster deletes jobs that are done, by their TTL or their CronJob's history; whether this one " +
 				"ran is not known"
 		}

@@ -71,8 +71,10 @@ type Item struct {
 	Namespace       string `json:"namespace,omitempty"` // Namespace is in the target; empty if it has none.
 	Name            string `json:"name"`
 	BackupNamespace string `json:"from,omitempty"` // BackupNamespace is its namespace in the backup, if that is another.
-	State           State  `json:"state"`
-	Why             string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
+	// BackupName is its name in the backup, if the resource modifier gives it another.
+	BackupName string `json:"fromName,omitempty"`
+	State      State  `json:"state"`
+	Why        string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
 	// Content is how what it holds stands against what the restore was to make, if that was compared or only that can
 	// tell, and Fields name what differs.
 	Content ContentState `json:"content,omitempty"`

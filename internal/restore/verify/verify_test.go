@@ -60,6 +60,7 @@ func TestJudge(t *testing.T) {
 		did      results.ItemStatus
 		item     string
 		why      string
+		cleaned  bool
 		object   *live.Object
 		want     State
 		says     string
@@ -130,10 +131,20 @@ func TestJudge(t *testing.T) {
 		"an endpoint slice with a generated name":    {resource: "endpointslices.discovery.k8s.io", item: "web-x7k2p", did: results.Missing, want: Transient},
 		"an endpoint slice that somebody wrote":      {resource: "endpointslices.discovery.k8s.io", item: "external-db-1", did: results.Missing, want: Missing},
 		"a job that Velero never listed":             {resource: "jobs.batch", item: "schema-migration", did: results.Missing, why: "not in Velero's list", want: Missing},
-		"a job, and no list":                         {change: unlisted, resource: "jobs.batch", did: results.Missing, want: Transient},
+		"a job, and no list":                         {change: unlisted, resource: "jobs.batch", cleaned: true, did: results.Missing, want: Transient},
 		"another's ReplicaSet beside a Deployment":   {resource: "replicasets.apps", item: "web-legacy-5d4f", change: deployment, did: results.Created, want: Gone},
 		"a revision of a StatefulSet":                {resource: "controllerrevisions.apps", item: "db-6f7d8b9c5", change: with("statefulsets.apps", "db"), did: results.Created, want: Transient, says: "statefulsets/db"},
-		"a job that is done":                         {resource: "jobs.batch", did: results.Created, want: Transient, says: "TTL"},
+		"a job that is done":                         {resource: "jobs.batch", cleaned: true, did: results.Created, want: Transient, says: "TTL"},
+		"a job that nothing deletes":                 {resource: "jobs.batch", did: results.Created, want: Gone},
+		"a job, and no backup":                       {change: func(in *Input) { in.Items.CompareUnavailable = "gone" }, resource: "jobs.batch", did: results.Created, want: Transient},
+		"remade as the restore ended":                {did: results.Created, object: &live.Object{Created: ended.Add(5 * time.Second), FirstWritten: ended.Add(5 * time.Second)}, want: CreatedByOthers, says: "not by Velero"},
+		"remade while the restore ran":               {did: results.Created, object: &live.Object{Created: during, FirstWritten: during.Add(time.Hour)}, want: CreatedByOthers},
+		"without labels, by Velero":                  {did: results.Created, object: &live.Object{Created: during, FirstWritten: during, WrittenByVelero: true}, want: Restored},
+		"without labels, of the backup's managers":   {did: results.Created, object: &live.Object{Created: during, FirstWritten: before}, want: Restored},
+		"without labels, managed fields stripped":    {did: results.Created, object: bare(during), want: Restored},
+		"a namespace of the restore":                 {resource: "namespaces", did: results.Created, object: &live.Object{Created: during, FirstWritten: during}, want: Restored},
+		"a patch refused for its roleRef":            {resource: "clusterrolebindings.rbac.authorization.k8s.io", change: func(in *Input) { in.MapsNamespaces = true }, did: results.Failed, why: "is invalid: roleRef: Invalid value: cannot change roleRef", object: ours(before), want: Differs, says: "cannot change roleRef"},
+		"a binding with mapped subjects":             {resource: "clusterrolebindings.rbac.authorization.k8s.io", change: func(in *Input) { in.MapsNamespaces = true }, did: results.Failed, why: differs, object: ours(before), want: Existed, says: "subjects"},
 		"a pod with a generated name":                {resource: "pods", item: "web-x7k2p", did: results.Created, want: Transient},
 		"a pod of a StatefulSet":                     {resource: "pods", item: "db-0", did: results.Created, want: Gone},
 		"a pod with a name of its own":               {resource: "pods", item: "web-shell", did: results.Created, want: Gone},
@@ -153,7 +164,7 @@ func TestJudge(t *testing.T) {
 				t,
 				c.change,
 				c.resource,
-				results.Item{Namespace: "shop", Name: c.item, Status: c.did, Why: c.why},
+				results.Item{Namespace: "shop", Name: c.item, Status: c.did, Why: c.why, IsCleanedUp: c.cleaned},
 				c.object,
 			)
 			if state != c.want || !strings.Contains(why, c.says) {

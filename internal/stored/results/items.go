@@ -34,11 +34,16 @@ type Item struct {
 	// Namespace is where a restore put the item; empty if it has none.
 	Namespace string
 	Name      string
-	// BackupNamespace is its namespace in the backup, if different.
+	// BackupNamespace is its namespace in the backup, if different, and BackupName its name there.
 	BackupNamespace string
-	Status          ItemStatus
+	BackupName      string
+	// NameUnknown is true if the restore gives the item a name that only its body tells.
+	NameUnknown bool
+	Status      ItemStatus
 	// Why is the reason, empty where none is needed or known.
 	Why string
+	// IsCleanedUp is true for a job that the cluster deletes once it has ended ([collector.Item]).
+	IsCleanedUp bool
 }
 
 // Kind holds the items of one kind.
@@ -68,6 +73,8 @@ type Items struct {
 	CompareUnavailable string
 	// ReasonsUnavailable says why the messages of the job are unknown.
 	ReasonsUnavailable string
+	// UnreadModifier is the name of the resource modifier if it could not be read, and may have renamed items.
+	UnreadModifier string
 	// UnnamedCount is the number of items that are counted, but not among Items.
 	UnnamedCount int
 }
@@ -244,6 +251,20 @@ func CompareItems(list []artifact.KindItems, sections []MessageSection, fates *c
 // DuplicateReason is why an item is left out that a mapping gives the name of another item.
 const DuplicateReason = "an item of that name came into this namespace from another one"
 
+// RenameTargets gives items the names under which the restore makes them. find returns the name of an item of the
+// backup, and false if it is unknown.
+func (items *Items) RenameTargets(find func(resource, backupNamespace, name string) (renamed string, known bool)) {
+	for _, k := range items.Kinds {
+		for n := range k.Items {
+			i := &k.Items[n]
+			renamed, known := find(k.Name, cmp.Or(i.BackupNamespace, i.Namespace), i.Name)
+			if i.NameUnknown = !known; known && renamed != i.Name {
+				i.BackupName, i.Name = i.Name, sanitize.String(renamed)
+			}
+		}
+	}
+}
+
 // targetKey returns the key under which Velero lists an item of the backup after the restore.
 func targetKey(of collector.Item) itemKey {
 	if of.Resource == namespaces {
@@ -256,7 +277,7 @@ const namespaces = "namespaces"
 
 func newComparedItem(of collector.Item, did ItemStatus, reasons reasonIndex, kindOf map[string]string) Item {
 	key := targetKey(of)
-	i := Item{Namespace: key.namespace, Name: key.name, Status: did}
+	i := Item{Namespace: key.namespace, Name: key.name, Status: did, IsCleanedUp: of.IsCleanedUp}
 	switch {
 	case of.Resource == namespaces && of.TargetNamespace != of.Name:
 		i.BackupNamespace = of.Name

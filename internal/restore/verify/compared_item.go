@@ -1,0 +1,168 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/internal/restore/diff"
+	"github.com/veltui/veltui/internal/restore/prepare"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero"
+)
+
+// comparedItem is an item whose object exists, or whose body says why the object does not.
+type comparedItem struct {
+	*Item
+	liveKey      itemKey // in the cluster
+	kind         *Kind
+	sourceCount  int // how many items of the backup go there
+	wantedFields []diff.FieldHash
+	writers      []string        // the keys of the managed fields in the backup
+	drifts       []prepare.Drift // of the body
+	unsure       string          // why veltui cannot tell what Velero creates
+	losesStatus  bool            // Velero drops the status that the backup has of it, and no controller may write it again
+	isAbsent     bool            // its object is not there: only the reason is asked
+	isRead       bool
+	storage      resource.Quantity // what a claim was to request
+	replicas     int64             // in the cluster, if they differ
+	isScaled     bool              // another hand than an autoscaler's wrote the replicas
+}
+
+func (i *comparedItem) setNotCompared(why string) {
+	i.Content, i.Why = NotCompared, strings.TrimPrefix(i.Why+"; "+sanitize.String(why), "; ")
+}
+
+// liveFields are the fields of an object of the cluster, and who wrote them.
+type liveFields struct {
+	table   *diff.FieldTable
+	fields  []diff.FieldHash
+	writers []diff.Writer
+	object  map[string]any
+	owners  diff.Owners // nil until they are needed
+	drifts  []prepare.Drift
+	known   []string // the keys of the managed fields in the backup, which Velero gives to what it creates
+}
+
+// findHand returns the index of the writer who wrote a field after the restore took it over, and who is none of the
+// controllers in drift; -1 if there is none. Velero restores the managed fields of the backup (pkg/restore/restore.go,
+// restoreItem), and each later write sets the time of its entry. What defaulting, admission and allocation fill in has
+// no owner.
+func (l *liveFields) findHand(path uint32, drift *prepare.Drift) int {
+	if l.owners == nil {
+		l.owners = l.table.FindOwners(l.object, l.writers)
+	}
+	return l.owners.Find(path, func(at int) bool {
+		w := l.writers[at]
+		return w.Manager != velero.ServerManager && !slices.Contains(l.known, w.Key()) &&
+			(drift == nil || !slices.Contains(drift.Managers, w.Manager))
+	})
+}
+
+// findDrift returns the row of the drifts that a field may have, nil for none.
+func (l *liveFields) findDrift(path string) *prepare.Drift {
+	at := slices.IndexFunc(l.drifts, func(d prepare.Drift) bool { return d.Matches(path) })
+	if at < 0 {
+		return nil
+	}
+	return &l.drifts[at]
+}
+
+// difference is what the comparison of an object found.
+type difference struct {
+	paths []string // the fields that count, sorted
+	// unattributed are fields that the object has more, and of which nothing says who wrote them.
+	unattributed []string
+}
+
+// findDifference returns the fields in which an object differs from what the restore was to make. A field that the
+// object lacks or has with another value counts unless a row of [prepare.Drifts] explains it, and nobody but the row's
+// controllers wrote it. A field that the object has more counts if somebody wrote it since: defaults, and what
+// admission and Velero add, do not. Additional data of ConfigMaps and Secrets always count: nothing fills them in.
+func (c *Comparison) findDifference(resource string, wanted []diff.FieldHash, l *liveFields) (d difference) {
+	want := diff.ValuesByPath(wanted)
+	shorter, longer, more := map[string]bool{}, []string{}, []string{}
+	for _, f := range diff.ChangedFields(wanted, l.fields) {
+		path := c.table.FieldName(f)
+		_, known := want[f.Path]
+		row := l.findDrift(path)
+		list, isLength := strings.CutSuffix(path, diff.LengthSuffix)
+		switch {
+		case row != nil && (row.MayLack || f.Value != diff.Absent) && l.findHand(f.Path, row) < 0:
+		case known && f.Value == diff.Absent && strings.HasSuffix(path, diff.EmptySuffix):
+			if strings.HasSuffix(path, "elector"+diff.EmptySuffix) { // an empty selector selects all, an absent one nothing
+				d.paths = append(d.paths, path)
+			}
+		case known && isLength:
+			if f.Value == diff.Absent || !slices.Contains(injectedResources, resource) || l.findHand(f.Path, row) >= 0 {
+				longer = append(longer, list)
+			}
+		case known:
+			if f.Value == diff.Absent {
+				markShorter(shorter, path)
+			}
+			d.paths = append(d.paths, path)
+		case topLevelField(path) == "data", topLevelField(path) == "binaryData":
+			d.paths = append(d.paths, path)
+		case len(l.writers) == 0:
+			d.unattributed = append(d.unattributed, path)
+		case l.findHand(f.Path, row) >= 0:
+			more = append(more, path)
+		}
+	}
+	for _, list := range longer {
+		if !shorter[list] {
+			d.paths = append(d.paths, list)
+		}
+	}
+	d.paths = append(d.paths, topmost(more, longer)...)
+	d.paths = shownPaths(d.paths)
+	d.unattributed = shownPaths(topmost(d.unattributed, nil))
+	return d
+}
+
+// markShorter marks the lists that lack an element of a path.
+func markShorter(shorter map[string]bool, path string) {
+	for at := range path {
+		if path[at] == '[' {
+			shorter[path[:at]] = true
+		}
+	}
+}
+
+// topmost returns paths without those that are part of a new list, or of a list in longer.
+func topmost(paths, longer []string) (top []string) {
+	lists := slices.Clone(longer)
+	for _, path := range paths {
+		if list, ok := strings.CutSuffix(path, diff.LengthSuffix); ok {
+			lists = append(lists, list)
+		}
+	}
+	for _, path := range paths {
+		if !slices.ContainsFunc(lists, func(list string) bool {
+			return strings.HasPrefix(path, list+"[") && path != list+diff.LengthSuffix
+		}) && !slices.Contains(longer, strings.TrimSuffix(path, diff.LengthSuffix)) {
+			top = append(top, path)
+		}
+	}
+	return top
+}
+
+// shownPaths returns paths sorted, as they are shown.
+func shownPaths(paths []string) []string {
+	for i, path := range paths {
+		paths[i] = strings.TrimSuffix(strings.TrimSuffix(path, diff.LengthSuffix), diff.EmptySuffix)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// requestedStorage returns what a claim requests, zero for other kinds.
+func requestedStorage(kind string, o *unstructured.Unstructured) (q resource.Quantity) {
+	if text, _, _ := unstructured.NestedString(o.Object, "spec", "resources", "requests", "storage"); kind == claims {
+		q, _ = diff.ParseQuantity(text)
+	}
+	return q
+}
