@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/narrate"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
@@ -184,7 +185,7 @@ func (m *Model) switchClusters(contexts []string, namespace string) tea.Cmd {
 func (c *clusterState) connectionProblem() string {
 	switch h := c.currentHealth(); {
 	case c.watchErr == nil && h.State == watch.Stale && h.Err != "":
-		return "No news from the cluster: " + strings.TrimSuffix(h.Err, ".") + "."
+		return view.ConnectionLost(h) + "."
 	case c.WriteFailure() != "":
 		return "The cluster does not store what is written: " + c.WriteFailure() + "."
 	}

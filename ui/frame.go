@@ -147,8 +147,8 @@ func (m *Model) titleCountsText() string {
 	if len(activeJobs(m.clusters...)) < 2 {
 		return attentionCountText(attention)
 	}
-	n := formatJobCounts(m.clusters)
-	return joinNonEmpty(", ", n.stuck, attentionCountText(attention), n.running, n.queued)
+	n := countJobs(m.clusters)
+	return joinNonEmpty(", ", n.Stuck, attentionCountText(attention), n.Running, n.Queued)
 }
 
 // terminalProgress returns the progress of the watched job, or else the least progress of all jobs: a full bar means

@@ -8,8 +8,10 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
@@ -174,7 +176,7 @@ func healthText(c draw.Canvas, of *clusterState) string {
 // countsText counts the jobs in trouble and, with calm, the running and the queued jobs. Without words, it
 // abbreviates the count of other findings.
 func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*clusterState) string {
-	n, idle := formatJobCounts(clusters), len(knownClusters(clusters)) == len(clusters)
+	n, idle := countJobs(clusters), len(knownClusters(clusters)) == len(clusters)
 	for _, of := range knownClusters(clusters) {
 		snap := of.assessment.Snapshot
 		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting &&
@@ -190,28 +192,20 @@ func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*cluster
 		}
 		return style.Render(text)
 	}
-	stuck := count(c.Theme.Bad, n.stuck)
+	stuck := count(c.Theme.Bad, n.Stuck)
 	if !calm {
 		return joinNonEmpty("  ", stuck, attention)
 	}
-	return joinNonEmpty("  ", count(c.Theme.Running, n.running), count(c.Theme.Waiting, n.queued), stuck, attention)
+	return joinNonEmpty("  ", count(c.Theme.Running, n.Running), count(c.Theme.Waiting, n.Queued), stuck, attention)
 }
 
-// jobCountTexts holds texts such as "2 stuck", each empty if there is no such job.
-type jobCountTexts struct{ stuck, running, queued string }
-
-func formatJobCounts(clusters []*clusterState) jobCountTexts {
-	stuck, running, queued := 0, 0, 0
+// countJobs counts the active jobs of the clusters that are known.
+func countJobs(clusters []*clusterState) view.JobCounts {
+	var assessed []*assess.Assessment
 	for _, c := range knownClusters(clusters) {
-		stuck, running, queued = stuck+c.assessment.Troubled, running+c.assessment.Running, queued+c.assessment.Queued
+		assessed = append(assessed, c.assessment)
 	}
-	count := func(n int, what string) string {
-		if n == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%d %s", n, what)
-	}
-	return jobCountTexts{count(stuck, "stuck"), count(running, "running"), count(queued, "queued")}
+	return view.NewJobCounts(assessed...)
 }
 
 // emptyTableReasons returns why a table has no rows: one text, or one for each cluster if they differ.

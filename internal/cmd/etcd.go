@@ -208,7 +208,7 @@ func (l *linePrinter) addEtcdDetails(e judgedEtcdBackups) {
 				settings.Items = append(settings.Items, view.Toned(f.Text.Tone, f.Label+": "+f.Text.Text))
 			}
 		}
-		l.addVerdict(view.NewVerdict(v, nil), e.now, settings)
+		l.Verdict(view.NewVerdict(v, nil), e.now, settings)
 		gap = "\n"
 	}
 	for _, s := range e.schedules {

@@ -201,12 +201,12 @@ var phaseExitCodes = map[string]int{
 func (l *linePrinter) addExplanation(j explanation, volumes []assess.JudgedVolume, limits []velero.Limit) {
 	v := view.NewVerdict(j.Verdict, limits)
 	if j.Verdict.State() == "" { // the phase says as much
-		v.State = ""
+		v.State = view.Text{}
 	}
 	if j.finalizePlan != nil {
 		v.Next = append(v.Next, remedy.FinalizeStep(j.finalizePlan))
 	}
 	v.Options, v.Volumes = remedy.OptionSteps(j.remedies, action.Finalize), view.OpenVolumes(volumes)
-	l.Line("%s %s/%s, phase %s", j.Kind.Noun(), j.Namespace, j.Name, view.JobPhase(j.Job))
-	l.addVerdict(v, j.assessed.World.Now)
+	l.Line("%s", view.JobTitle(j.Job))
+	l.Verdict(v, j.assessed.World.Now)
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -194,15 +193,5 @@ func newLinePrinter(w io.Writer) *linePrinter { return &linePrinter{text.Printer
 func (l *linePrinter) addEvidence(facts []diagnosis.Fact, now time.Time) {
 	for _, e := range view.NewFactLists(facts) {
 		l.Section(e.Section(), now)
-	}
-}
-
-// addVerdict prints a verdict in the order in which it is read, with details of the resource before the limits.
-func (l *linePrinter) addVerdict(v view.Verdict, now time.Time, details ...view.PageSection) {
-	l.Line("%s", v.Summary)
-	l.PrefixedLine("verdict: ", v.State)
-	l.PrefixedLine("proof: ", v.Proof.Sentence())
-	for _, s := range slices.Concat(v.Sections(), details, []view.PageSection{v.LimitsSection()}) {
-		l.Section(s, now)
 	}
 }

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -158,7 +159,7 @@ func (r jobResults) renderLines(l *linePrinter, all bool) {
 		Note:        r.Note,
 	})
 	counts := human.Prefixed(": ", shown.Counts.Text)
-	l.Line("%s %s/%s, phase %s%s", r.Kind.Noun(), r.Namespace, r.Name, orDash(r.Phase), counts)
+	l.Line("%s%s", view.JobTitle(r.Job), counts)
 	for _, note := range shown.Notes {
 		l.Line("%s", note.Text)
 	}
@@ -169,7 +170,9 @@ func (r jobResults) renderLines(l *linePrinter, all bool) {
 	if all {
 		most = -1
 	}
-	l.resultGroups(shown.Groups, most)
+	for _, group := range shown.Groups {
+		l.Section(group.Section(most), time.Time{})
+	}
 	switch {
 	case r.Log == nil:
 	case r.LogErr != nil:
@@ -177,24 +180,14 @@ func (r jobResults) renderLines(l *linePrinter, all bool) {
 	default:
 		l.Line("%s", r.Log.Summary())
 		l.List("Not all of the log could be read:", r.Log.Gaps)
-		l.resultGroups(view.NewResultGroups(r.Log.Sections), most)
+		for _, group := range view.NewResultGroups(r.Log.Sections) {
+			l.Section(group.Section(most), time.Time{})
+		}
 	}
 	if cause := view.CauseSentence(r.Verdict.Cause); cause != "" && r.IsTerminal() {
 		l.Line("\ncause: %s", cause)
 	}
 	for _, step := range view.NextSteps(r.nextStep()) {
 		l.Step(step)
-	}
-}
-
-// resultGroups prints groups of messages, each with the names of at most most resources.
-func (l *linePrinter) resultGroups(groups []view.ResultGroup, most int) {
-	for _, g := range groups {
-		l.Line("\n%s", g.Heading())
-		for i := range g.Messages {
-			m := &g.Messages[i]
-			l.Line("  %s%s", view.MessageRepeats(m), m.DisplayText())
-			l.PrefixedLine("      ", view.MessageInstances(m, most))
-		}
 	}
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/watch"
 )
@@ -295,7 +297,7 @@ func (s selection) checkFound(found []jobRef, namespace string) error {
 func (s selection) checkReady(snap *watch.Snapshot) (bool, error) {
 	switch h := snap.Health; {
 	case h.State == watch.Unauthorized:
-		return false, fmt.Errorf("the API server rejects your credentials: %s", h.Err)
+		return false, errors.New(view.CredentialsRejected(h))
 	case h.Misdirected:
 		return false, fmt.Errorf("there is no such API server: %s", h.Err)
 	}

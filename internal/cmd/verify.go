@@ -134,7 +134,7 @@ const allFlagHint = " (--all)"
 // addVerification prints what came back of a restore; all includes items that came back by other means.
 func (l *linePrinter) addVerification(j assess.JudgedJob, r *verify.Result, all bool) {
 	v := view.NewVerification(r)
-	l.Line("restore %s/%s, phase %s: %s", j.Namespace, j.Name, orDash(j.Phase), v.Summary.Text)
+	l.Line("%s: %s", view.JobTitle(j.Job), v.Summary.Text)
 	if r.InProgress {
 		l.Line("The restore has not ended. These are the results so far.")
 	}

@@ -93,10 +93,10 @@ func (s *waitScreen) printLine(line string) {
 
 func (s *waitScreen) reportHealth(h watch.Health) {
 	if h.State == watch.Live {
-		s.printLine("Connected again.")
+		s.printLine(view.ConnectionRestored + ".")
 		return
 	}
-	s.printLine("Connection lost: " + strings.TrimRight(h.Err, ".") + ". veltui keeps trying, and goes on to wait.")
+	s.printLine(view.ConnectionLost(h) + ". veltui keeps trying, and goes on to wait.")
 }
 
 func (s *waitScreen) notifyUser(text string) {

@@ -149,7 +149,7 @@ var imports = map[string][]string{
 	"internal/config": {"internal/human"},
 	"internal/view/narrate": {
 		"internal/assess", "internal/diagnosis", "internal/human", "internal/job", "internal/velero",
-		"internal/view", "watch",
+		"internal/view", "internal/view/speech", "watch",
 	},
 	"internal/stored/logs": {
 		"internal/client", "internal/human", "internal/job", "internal/sanitize", "internal/session",
@@ -203,9 +203,12 @@ var imports = map[string][]string{
 	"internal/repo":             nil,
 	"internal/testbed":          {"internal/velero/veleroapi"},
 	"internal/velero/veleroapi": nil,
-	"internal/view/markdown":    {"internal/diagnosis", "internal/human", "internal/sanitize", "internal/view"},
-	"internal/view/text":        {"internal/human", "internal/sanitize", "internal/view"},
-	"internal/view/remedy":      {"internal/action", "internal/human", "internal/velero", "internal/view"},
+	"internal/view/markdown": {
+		"internal/diagnosis", "internal/human", "internal/sanitize", "internal/stored/results", "internal/view",
+	},
+	"internal/view/text":   {"internal/human", "internal/sanitize", "internal/view"},
+	"internal/view/speech": {"internal/human", "internal/view"},
+	"internal/view/remedy": {"internal/action", "internal/human", "internal/velero", "internal/view"},
 }
 
 // noClients are packages of others that these packages must not know: most do no
@@ -226,6 +229,7 @@ var noClients = map[string][]string{
 	"internal/view/resource":   {"charm.land", "k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/view/markdown":   {"charm.land", "k8s.io", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/view/text":       {"charm.land", "k8s.io", "net/http", "os", "sigs.k8s.io/controller-runtime"},
+	"internal/view/speech":     {"charm.land", "k8s.io", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/view/document":   {"k8s.io/client-go", "net/http", "os", "sigs.k8s.io/controller-runtime"},
 	"internal/job/forecast":    {"k8s.io", "net/http", "os"},
 	"internal/stored/results":  {"k8s.io", "net/http", "os"},

@@ -77,6 +77,40 @@ func printedStageText(r JobRow) string {
 // JobPhase returns the phase of a job, New until Velero has seen the job.
 func JobPhase(j *job.Job) string { return cmp.Or(j.Phase, velero.PhaseNew) }
 
+// JobCounts words the numbers of active jobs, such as "2 stuck". A text is empty if there is no such job.
+type JobCounts struct{ Stuck, Running, Queued string }
+
+// NewJobCounts counts the active jobs of clusters.
+func NewJobCounts(clusters ...*assess.Assessment) JobCounts {
+	stuck, running, queued := 0, 0, 0
+	for _, a := range clusters {
+		stuck, running, queued = stuck+a.Troubled, running+a.Running, queued+a.Queued
+	}
+	count := func(n int, state string) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d %s", n, state)
+	}
+	return JobCounts{count(stuck, "stuck"), count(running, "running"), count(queued, "queued")}
+}
+
+// JobTitle returns the kind, the namespace, the name and the phase of a job.
+func JobTitle(j *job.Job) string {
+	return fmt.Sprintf("%s %s/%s, phase %s", j.Kind.Noun(), j.Namespace, j.Name, JobPhase(j))
+}
+
+// OriginPhrase returns from which backup a restore is, or by which schedule a job is; empty if neither is set.
+func OriginPhrase(backup, schedule string) Text {
+	switch {
+	case backup != "":
+		return Phrase("from backup %s", Quote(backup))
+	case schedule != "":
+		return Phrase("by schedule %s", Quote(schedule))
+	}
+	return Text{}
+}
+
 // JobState returns the state of a job that does not progress, in a word; empty for a job that progresses or has
 // ended.
 func JobState(j assess.JudgedJob) Text {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -78,6 +79,9 @@ type PageSection struct {
 	Rows        []TableRow
 	Lines       []Text // free text, wrapped
 	Lists       []List // further lists, with titles of their own
+	Messages    []results.Message
+	MaxNames    int    // the largest number of names that vary in a message; all if negative
+	Footer      []Text // below the messages
 }
 
 // List is a list with a title. An empty list is left out.
@@ -89,7 +93,8 @@ type List struct {
 // IsEmpty reports whether a section has nothing below its title.
 func (s PageSection) IsEmpty() bool {
 	hasText := slices.ContainsFunc(s.Fields, func(f PageField) bool { return f.Text.Text != "" })
-	return !hasText && len(s.Steps)+len(s.Facts)+len(s.Items)+len(s.Bars)+len(s.Rows)+len(s.Lines)+len(s.Lists) == 0
+	return !hasText && len(s.Steps)+len(s.Facts)+len(s.Items)+len(s.Bars)+len(s.Rows)+len(s.Lines)+len(s.Lists)+
+		len(s.Messages)+len(s.Footer) == 0
 }
 
 // Step is something to do.

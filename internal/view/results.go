@@ -41,6 +41,11 @@ type ResultGroup struct {
 // Heading returns the title with the number of messages.
 func (g ResultGroup) Heading() string { return fmt.Sprintf("%s (%d)", g.Title, g.Count) }
 
+// Section returns the group as a section in which each message names at most most resources, all if most is negative.
+func (g ResultGroup) Section(most int) PageSection {
+	return PageSection{Title: g.Heading(), Messages: g.Messages, MaxNames: most}
+}
+
 // NewResults words the errors and warnings of a job.
 func NewResults(in ResultsInput) Results {
 	errs, warnings := in.Job.Errors, in.Job.Warnings
@@ -122,6 +127,31 @@ func MessageTone(severity results.Severity) Tone {
 // MessagePlace returns the number of messages that say the same, and where they are from.
 func MessagePlace(m *results.Message) string {
 	return human.Count(m.Count, string(m.Severity)) + ", " + m.Place()
+}
+
+// MessagePhrase returns a text of a message behind its number and place.
+func MessagePhrase(m *results.Message, text string) Text {
+	return Phrase("%s: %s", MessagePlace(m), Quote(text))
+}
+
+const (
+	maxFirstErrors    = 3
+	maxFirstErrorText = 300
+)
+
+// FirstErrors returns the first errors among messages, to stand in the head of a verdict.
+func FirstErrors(messages []results.Message) (found []Text) {
+	for i := range messages {
+		m := &messages[i]
+		switch {
+		case m.Severity != results.Error:
+		case len(found) == maxFirstErrors:
+			return append(found, Phrase("and more errors: see below"))
+		default:
+			found = append(found, MessagePhrase(m, human.Shorten(m.DisplayText(), maxFirstErrorText)))
+		}
+	}
+	return found
 }
 
 // MessageRepeats returns how often a message occurs, to stand before its text; empty for once.

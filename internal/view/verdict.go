@@ -15,12 +15,17 @@ import (
 // returns the rest in its order.
 type Verdict struct {
 	Summary string // the sentence with its subject
-	State   string // the state and the reason, as documented
-	Proof   *Proof // nil without a proof
-	Cause   PageSection
-	Next    []Step // what to do next, empty if nothing must be done
-	Options []Step // other ways out
-	NoSteps string // said if there are neither steps nor options; may be empty
+	Phase   string // the phase of a job; not set where the head names the phase elsewhere
+	State   Text   // the state and the reason, as documented
+	// FirstErrors are the first errors of a job that has ended, which are the reason for its result.
+	FirstErrors []Text
+	Proof       *Proof // nil without a proof
+	Cause       PageSection
+	Next        []Step // what to do next, empty if nothing must be done
+	Options     []Step // other ways out
+	NoSteps     string // said if there are neither steps nor options; may be empty
+	// NoLimits is said if no wait has a limit; may be empty.
+	NoLimits string
 	// FactLists lists the facts for the verdict, then those that are unknown or against it. A list without facts is left
 	// out.
 	FactLists []FactList
@@ -98,11 +103,16 @@ func LimitFields(limits []velero.Limit, waits []velero.WaitName) (fields []PageF
 }
 
 // VerdictState returns a state with its reason, or the reason alone if there is no state.
-func VerdictState(state, reason string) string {
+func VerdictState(state, reason string) Text {
 	if state == "" {
-		return reason
+		return Phrase("%s", Quote(reason))
 	}
-	return state + human.InParens(reason)
+	return Phrase("%s (%s)", Quote(state), Quote(reason))
+}
+
+// StateSentence returns the phase of the job and the state, as one sentence.
+func (v Verdict) StateSentence() Text {
+	return Phrase("Phase %s%s.", Quote(v.Phase), PrefixedPhrase(", verdict ", v.State))
 }
 
 // Sections returns the parts of the verdict below its head, in the order in which they are read: the cause, what to
@@ -133,7 +143,11 @@ func withoutCommandsOf(options, steps []Step) []Step {
 
 // LimitsSection returns the limits of the open waits.
 func (v Verdict) LimitsSection() PageSection {
-	return PageSection{Title: LimitsTitle, Fields: v.Limits}
+	s := PageSection{Title: LimitsTitle, Fields: v.Limits}
+	if len(v.Limits) == 0 && v.NoLimits != "" {
+		s.Lines = []Text{Toned(Plain, v.NoLimits)}
+	}
+	return s
 }
 
 // maxVolumesShown is the largest number of volumes of a verdict.

@@ -18,7 +18,7 @@ func TestVerdictTellsEachFactOnce(t *testing.T) {
 	}
 	v.Proof = diagnosis.ProveRefused(proof)
 	got := NewVerdict(v, nil)
-	if got.Summary != "shop: stuck" || got.Proof.Sentence() != "refused: no server runs" || got.State != "ServerDown" {
+	if got.Summary != "shop: stuck" || got.Proof.Sentence() != "refused: no server runs" || got.State.Text != "ServerDown" {
 		t.Errorf("%+v", got)
 	}
 	want := []FactList{
@@ -37,10 +37,10 @@ func TestVerdictTellsEachFactOnce(t *testing.T) {
 }
 
 func TestVerdictState(t *testing.T) {
-	if got := VerdictState("stuck", "VeleroServerDown"); got != "stuck (VeleroServerDown)" {
+	if got := VerdictState("stuck", "VeleroServerDown").Text; got != "stuck (VeleroServerDown)" {
 		t.Error(got)
 	}
-	if got := VerdictState("", "Completed"); got != "Completed" {
+	if got := VerdictState("", "Completed").Text; got != "Completed" {
 		t.Error(got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/view"
 )
 
@@ -37,7 +38,21 @@ func (p *Printer) Fact(lead string, f diagnosis.Fact) {
 	p.Item("%s%s [%s%s]", Span(lead), f.Text, Code(f.Source), Prefixed(", ", Text(view.MomentAndAge(f.At, p.Now))))
 }
 
-// Section prints the steps, facts, fields, items, lines and lists of a part of a page below its heading.
+// VerdictHead prints the head of a verdict: the summary with the phase and the state, the first errors and the proof.
+func (p *Printer) VerdictHead(v view.Verdict) {
+	p.Line("**%s** %s", human.EndSentence(v.Summary), Phrase(v.StateSentence()))
+	if len(v.FirstErrors) > 0 || v.Proof != nil {
+		p.Line("")
+	}
+	for _, text := range v.FirstErrors {
+		p.Item("%s", Phrase(text))
+	}
+	if v.Proof != nil {
+		p.Fact("Proof: ", v.Proof.Fact)
+	}
+}
+
+// Section prints the steps, facts, fields, items, lines, lists and messages of a part of a page below its heading.
 func (p *Printer) Section(s view.PageSection) {
 	p.Heading(human.Capitalize(s.Title))
 	for i, step := range s.Steps {
@@ -66,6 +81,27 @@ func (p *Printer) Section(s view.PageSection) {
 	}
 	for _, list := range s.Lists {
 		p.list(list)
+	}
+	if len(s.Lines) > 0 && len(s.Messages) > 0 {
+		p.Line("")
+	}
+	for i := range s.Messages {
+		p.message(&s.Messages[i])
+	}
+	for _, line := range s.Footer {
+		p.Line("\n%s", Phrase(line))
+	}
+}
+
+// message prints a message as an item, and below it the names that vary in it.
+func (p *Printer) message(m *results.Message) {
+	p.Item("%s", Phrase(view.MessagePhrase(m, m.DisplayText())))
+	var names []Span
+	for _, name := range m.Instances() {
+		names = append(names, Code(name))
+	}
+	if len(names) > 0 {
+		p.Line("  - of %s%s", Join(names, ", "), Span(human.AndMore(m.OmittedResources)))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/view"
 )
 
@@ -47,5 +48,46 @@ func TestSection(t *testing.T) {
 		"\nThe first:\n\n- 1\\. x\n"
 	if got := p.String(); got != want {
 		t.Errorf("%s\nwant%s", got, want)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	p := Printer{}
+	p.Section(view.PageSection{
+		Title: "errors",
+		Lines: view.PlainTexts([]string{"not all"}),
+		Messages: []results.Message{
+			{Severity: results.Error, Namespace: "crm", Text: "no `x`", Count: 2, Variants: []string{"a", "b"}, OmittedResources: 3},
+			{Severity: results.Error, Namespace: "crm", Count: 1},
+		},
+		Footer: []view.Text{view.Phrase("1 group more; %s prints all.", view.Quote("veltui results"))},
+	})
+	want := "\n## Errors\n\nnot all\n\n" +
+		"- 2 errors, namespace crm: `` no `x` ``\n  - of `a`, `b` and 3 more\n" +
+		"- 1 error, namespace crm: `(no message)`\n" +
+		"\n1 group more; `veltui results` prints all.\n"
+	if got := p.String(); got != want {
+		t.Errorf("%s\nwant%s", got, want)
+	}
+}
+
+func TestVerdictHead(t *testing.T) {
+	for name, c := range map[string]struct {
+		verdict view.Verdict
+		want    string
+	}{
+		"a verdict": {
+			view.Verdict{Summary: "it moves", Phase: "InProgress", State: view.VerdictState("stuck", "LostPatch")},
+			"**it moves.** Phase `InProgress`, verdict `stuck` (`LostPatch`).\n",
+		},
+		"an end": {
+			view.Verdict{Summary: "it ended", Phase: "Failed", FirstErrors: view.PlainTexts([]string{"no *"})},
+			"**it ended.** Phase `Failed`.\n\n- no \\*\n",
+		},
+	} {
+		p := Printer{}
+		if p.VerdictHead(c.verdict); p.String() != c.want {
+			t.Errorf("%s: %q, want %q", name, p.String(), c.want)
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/speech"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -98,7 +100,7 @@ func (c *ChangeTracker) CollectLines(a *assess.Assessment) []Line {
 				lines,
 				Line{
 					string(uid),
-					formatSentence("Deleted: %s %s is gone before it ended", before.kind.Noun(), before.name),
+					speech.Sentence("Deleted: %s %s is gone before it ended", before.kind.Noun(), before.name),
 					Normal,
 				},
 			)
@@ -146,7 +148,8 @@ func changeText(
 		weight = Urgent
 	case after.ended:
 	case !known:
-		prefix = formatSentence("New: %s %s%s", j.Kind.Noun(), j.Name, human.Prefixed(", from backup ", j.BackupName)) + " "
+		origin := human.Prefixed(", ", view.OriginPhrase(j.BackupName, j.ScheduleName).Text)
+		prefix = speech.Sentence("New: %s %s%s", j.Kind.Noun(), j.Name, origin) + " "
 	case troubled(after.state) && troubled(before.state) && before.reason == after.reason:
 		return "", 0, false
 	case troubled(after.state):
@@ -173,13 +176,15 @@ func (c *ChangeTracker) connectionLines(a *assess.Assessment, first bool) []Line
 	text := ""
 	switch {
 	case h.State == watch.Stale:
-		text = formatSentence("Connection lost: %s. What veltui said may be out of date; it keeps trying", h.Err)
+		text = speech.Sentence("%s. What veltui said may be out of date; it keeps trying", view.ConnectionLost(h))
 	case h.State == watch.Unauthorized && h.NeedsLogin:
-		text = formatSentence("Your login has expired: %s", h.Err)
+		text = speech.Sentence("Your login has expired: %s", h.Err)
 	case h.State == watch.Unauthorized:
-		text = formatSentence("The API server rejects your credentials: %s. Renew them, then type: reconnect", h.Err)
+		text = speech.Sentence(
+			"%s. Renew them, then type: reconnect", human.Capitalize(view.CredentialsRejected(h)),
+		)
 	case h.State == watch.Live:
-		text = "Connected again. " + countsText(a)
+		text = view.ConnectionRestored + ". " + countsText(a)
 	default:
 		return nil
 	}

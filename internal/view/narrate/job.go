@@ -1,7 +1,6 @@
 package narrate
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/speech"
 )
 
 // Job returns the state of a job, the most important part first. flags are appended to the commands that it names,
@@ -24,7 +24,7 @@ func Job(j assess.JudgedJob, now time.Time, flags string) string {
 		if !j.Completed.IsZero() && now.Sub(j.Completed) >= time.Minute {
 			ended += " " + human.SpokenStyle.Duration(now.Sub(j.Completed)) + " ago"
 		}
-		return formatSentence("%s: %s: %s %s", ended, name, human.EndSentence(j.Verdict.Text), detailsHint(j, subject))
+		return speech.Sentence("%s: %s: %s %s", ended, name, human.EndSentence(j.Verdict.Text), detailsHint(j, subject))
 	}
 	switch {
 	case j.IsTroubled(), len(j.MalformedFields) > 0, j.State == diagnosis.Quiet, j.State == diagnosis.Unknown:
@@ -32,20 +32,20 @@ func Job(j assess.JudgedJob, now time.Time, flags string) string {
 		if len(j.MalformedFields) > 0 && !j.IsTroubled() {
 			state = "Malformed"
 		}
-		return formatSentence("%s: %s: %s %s", state, name, human.EndSentence(j.Verdict.Text), adviceText(j, subject))
+		return speech.Sentence("%s: %s: %s %s", state, name, human.EndSentence(j.Verdict.Text), adviceText(j, subject))
 	case j.Queue.IsWaiting && j.Queue.Position > 0:
-		return formatSentence("Waiting: %s is %s in the queue: %s", name, human.Ordinal(j.Queue.Position), j.Queue.Reason)
+		return speech.Sentence("Waiting: %s is %s in the queue: %s", name, human.Ordinal(j.Queue.Position), j.Queue.Reason)
 	case j.Queue.IsWaiting:
-		return formatSentence("Waiting: %s has not begun: %s", name, j.Queue.Reason)
+		return speech.Sentence("Waiting: %s has not begun: %s", name, j.Queue.Reason)
 	case j.State == diagnosis.Waiting:
-		return formatSentence("Waiting: %s: %s %s", name, human.EndSentence(j.Verdict.Text), j.Verdict.Advice)
+		return speech.Sentence("Waiting: %s: %s %s", name, human.EndSentence(j.Verdict.Text), j.Verdict.Advice)
 	}
 	deletion := ""
 	if !j.DeletionRequestedAt.IsZero() && j.Stage != job.StageDeleting {
 		deletion = "; its deletion was requested " + human.SpokenStyle.Duration(now.Sub(j.DeletionRequestedAt)) + " ago"
 	}
 	progress := human.Prefixed(", ", view.SpokenProgress(j))
-	return formatSentence(
+	return speech.Sentence(
 		"%s %s: %s%s%s",
 		human.Capitalize(j.Kind.Noun()),
 		j.Name,
@@ -57,20 +57,11 @@ func Job(j assess.JudgedJob, now time.Time, flags string) string {
 
 // Facts returns the facts behind the verdict on a job, at most most of them.
 func Facts(j assess.JudgedJob, most int) []string {
-	var lines []string
-	facts := j.VerdictInWords().Facts
-	for _, f := range facts {
-		if len(lines) == most {
-			lines = append(lines, formatSentence("And %s", human.Count(len(facts)-most, "more fact")))
-			break
-		}
-		kind := "fact"
-		if !f.Supports {
-			kind = view.DoubtsTitle
-		}
-		lines = append(lines, formatSentence("%s: %s", human.Capitalize(kind), f.Text))
+	p := speech.Printer{Max: most}
+	for _, list := range view.NewFactLists(j.VerdictInWords().Facts) {
+		p.Section(list.Section())
 	}
-	return lines
+	return p.Lines()
 }
 
 func adviceText(j assess.JudgedJob, subject string) string {
@@ -101,9 +92,4 @@ func detailsHint(j assess.JudgedJob, subject string) string {
 		return "For the reason, type: explain " + subject
 	}
 	return ""
-}
-
-// formatSentence formats a sentence, which ends with a full stop.
-func formatSentence(format string, args ...any) string {
-	return human.EndSentence(strings.TrimSpace(fmt.Sprintf(format, args...)))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/speech"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -154,7 +155,7 @@ func (p *Pacer) TakeDueLines(now time.Time) []string {
 		p.waiting = p.waiting[1:]
 	}
 	if n := len(p.waiting); n > 0 {
-		say(formatSentence("And %s; type: list", human.CountForms(n, "more job changed", "more jobs changed")))
+		say(speech.Sentence("And %s; type: list", human.CountForms(n, "more job changed", "more jobs changed")))
 		p.waiting = nil
 	}
 	return due
@@ -165,7 +166,7 @@ func attentionLines(a *assess.Assessment, flags string) (lines []string, jobs ma
 	jobs = map[types.UID]bool{}
 	found := a.ListFindingsInWords()
 	if n := len(found); n > 1 {
-		lines = append(lines, formatSentence("%d things need attention, the worst first", n))
+		lines = append(lines, speech.Sentence("%d things need attention, the worst first", n))
 	}
 	for _, f := range found {
 		if j := a.FindJob(f.UID); j != nil {
@@ -179,7 +180,7 @@ func attentionLines(a *assess.Assessment, flags string) (lines []string, jobs ma
 }
 
 func findingText(f assess.Finding) string {
-	return formatSentence("%s: %s %s: %s", human.Capitalize(f.Severity.String()), f.Kind, f.Name, view.FindingText(&f))
+	return speech.Sentence("%s: %s %s: %s", human.Capitalize(f.Severity.String()), f.Kind, f.Name, view.FindingText(&f))
 }
 
 // FindingTracker finds new findings and findings that are over. The zero value is ready.
@@ -206,7 +207,7 @@ func (n *FindingTracker) CollectLines(found []assess.Finding) []Line {
 				lines,
 				Line{
 					Subject:  about,
-					Text:     formatSentence("No longer %s: %s %s, %s", f.Severity, f.Kind, f.Name, f.Reason),
+					Text:     speech.Sentence("No longer %s: %s %s, %s", f.Severity, f.Kind, f.Name, f.Reason),
 					Priority: Normal,
 				},
 			)

@@ -1,13 +1,14 @@
 package narrate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/speech"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -19,7 +20,7 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 	active := slices.DeleteFunc(sortByUrgency(a), func(j assess.JudgedJob) bool { return named[j.UID] })
 	for i, j := range active {
 		if i == most {
-			lines = append(lines, formatSentence("And %s; type: get", human.More(len(active)-most)))
+			lines = append(lines, speech.Sentence("And %s; type: get", human.More(len(active)-most)))
 			break
 		}
 		lines = append(lines, Job(j, a.World.Now, flags))
@@ -33,18 +34,11 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 func countsText(a *assess.Assessment) string {
 	ended := len(a.Snapshot.Jobs) - len(a.Snapshot.Active) + a.Snapshot.AgedOutBackups + a.Snapshot.AgedOutRestores
 	if len(a.Snapshot.Active) == 0 {
-		return formatSentence("No backup or restore is active; %s ended", human.CountForms(ended, "has", "have"))
+		return speech.Sentence("No backup or restore is active; %s ended", human.CountForms(ended, "has", "have"))
 	}
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{a.Troubled, "stuck"}, {a.Running, "running"}, {a.Queued, "in the queue"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	return formatSentence(
+	n := view.NewJobCounts(a)
+	parts := slices.DeleteFunc([]string{n.Stuck, n.Running, n.Queued}, func(text string) bool { return text == "" })
+	return speech.Sentence(
 		"%s active: %s; %s ended",
 		human.CountForms(len(a.Snapshot.Active), "job is", "jobs are"),
 		strings.Join(parts, ", "),
@@ -56,11 +50,11 @@ func countsText(a *assess.Assessment) string {
 func noticeLines(a *assess.Assessment) []string {
 	var lines []string
 	if a.Snapshot.NamespaceNotice != "" {
-		lines = append(lines, formatSentence("Note: %s", a.Snapshot.NamespaceNotice))
+		lines = append(lines, speech.Sentence("Note: %s", a.Snapshot.NamespaceNotice))
 	}
 	for _, s := range a.Snapshot.Sources {
 		if s.State == watch.SourceForbidden {
-			lines = append(lines, formatSentence("Note: you may not list %s, so veltui does not see them", s.Resource))
+			lines = append(lines, speech.Sentence("Note: you may not list %s, so veltui does not see them", s.Resource))
 		}
 	}
 	return lines

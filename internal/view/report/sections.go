@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 )
@@ -34,7 +34,8 @@ func (d Document) aboutSection() view.PageSection {
 	}
 	items := []view.Text{view.Phrase(
 		"What: a %s by Velero %s in namespace %s%s",
-		strings.ToLower(j.Kind), version, view.Quote(d.Namespace), originText(j),
+		strings.ToLower(j.Kind), version, view.Quote(d.Namespace),
+		view.PrefixedPhrase(", ", view.OriginPhrase(j.BackupName, j.ScheduleName)),
 	)}
 	if d.Context != "" {
 		items = append(items, view.Phrase("Where: kubeconfig context %s", view.Quote(d.Context)))
@@ -86,16 +87,6 @@ func progressItems(j Job) (items []view.Text) {
 	return items
 }
 
-func originText(j Job) view.Text {
-	switch {
-	case j.Kind == string(job.Restore) && j.BackupName != "":
-		return view.Phrase(", from backup %s", view.Quote(j.BackupName))
-	case j.ScheduleName != "":
-		return view.Phrase(", by schedule %s", view.Quote(j.ScheduleName))
-	}
-	return view.Text{}
-}
-
 func (d Document) pastActionsSection() view.PageSection {
 	var items []view.Text
 	for _, deed := range d.PastActions {
@@ -112,6 +103,22 @@ func (d Document) pastActionsSection() view.PageSection {
 			"report say. veltui does not see what others did without it.",
 		items,
 	)
+}
+
+func (d Document) messagesSection() view.PageSection {
+	s := view.PageSection{Title: "Errors and warnings", Messages: d.Messages.Groups, MaxNames: -1}
+	switch {
+	case d.Messages.Note != "":
+		s.Lines = []view.Text{view.Phrase("%s", d.Messages.Note)}
+	case len(d.Messages.Groups) == 0 && d.Messages.Complete:
+		s.Lines = []view.Text{view.Phrase(results.NoMessages)}
+	}
+	if d.Messages.OmittedGroups > 0 {
+		command := view.Quote("veltui results " + d.JobRef() + " --all")
+		more := human.Count(d.Messages.OmittedGroups, "group")
+		s.Footer = []view.Text{view.Phrase("%s more; %s prints all.", more, command)}
+	}
+	return s
 }
 
 func (d Document) timelineSection() view.PageSection {

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,8 +70,18 @@ func (p *Printer) List(title string, items []string) {
 	}
 }
 
-// Section prints the steps, facts, fields and items of a part of a page at the time now. Each step is below an empty
-// line, behind its own title.
+// Verdict prints a verdict in the order in which it is read, with details of the resource before the limits.
+func (p *Printer) Verdict(v view.Verdict, now time.Time, details ...view.PageSection) {
+	p.Line("%s", v.Summary)
+	p.PrefixedLine("verdict: ", v.State.Text)
+	p.PrefixedLine("proof: ", v.Proof.Sentence())
+	for _, s := range slices.Concat(v.Sections(), details, []view.PageSection{v.LimitsSection()}) {
+		p.Section(s, now)
+	}
+}
+
+// Section prints the steps, facts, fields, items, lists and messages of a part of a page at the time now. Each step is
+// below an empty line, behind its own title.
 func (p *Printer) Section(s view.PageSection, now time.Time) {
 	for _, step := range s.Steps {
 		p.Step(step)
@@ -88,6 +99,14 @@ func (p *Printer) Section(s view.PageSection, now time.Time) {
 	p.List(s.Title+":", items)
 	for _, list := range s.Lists {
 		p.List(list.Title+":", view.TextsOf(list.Items))
+	}
+	if len(s.Messages) > 0 {
+		p.Line("\n%s", s.Title)
+	}
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		p.Line("  %s%s", view.MessageRepeats(m), m.DisplayText())
+		p.PrefixedLine("      ", view.MessageInstances(m, s.MaxNames))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/view"
 )
 
@@ -64,6 +65,14 @@ func TestPrinter(t *testing.T) {
 				p.ListByState("secrets", []TextWithState{{"failed", "a"}, {"gone", "b"}, {"failed", "c"}, {"failed", "d"}}, 1, " (--all)")
 			},
 			"\nsecrets\n  failed           a\n  gone             b\n  failed           and 2 more (--all)\n",
+		},
+		"messages": {
+			func(p *Printer) {
+				p.Section(view.PageSection{Title: "errors (3)", MaxNames: 1, Messages: []results.Message{
+					{Text: "no *", Count: 2, Variants: []string{"a", "b"}}, {Text: "lost", Count: 1},
+				}}, time.Time{})
+			},
+			"\nerrors (3)\n  2x no *\n      a and 1 more\n  lost\n",
 		},
 		"all of each state": {
 			func(p *Printer) { p.ListByState("secrets", []TextWithState{{"failed", "a"}, {"failed", "b"}}, -1, "") },
