@@ -277,8 +277,7 @@ func TestPreflight(t *testing.T) {
 	// Once more into the same target, with the other policy: all are there.
 	_, found = preflight(t, 0, append(clean, "--existing-resource-policy", "update")...)
 	if want := []string{
-		"doubt ObjectsPatched configmaps",
-		"doubt ObjectsPatched secrets",
+		"doubt ObjectsPatched ",
 		"note ServiceAccountsMerged serviceaccounts",
 	}; !slices.Equal(
 		found,

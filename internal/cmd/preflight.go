@@ -276,6 +276,9 @@ func (l *linePrinter) addPreflight(restore veleroapi.RestoreSpec, r *preflight.R
 	for _, f := range p.Findings {
 		l.Line("\n%s  %s%s", strings.ToUpper(f.Severity.Text), f.Reason, human.Prefixed("  ", f.Subject))
 		l.Line("  %s", f.Sentence)
+		for _, kind := range f.Kinds {
+			l.Line("    %s", kind)
+		}
 		l.PrefixedLine("  > ", f.Remedy)
 	}
 	l.List("Unchecked:", p.Unchecked)

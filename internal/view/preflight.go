@@ -29,11 +29,21 @@ type PreflightFinding struct {
 	Reason   string
 	Subject  string // the namespace and the first items of the finding, may be empty
 	Sentence string
-	Remedy   string // may be empty
+	Kinds    []string // the items by kind, such as "12 secrets", where there are several kinds
+	Remedy   string   // may be empty
 }
 
-// Paragraph returns the finding and its remedy.
-func (f PreflightFinding) Paragraph() string { return strings.TrimSpace(f.Sentence + " " + f.Remedy) }
+// Paragraph returns the finding with its kinds, and its remedy.
+func (f PreflightFinding) Paragraph() string {
+	return strings.TrimSpace(f.Sentence + f.kindsText() + " " + f.Remedy)
+}
+
+func (f PreflightFinding) kindsText() string {
+	if len(f.Kinds) == 0 {
+		return ""
+	}
+	return " They are " + strings.Join(f.Kinds, ", ") + "."
+}
 
 // NewPreflight describes a preflight.
 func NewPreflight(r *preflight.Result) Preflight {
@@ -88,6 +98,12 @@ func NewPreflightFindings(findings []preflight.Finding) []PreflightFinding {
 			Subject:  preflightSubject(f),
 			Sentence: f.Sentence,
 			Remedy:   f.Remedy,
+		}
+		if f.OverwritesData {
+			all[i].Severity = Toned(Bad, string(f.Severity)+": data")
+		}
+		for _, kind := range f.Kinds {
+			all[i].Kinds = append(all[i].Kinds, human.Number(kind.Count)+" "+kind.Resource)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b PreflightFinding) int { return cmp.Compare(b.Severity.Tone, a.Severity.Tone) })

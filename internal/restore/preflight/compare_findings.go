@@ -200,9 +200,9 @@ func (c *checker) comparedFinding(g *comparedGroup) Finding {
 			exist,
 			g.differingText(),
 		)
-		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
+		f.Remedy = "To restore them anew, delete them first" + g.keepBothText() + "."
 	case OutcomeUnknown:
-		f = c.existingFinding(g.resource, g.count)
+		f = c.existingFinding(g.resource, &g.group)
 		f.Sentence += " veltui cannot tell more: " + g.reason + "."
 	case OutcomePatched:
 		f.Reason = ObjectsPatched
@@ -226,7 +226,7 @@ func (c *checker) comparedFinding(g *comparedGroup) Finding {
 			g.differingText(),
 			c.movedSubjectsText(g, "lose to those of the new one what these bindings allow"),
 		)
-		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
+		f.Remedy = keepRemedy
 	case OutcomeUnchanged:
 		if g.sameContent {
 			f.Sentence = fmt.Sprintf(
@@ -250,7 +250,7 @@ func (c *checker) comparedFinding(g *comparedGroup) Finding {
 			g.differingText(),
 			c.movedSubjectsText(g, "keep what these bindings allow, and those of the new one do not get it"),
 		)
-		f.Remedy = c.existingFinding(g.resource, g.count).Remedy
+		f.Remedy = c.existingFinding(g.resource, &g.group).Remedy
 	}
 	return f
 }

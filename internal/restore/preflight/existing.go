@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,11 +51,19 @@ func (c *checker) checkExisting() error {
 		return err
 	}
 	c.checkCompared()
+	var alike []Finding
 	for resource, g := range there.sortedByKey() {
-		if !c.Compared || specialResources[resource] {
-			c.addFinding(g.fillFinding(c.existingFinding(resource, g.count)))
+		if c.Compared && !specialResources[resource] {
+			continue
+		}
+		f := g.fillFinding(c.existingFinding(resource, g))
+		if f.Severity == Doubt && !f.OverwritesData {
+			alike = append(alike, f)
+		} else {
+			c.addFinding(f)
 		}
 	}
+	c.addExistingKinds(alike)
 	for resource, g := range going.sortedByKey() {
 		c.addFinding(g.fillFinding(Finding{
 			Severity: Doubt,
@@ -122,11 +131,71 @@ func countItem(in map[string]map[string]int, i collector.Item) {
 	in[i.TargetNamespace][i.Resource]++
 }
 
+// addExistingKinds adds one finding for the objects of several kinds that Velero treats alike.
+func (c *checker) addExistingKinds(alike []Finding) {
+	if len(alike) < 2 {
+		c.findings = append(c.findings, alike...)
+		return
+	}
+	f := Finding{Severity: Doubt, Reason: ObjectsExist, Namespace: alike[0].Namespace}
+	clusterWide := 0
+	for _, one := range alike {
+		f.Count += one.Count
+		f.Kinds = append(f.Kinds, KindCount{one.Resource, one.Count})
+		if one.isClusterWide {
+			clusterWide += one.Count
+		}
+		if one.Namespace != f.Namespace {
+			f.Namespace = ""
+		}
+	}
+	slices.SortStableFunc(f.Kinds, func(a, b KindCount) int { return cmp.Compare(b.Count, a.Count) })
+	f.Sentence = fmt.Sprintf("%s of %s exist already. ", human.Count(f.Count, "object"), human.Count(len(f.Kinds), "kind"))
+	if c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate {
+		f.Reason = ObjectsPatched
+		f.Sentence += "Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses " +
+			"that, as it does for most fields of pods and Jobs."
+		f.Remedy = keepRemedy
+		c.findings = append(c.findings, f)
+		return
+	}
+	f.Sentence += "Velero leaves what exists as it is, with a warning where it differs from the backup, as pods, Jobs and " +
+		"Services always do."
+	f.Remedy = changeRemedy
+	if clusterWide < f.Count {
+		f.Remedy += mapRemedy
+	}
+	if clusterWide > 0 && clusterWide < f.Count {
+		f.Remedy += fmt.Sprintf(" (%s no namespace)", human.CountForms(clusterWide, "object has", "objects have"))
+	}
+	f.Remedy += "."
+	c.findings = append(c.findings, f)
+}
+
+// What can be done about objects that exist.
+const (
+	keepRemedy   = "To keep them as they are, restore with existingResourcePolicy none."
+	changeRemedy = "To change them to what the backup holds, set --existing-resource-policy=update"
+	mapRemedy    = "; to keep both, map the namespace to a new name"
+)
+
+func (g *group) isClusterWide() bool { return g.namespace == "" && !g.multiNamespace }
+
+// keepBothText says how to keep an object beside the restored one, empty for objects without a namespace.
+func (g *group) keepBothText() string {
+	if g.isClusterWide() {
+		return ""
+	}
+	return mapRemedy
+}
+
 // existingFinding returns what Velero does with objects of which only the metadata was read.
-func (c *checker) existingFinding(resource string, n int) Finding {
+func (c *checker) existingFinding(resource string, g *group) Finding {
+	n := g.count
 	what, exist := countText(n, resource), pluralVerb(n, "exists", "exist")
 	update := c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate
 	f := Finding{Severity: Doubt, Reason: ObjectsExist, Resource: resource}
+	f.isClusterWide = g.isClusterWide()
 	switch {
 	case resource == serviceAccounts:
 		f.Severity, f.Reason = Note, ServiceAccountsMerged
@@ -165,7 +234,7 @@ func (c *checker) existingFinding(resource string, n int) Finding {
 		if update {
 			does = "patches of the claim what Kubernetes lets it"
 		}
-		f.Reason = ClaimsExist
+		f.Reason, f.OverwritesData = ClaimsExist, true
 		f.Sentence = fmt.Sprintf(
 			"%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts "+
 				"the claim, it writes the data of file-system backups over what is in the volume.",
@@ -176,7 +245,7 @@ func (c *checker) existingFinding(resource string, n int) Finding {
 		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the " +
 			"data of a snapshot, delete the claims and the pods that use them first."
 	case resource == pods || resource == jobs:
-		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
+		f.Remedy = "To restore them anew, delete them first" + g.keepBothText() + "."
 		if !update {
 			f.Sentence = fmt.Sprintf(
 				"%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in %s before "+
@@ -201,8 +270,7 @@ func (c *checker) existingFinding(resource string, n int) Finding {
 			what,
 			exist,
 		)
-		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map " +
-			"the namespace to a new name."
+		f.Remedy = changeRemedy + g.keepBothText() + "."
 	case update:
 		f.Reason = ObjectsPatched
 		f.Sentence = fmt.Sprintf(
@@ -211,15 +279,14 @@ func (c *checker) existingFinding(resource string, n int) Finding {
 			what,
 			exist,
 		)
-		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
+		f.Remedy = keepRemedy
 	default:
 		f.Sentence = fmt.Sprintf(
 			"%s %s already. Velero leaves what exists as it is, with a warning where it differs from the backup.",
 			what,
 			exist,
 		)
-		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map " +
-			"the namespace to a new name."
+		f.Remedy = changeRemedy + g.keepBothText() + "."
 	}
 	return f
 }

@@ -86,10 +86,22 @@ type Finding struct {
 	// Namespace is the one of the target; empty where it is about none, or several.
 	Namespace string `json:"namespace,omitempty"`
 	// Names are some of the items, as "namespace/name" where Namespace does not tell.
-	Names    []string `json:"names,omitempty"`
-	Count    int      `json:"count"` // Count is how many items it is about.
-	Sentence string   `json:"sentence"`
-	Remedy   string   `json:"remedy,omitempty"` // Remedy is what you can do, empty where nothing needs to be done.
+	Names []string `json:"names,omitempty"`
+	Count int      `json:"count"` // Count is how many items it is about.
+	// Kinds are the resources of the items where there are several, the most frequent first.
+	Kinds []KindCount `json:"kinds,omitempty"`
+	// OverwritesData is true where Velero may write over data that is in the target.
+	OverwritesData bool   `json:"overwritesData,omitempty"`
+	Sentence       string `json:"sentence"`
+	Remedy         string `json:"remedy,omitempty"` // Remedy is what you can do, empty where nothing needs to be done.
+
+	isClusterWide bool // the items have no namespace
+}
+
+// KindCount is the number of items of a resource.
+type KindCount struct {
+	Resource string `json:"resource"` // Resource is plural and group, as "deployments.apps".
+	Count    int    `json:"count"`
 }
 
 // Unchecked is something that could not be looked at. It is never a no.
@@ -133,11 +145,20 @@ const maxNames = 5
 
 var severityOrder = map[Severity]int{Obstacle: 0, Doubt: 1, Note: 2}
 
+// dangerOrder puts what may overwrite data before the other findings of its severity.
+func dangerOrder(f Finding) int {
+	if f.OverwritesData {
+		return 0
+	}
+	return 1
+}
+
 // sortFindings sorts findings, the worst first.
 func sortFindings(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(x, y Finding) int {
 		return cmp.Or(
 			severityOrder[x.Severity]-severityOrder[y.Severity],
+			dangerOrder(x)-dangerOrder(y),
 			strings.Compare(string(x.Reason), string(y.Reason)),
 			strings.Compare(x.Resource, y.Resource),
 			strings.Compare(x.Namespace, y.Namespace),
