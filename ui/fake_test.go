@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/restore/live"
@@ -146,6 +147,10 @@ func (f *fakeCluster) LearnRates(r forecast.Rates) {
 
 func (f *fakeCluster) FetchResults(ctx context.Context, j *job.Job) (artifact.Results, error) {
 	return f.stored.FetchResults(ctx, j)
+}
+
+func (f *fakeCluster) GatherEndEvidence(context.Context, *assess.Assessment, *job.Job) diagnosis.EndEvidence {
+	return diagnosis.EndEvidence{}
 }
 
 func (f *fakeCluster) FetchStoredVolumes(ctx context.Context, j *job.Job) ([]artifact.VolumeInfo, error) {

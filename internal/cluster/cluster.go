@@ -50,6 +50,7 @@ type Cluster struct {
 	previews         previews
 	closerLooks      closerLooks
 	resultsCache     resultsCache
+	eventsCache      eventsCache
 }
 
 // Connection is a connection to a cluster.

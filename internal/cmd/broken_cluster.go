@@ -10,6 +10,7 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/internal/restore/live"
@@ -68,6 +69,10 @@ func (brokenCluster) LearnRates(forecast.Rates) {}
 
 func (b brokenCluster) FetchResults(context.Context, *job.Job) (artifact.Results, error) {
 	return artifact.Results{}, b.err
+}
+
+func (b brokenCluster) GatherEndEvidence(context.Context, *assess.Assessment, *job.Job) diagnosis.EndEvidence {
+	return diagnosis.EndEvidence{}
 }
 
 func (b brokenCluster) FetchStoredVolumes(context.Context, *job.Job) ([]artifact.VolumeInfo, error) {

@@ -73,6 +73,7 @@ var rbacCommands = []rbacCommand{
 	{shown: "`wait`", args: "wait -n velero restore/rights-done"},
 	{shown: "`explain` of a restore", args: "explain -n velero restore/rights-ROLE"},
 	{shown: "`explain` of a backup whose volumes wait", args: "explain -n velero backup/rights-moving"},
+	{shown: "`explain` of a backup that the server lost", args: "explain -n velero backup/rights-lost"},
 	{shown: "`explain --artifacts`", args: "explain -n velero backup/rights-moving --artifacts", reviewed: true},
 	{shown: "`describe`", args: "describe -n velero restore/rights-done"},
 	{shown: "`results`", args: "results -n velero restore/rights-done"},

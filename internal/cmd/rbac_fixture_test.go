@@ -38,6 +38,14 @@ func (b *bed) rightsCluster(t *testing.T) {
 	)
 	done.Spec.BackupName = "rights-stored"
 	b.create(t, done)
+	minuteAgo, justNow := metav1.NewTime(time.Now().Add(-time.Minute)), metav1.Now()
+	b.create(t, &veleroapi.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-lost"},
+		Status: veleroapi.BackupStatus{
+			Phase: veleroapi.BackupPhaseFailed, StartTimestamp: &minuteAgo, CompletionTimestamp: &justNow,
+			FailureReason: `found a backup with status "InProgress" during the server starting, mark it as "Failed"`,
+		},
+	})
 	b.rightsPods(t)
 	for _, role := range append(slices.Clone(rbacRoles), everything) {
 		b.create(t, inProgress("rights-"+role, time.Hour))

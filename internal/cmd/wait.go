@@ -129,17 +129,24 @@ func (w *waiter) waitAndReport(ctx context.Context) error {
 
 // explainEnds reads what says why jobs ended badly where their own messages do not, as explain does.
 func (w *waiter) explainEnds(ctx context.Context) {
+	reader := w.cli.newCluster()
+	reader.NoArtifacts = w.flags.noArtifacts
 	for _, t := range w.targets {
-		if t.lastJudged.Job == nil {
+		if t.lastJudged.Job == nil || !needsExplanation(t.lastJudged, w.currentTime()) {
 			continue
 		}
-		if pods, locations := diagnosis.NeedsEvidenceOfEnd(t.lastJudged.Job); !pods && !locations {
-			continue
-		}
-		if judged, err := w.takeFullLook(ctx, t.lastJudged.Job); err == nil && judged.IsTerminal() {
-			t.lastJudged = judged
+		if examined, judged, err := w.examineJob(ctx, t.lastJudged.Job); err == nil && judged.IsTerminal() {
+			found := reader.GatherEndEvidence(ctx, examined, judged.Job)
+			_, t.lastJudged = examined.WithEndEvidence(judged.Job, found)
 		}
 	}
+}
+
+// needsExplanation reports whether anything that can be read may say more about the end of a job.
+func needsExplanation(judged assess.JudgedJob, now time.Time) bool {
+	j, v := judged.Job, judged.Verdict
+	pods, locations := diagnosis.NeedsEvidenceOfEnd(j)
+	return pods || locations || diagnosis.NeedsResults(j, v) || diagnosis.NeedsPodEvents(j, v, now)
 }
 
 func (f waitFlags) checkUsage() ([]waitCondition, error) {

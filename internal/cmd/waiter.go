@@ -360,22 +360,28 @@ func (w *waiter) sendFullLook(ctx context.Context, _ *assess.Assessment, j *job.
 }
 
 func (w *waiter) takeFullLook(ctx context.Context, j *job.Job) (assess.JudgedJob, error) {
+	_, judged, err := w.examineJob(ctx, j)
+	return judged, err
+}
+
+// examineJob reads everything that the verdict on a job needs. The judged job is empty if it could not be read.
+func (w *waiter) examineJob(ctx context.Context, j *job.Job) (*assess.Assessment, assess.JudgedJob, error) {
 	selected := selection{names: []jobRef{jobRefOf(j)}}
 	q := selected.buildQuery()
 	q.EndedVolumes, q.ExtraKinds, q.Progress = true, []string{watch.DeleteRequests}, func(string, int) {}
 	snap, err := w.cli.readSnapshot(ctx, q, w.cluster.Log)
 	if err != nil {
-		return assess.JudgedJob{}, err
+		return nil, assess.JudgedJob{}, err
 	}
 	found := selectJobs(snap.Jobs, selected)
 	if len(found) == 0 {
-		return assess.JudgedJob{}, errJobGone
+		return nil, assess.JudgedJob{}, errJobGone
 	}
 	examined := w.monitor.AssessOnce(ctx, snap, func(o *job.Job) bool { return o.UID == found[0].UID }, false)
 	if why := examined.CloserLooks[found[0].UID].Err; why != "" {
 		err = errors.New(why)
 	}
-	return examined.AssessJob(examined.FindJob(found[0].UID)), err
+	return examined.Assessment, examined.AssessJob(examined.FindJob(found[0].UID)), err
 }
 
 // renderAndNotify draws the jobs, and sends one notification for all jobs that ended or got stuck at the same time.

@@ -18,6 +18,8 @@ type Cause struct {
 	Text string
 	// Facts are the evidence for it, and what could not be seen. The facts of the verdict include them.
 	Facts []Fact
+	// End is how the container ended on which the job depended, nil if that is not known or not the cause.
+	End *velero.PodEnd
 }
 
 // IsZero reports whether nothing tells the cause.
@@ -72,7 +74,10 @@ func (a *jobJudge) findCause() Cause {
 			}
 		}
 	}
-	return Cause{}
+	known := len(a.facts)
+	c := a.explainMovers(Cause{})
+	c.Facts = slices.Clone(a.facts[known:])
+	return c
 }
 
 // NeedsEvidenceOfEnd reports which evidence may say more about the end of a job than its own messages: Velero's pods,
@@ -122,6 +127,8 @@ func (a *jobJudge) buildCause(g causeGroup) Cause {
 		c = a.explainServerEnd()
 	case NodeAgentEnded:
 		c = a.explainAgentEnd(g)
+	case MoverNotReady, MoverNotScheduled, VolumesCancelled:
+		c = a.explainMovers(c)
 	case LocationWasUnavailable:
 		c = a.explainLocation(c)
 	case SpecRefused:
@@ -163,11 +170,13 @@ func (a *jobJudge) explainServerEnd() Cause {
 			last = e
 		}
 	}
+	eviction := a.findServerEviction(began, ended)
 	switch {
 	case last != nil:
 		a.AddSupport(SourcePod, last.Time, "%s", podEndText("the server's pod "+last.Pod, last))
 		a.nameMemory(last)
 		c := Cause{Reason: ServerEnded, Text: "the Velero server ended with " + endText(last)}
+		hasLog := !last.IsEvicted && last.Reason != "OOMKilled"
 		switch kindOfEnd(last) {
 		case endedForMemory:
 			c = Cause{Reason: ServerOutOfMemory, Text: "the Velero server was killed for memory" + memoryLimitText(last)}
@@ -177,7 +186,14 @@ func (a *jobJudge) explainServerEnd() Cause {
 			c = Cause{Reason: ServerPanicked, Text: "the Velero server panicked (exit code 2)"}
 		}
 		c.Text += afterText(a, last.Time, began)
+		if hasLog {
+			c = a.withFatalLine(c, last)
+		}
 		return c
+	case eviction != nil:
+		a.addPodEvent("the server's pod", eviction)
+		return Cause{Reason: ServerEvicted, Text: evictionText("the Velero server", eviction) +
+			afterText(a, eviction.Time, began)}
 	case !server.Visible:
 		a.AddDoubt(SourcePod, a.Now, "how the server ended was not seen: its pods may not be listed")
 	case endedDuring(server.Created, began, ended):
@@ -225,7 +241,12 @@ func (a *jobJudge) explainAgentEnd(g causeGroup) Cause {
 			case endedByEviction:
 				return Cause{Reason: NodeAgentEvicted, Text: agent + " was evicted" + causeClause(e.Message)}
 			}
-			return Cause{Reason: NodeAgentEnded, Text: agent + " ended with " + endText(e)}
+			return a.withFatalLine(Cause{Reason: NodeAgentEnded, Text: agent + " ended with " + endText(e)}, e)
+		}
+		if e := a.findAgentEviction(v); e != nil {
+			a.world.nameVolume(&a.Names, v)
+			a.addPodEvent("node-agent", e)
+			return Cause{Reason: NodeAgentEvicted, Text: evictionText("the node-agent on "+v.Node, e)}
 		}
 	}
 	if !a.world.Server.Visible {

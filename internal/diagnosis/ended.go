@@ -34,9 +34,7 @@ func (a *jobJudge) judgeEnded() Verdict {
 	if j.Phase != velero.PhaseCompleted || failed > 0 {
 		cause = a.findCause()
 	}
-	if why := a.jobEvidence().ResultsUnread; why != "" && cause.IsZero() {
-		a.AddDoubt(SourceStorage, a.Now, "what its %s say was not read: %s", human.Count(j.Errors, "error"), why)
-	}
+	a.noteUnreadEvidence(cause)
 	advice, open, action := a.noteOpenVolumes(at)
 	if j.IsEmpty() {
 		advice = a.noteEmpty(at)

@@ -495,6 +495,11 @@ var (
 			"kubectl describe node NODE",
 			"kubectl get pods -o wide",
 		))
+	MoverEvicted = NewCause("MoverEvicted", "a node evicted pods that moved volumes of the job", NewStep(
+		"Make room on the node for what the pods need, often ephemeral storage for their cache, then run the job again.",
+		"kubectl describe node NODE",
+		"kubectl get events --sort-by=.lastTimestamp",
+	))
 	NodeAgentEnded = NewCause("NodeAgentEnded",
 		"a node-agent ended or was replaced while it moved volumes of the job", NewStep(
 			"Read why it ended, then run the job again.",

@@ -136,6 +136,7 @@ const (
 	SourceNamespaces = "namespaces"
 	SourceConfig     = "configmap"
 	SourceRBAC       = "rbac"
+	SourceEvents     = "events"
 	SourceAction     = "action"
 )
 

@@ -58,6 +58,8 @@ type PodEnd struct {
 	IsEvicted bool
 	// MemoryLimit is the limit of the container's memory, empty for none.
 	MemoryLimit string
+	// IsBeforeRestart is true if the container was started again since: its log is then the previous one.
+	IsBeforeRestart bool
 }
 
 // DoubledMemory returns twice the memory limit, empty without a limit.
@@ -87,7 +89,7 @@ func readPodEnds(p *corev1.Pod, s *ContainerState, spec *corev1.Container) (ends
 	for _, end := range known {
 		if end != nil {
 			e := base
-			e.ContainerEnd = *end
+			e.ContainerEnd, e.IsBeforeRestart = *end, end == s.LastEnd
 			ends = append(ends, e)
 		}
 	}

@@ -32,12 +32,12 @@ const (
 // overviewPage is the page with what is known of the job, and with the first errors of a job that has errors.
 type overviewPage struct{ noopPage }
 
-// fetchMissing reads the results that the Results page shows, if the job has errors.
+// fetchMissing reads why the job ended badly, and the results that the Results page shows, if the job has errors.
 func (overviewPage) fetchMissing(s *Screen) tea.Cmd {
 	if !s.job.IsTerminal() || s.job.Errors == 0 {
-		return nil
+		return s.fetchEndEvidence()
 	}
-	return s.findResultsPage().fetchResults(s)
+	return tea.Batch(s.findResultsPage().fetchResults(s), s.fetchEndEvidence())
 }
 
 func (overviewPage) renderLines(c draw.Canvas, s *Screen) pager.Source {

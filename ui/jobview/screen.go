@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -37,9 +38,11 @@ type Screen struct {
 	// movedVolumesAnswer are all volumes of a job that only sums some of them up.
 	movedVolumesAnswer fetch.Answer[[]job.Volume]
 	reportAnswer       fetch.Answer[jobReport]
-	tabs               []PageTab
-	pages              []jobPage // of the tabs
-	openTabIndex       int       // index of the open tab
+	// endAnswer is what was read about the bad end of the job.
+	endAnswer    fetch.Answer[diagnosis.EndEvidence]
+	tabs         []PageTab
+	pages        []jobPage // of the tabs
+	openTabIndex int       // index of the open tab
 	// verifyPage replaces the Resources page while showsVerify is true.
 	verifyPage     verifyPage
 	showsVerify    bool
@@ -223,16 +226,48 @@ func (s *Screen) addMovedVolumes() {
 	}
 }
 
-// addEndEvidence judges a job that has ended with the results that were read.
+// fetchEndEvidence reads why the job ended badly, once, after its results.
+func (s *Screen) fetchEndEvidence() tea.Cmd {
+	j := s.job.Job
+	if s.assessment == nil || !j.IsTerminal() || j.Phase == velero.PhaseCompleted && j.Errors == 0 {
+		return nil
+	}
+	results, known := s.resultEvidence()
+	if !known {
+		return nil
+	}
+	a, _ := s.assessment.WithEndEvidence(j, results)
+	return s.endAnswer.FetchIfDue(s.newRequester(), 0, func(ctx context.Context) (diagnosis.EndEvidence, error) {
+		return s.dependencies.GatherEndEvidence(ctx, a, j), nil
+	})
+}
+
+// resultEvidence returns what the results say about the end of the job; known is false until they were requested.
+func (s *Screen) resultEvidence() (found diagnosis.EndEvidence, known bool) {
+	if s.job.Errors == 0 {
+		return found, true
+	}
+	messages, known, err := s.findResultsPage().knownMessages(s)
+	found.ResultErrors = cluster.ResultErrors(messages.Sections)
+	switch {
+	case err != nil:
+		found.ResultsUnread = err.Error()
+	case len(found.ResultErrors) == 0:
+		found.ResultsUnread = messages.Note
+	}
+	return found, known
+}
+
+// addEndEvidence judges a job that has ended with what was read about its end.
 func (s *Screen) addEndEvidence() {
-	if s.assessment == nil || s.isDeleted {
+	if s.assessment == nil || s.isDeleted || !s.job.IsTerminal() {
 		return
 	}
-	messages := s.findResultsPage().resultsAnswer.Value
-	found := diagnosis.EndEvidence{ResultErrors: cluster.ResultErrors(messages.Sections)}
-	if found.IsZero() {
-		return
+	found := s.endAnswer.Value
+	if !s.endAnswer.HasValue {
+		found, _ = s.resultEvidence()
 	}
+	found.ResultsUnread = "" // the Overview says so beside the verdict
 	_, s.job = s.assessment.WithEndEvidence(s.job.Job, found)
 }
 
@@ -294,7 +329,7 @@ func (s *Screen) FetchMissing() tea.Cmd {
 
 // allAnswers returns all requests of the screen.
 func (s *Screen) allAnswers() []answerHandle {
-	all := []answerHandle{&s.movedVolumesAnswer, &s.reportAnswer}
+	all := []answerHandle{&s.movedVolumesAnswer, &s.reportAnswer, &s.endAnswer}
 	for _, p := range s.allPages() {
 		all = append(all, p.pageAnswers()...)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
@@ -23,6 +24,7 @@ type Backend interface {
 	// UnavailableReason returns why a capability is unavailable, or an empty string.
 	UnavailableReason(p cluster.Capability) string
 	volumeReader
+	endReader
 	storedReader
 	logReader
 	reporter
@@ -33,6 +35,12 @@ type volumeReader interface {
 	ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, error)
 	FetchVolumeObject(ctx context.Context, namespace string, volume velero.VolumeRef) (cluster.ObjectDocument, error)
 	FetchVolumeObjects(ctx context.Context, j *job.Job, most int) ([]cluster.ObjectDocument, error)
+}
+
+// endReader reads what says why a job ended badly.
+type endReader interface {
+	// GatherEndEvidence reads it where nothing at hand says why, and says what it could not read.
+	GatherEndEvidence(ctx context.Context, a *assess.Assessment, j *job.Job) diagnosis.EndEvidence
 }
 
 // storedReader reads what Velero stored of a job in the object store.

@@ -88,8 +88,8 @@ func detailsHint(j assess.JudgedJob, subject string) string {
 		return "For the operations that failed, type: explain " + subject
 	case j.Errors+j.Warnings > 0:
 		return "For the messages, type: results " + subject
-	case j.Phase != velero.PhaseCompleted:
-		return "For the reason, type: explain " + subject
+	case j.Phase != velero.PhaseCompleted: // explain has no more either
+		return "For the reason, type: logs " + subject
 	}
 	return ""
 }
