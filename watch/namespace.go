@@ -15,6 +15,7 @@ import (
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -32,7 +33,9 @@ type installation struct {
 	namespace       string
 	origin          NamespaceOrigin
 	otherNamespaces []string
-	notice          string // what is wrong with the choice; the search is repeated while it is set
+	// hasServer is true if the namespace was found by a server that runs there: it has no location.
+	hasServer bool
+	notice    string // what is wrong with the choice; the search is repeated while it is set
 }
 
 func (p installation) fillSnapshot(n *Snapshot) {
@@ -50,7 +53,7 @@ func (o Options) namedInstallation() installation {
 
 // findInstallation decides which namespace to watch: the named one, else the context's if it holds a
 // BackupStorageLocation, else another that holds one: velero first, then by name. If the user may not list all
-// namespaces, or none holds a location, it tries the usual names. It fails if the API server gives no usable answer
+// namespaces, or none holds a location, it tries the usual names, and then where a server runs. It fails if the API server gives no usable answer
 // and no namespace was named.
 func findInstallation(ctx context.Context, c *client.Client, o Options) (installation, error) {
 	p := o.namedInstallation()
@@ -85,7 +88,47 @@ func chooseNamespace(
 	if len(found) > 0 {
 		return installation{namespace: found[0], origin: OriginSearch}, nil
 	}
-	return chooseFallback(ctx, c)
+	p, hasLocation, err := chooseFallback(ctx, c)
+	if err != nil || hasLocation {
+		return p, err
+	}
+	if servers := searchServers(ctx, c); len(servers) > 0 {
+		return installation{namespace: servers[0], origin: OriginSearch, hasServer: true}, nil
+	}
+	return p, nil
+}
+
+// serverSelectors select the pods of servers by the labels of `velero install` and OADP, and of the Helm chart.
+var serverSelectors = []string{"component=velero", "app.kubernetes.io/name=velero"}
+
+// maxServerPods is how many pods of a selector are read.
+const maxServerPods = 100
+
+// searchServers returns the namespaces with a pod of Velero's server, velero first, then by name: a Velero that was
+// just installed has no location. Without the right to list the pods of all namespaces, there are none.
+func searchServers(ctx context.Context, c *client.Client) (found []string) {
+	for _, selector := range serverSelectors {
+		pods, err := c.Pods("").List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: maxServerPods})
+		if err != nil {
+			return nil
+		}
+		for i := range pods.Items {
+			if p := &pods.Items[i]; velero.IsServer(p) && len(validation.IsDNS1123Label(p.Namespace)) == 0 {
+				found = append(found, p.Namespace)
+			}
+		}
+	}
+	return sortNamespaces(found)
+}
+
+// sortNamespaces returns each namespace once, velero first, then by name.
+func sortNamespaces(found []string) []string {
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if i := slices.Index(found, usualNamespaces[0]); i > 0 {
+		found = slices.Insert(slices.Delete(found, i, i+1), 0, usualNamespaces[0])
+	}
+	return found
 }
 
 type lookupResult int
@@ -121,12 +164,7 @@ func searchLocations(ctx context.Context, c *client.Client) (found []string, a l
 			found = append(found, ns)
 		}
 	}
-	slices.Sort(found)
-	found = slices.Compact(found)
-	if i := slices.Index(found, usualNamespaces[0]); i > 0 {
-		found = slices.Insert(slices.Delete(found, i, i+1), 0, usualNamespaces[0])
-	}
-	return found, a, nil
+	return sortNamespaces(found), a, nil
 }
 
 func lookupLocation(ctx context.Context, c *client.Client, namespace string) (lookupResult, error) {
@@ -143,7 +181,7 @@ func lookupLocation(ctx context.Context, c *client.Client, namespace string) (lo
 
 // chooseFallback picks the first of the usual namespaces that holds a location, else the first that exists, else the
 // first.
-func chooseFallback(ctx context.Context, c *client.Client) (installation, error) {
+func chooseFallback(ctx context.Context, c *client.Client) (p installation, hasLocation bool, err error) {
 	best, bestRank := usualNamespaces[0], 0
 	for _, ns := range usualNamespaces {
 		held, err := lookupLocation(ctx, c, ns)
@@ -154,7 +192,7 @@ func chooseFallback(ctx context.Context, c *client.Client) (installation, error)
 		rank := 0
 		switch {
 		case err != nil:
-			return installation{}, err
+			return installation{}, false, err
 		case held == lookupFound:
 			rank = 3
 		case there == lookupFound:
@@ -166,7 +204,7 @@ func chooseFallback(ctx context.Context, c *client.Client) (installation, error)
 			best, bestRank = ns, rank
 		}
 	}
-	return installation{namespace: best, origin: OriginFallback}, nil
+	return installation{namespace: best, origin: OriginFallback}, bestRank == 3, nil
 }
 
 func lookupNamespace(ctx context.Context, c *client.Client, namespace string) (lookupResult, error) {
@@ -194,6 +232,9 @@ func buildNotice(ctx context.Context, c *client.Client, p installation, search l
 		return "", err
 	}
 	what := "no BackupStorageLocation in namespace " + p.namespace
+	if p.hasServer {
+		return what + ", where Velero's server runs: it backs up nothing before there is one", nil
+	}
 	if there == lookupMissing {
 		what = "there is no namespace " + p.namespace
 	}

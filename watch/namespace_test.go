@@ -66,6 +66,21 @@ func TestFindInstallation(t *testing.T) {
 	t.Cleanup(func() { c.forget("openshift-adp") })
 	check("only the namespace of OADP", find(admin, Options{}), "openshift-adp", OriginFallback, "is Velero installed?")
 
+	server := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b, Name: "velero-1", Labels: map[string]string{"component": "velero", "deploy": "velero"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "velero", Image: "velero/velero:v1.18.3", Command: []string{"/velero"}, Args: []string{"server"},
+		}}},
+	}
+	agent := server.DeepCopy()
+	agent.Namespace, agent.Labels, agent.Spec.Containers[0].Args = a, map[string]string{
+		"component": "velero", "role": "node-agent", "name": "node-agent",
+	}, []string{"node-agent", "server"}
+	c.create(server, agent)
+	check("a server without a location", find(admin, Options{}), b, OriginSearch, "where Velero's server runs")
+	check("nobody may look for a server", find(limited, Options{}), "velero", OriginFallback, "with -n")
 	c.create(location(b, "l"), location(a, "l"), location(a, "l2"))
 	check("several", find(admin, Options{}), a, OriginSearch, "", b)
 	check("the context's", find(admin, Options{ContextNamespace: b}), b, OriginContext, "", a)
