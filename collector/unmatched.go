@@ -77,12 +77,22 @@ func (m *WordMatcher) matches(f *glob.Filter, names []string) bool {
 
 // MatchesKind reports whether a kind is one of the backup's resources, as resource policies write it.
 func (m *WordMatcher) MatchesKind(word string) bool {
-	for of, resource := range m.fates.Kinds {
-		if _, there := slices.BinarySearch(m.resources, resource); there && strings.EqualFold(of[1], word) {
-			return true
+	return len(m.ResourcesOfKind(word)) > 0 || m.MatchesResource(strings.ToLower(word))
+}
+
+// ResourcesOfKind returns the backup's resources of a kind, as resource policies write it.
+func (m *WordMatcher) ResourcesOfKind(word string) (found []string) {
+	f := resourceFilter(m.resolver, []string{strings.ToLower(word)}, nil, m.budget)
+	for _, resource := range m.resources {
+		isKind := f.Matches(resource)
+		for of, other := range m.fates.Kinds {
+			isKind = isKind || other == resource && strings.EqualFold(of[1], word)
+		}
+		if isKind {
+			found = append(found, resource)
 		}
 	}
-	return m.MatchesResource(strings.ToLower(word))
+	return found
 }
 
 // MatchesLabels reports whether a selector matches an item of the backup. absent are its keys that no item has, if it

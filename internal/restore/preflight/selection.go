@@ -30,7 +30,9 @@ func (c *checker) checkSelection() error {
 	s.checkNamespaceWords()
 	s.checkResourceWords()
 	s.checkSelectors()
-	s.checkPolicy()
+	if err := s.checkPolicy(); err != nil {
+		return err
+	}
 	return s.checkModifier()
 }
 
@@ -204,14 +206,14 @@ func (s *selectionChecker) checkSelectors() {
 }
 
 // checkPolicy finds the filters of the restore's resource policy that match nothing.
-func (s *selectionChecker) checkPolicy() {
+func (s *selectionChecker) checkPolicy() error {
 	reference := s.Restore.ResourcePolicy
 	if reference == nil || s.Environment == nil || !s.serverReadsField("resource-policies-configmap") {
-		return
+		return nil
 	}
 	policy, err := velero.ParseRestorePolicy(s.Environment.ConfigMapData[reference.Name])
 	if err != nil {
-		return // checkValidation says so
+		return nil // checkValidation says so
 	}
 	name, left := sanitize.String(reference.Name), maxRuleFindings
 	add := func(what, word, hint string) {
@@ -243,6 +245,7 @@ func (s *selectionChecker) checkPolicy() {
 	if policy.Cluster != nil {
 		checkKinds(policy.Cluster.Filters)
 	}
+	return s.checkPolicyConditions(policy, func(what, word string) { add(what, word, "") })
 }
 
 // checkModifier finds the rules of the resource modifier that cannot be applied, or that match no item.

@@ -148,3 +148,26 @@ func TestPolicyFiltersThatMatchNothing(t *testing.T) {
 		t.Errorf("want two findings: %s", got)
 	}
 }
+
+func TestPolicyConditionsThatMatchNothing(t *testing.T) {
+	policy := "version: v1\nnamespacedFilterPolicies:\n- namespaces: ['crm*']\n  resourceFilters:\n" +
+		"  - {kinds: [deployments], names: [web, 'we*', wbe, 'api-*']}\n" +
+		"  - {kinds: [configmaps], labelSelector: {matchLabels: {no: such}}}\n"
+	r := checked(t, given{
+		items: crm(), served: []string{"ingresses.networking.k8s.io", "deployments.apps"},
+		spec:   veleroapi.RestoreSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}},
+		around: live.Environment{ConfigMapData: map[string]map[string]string{"p": {"policy": policy}}},
+	})
+	got := findingsAbout(r, RuleMatchesNothing)
+	for _, part := range []string{
+		"Resource policy p: name wbe (deployments) matches nothing", "name api-* (deployments) matches nothing",
+		"the label selector of configmaps matches nothing",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%s\nlacks %q", got, part)
+		}
+	}
+	if strings.Count(got, "\n") != 2 {
+		t.Errorf("want three findings: %s", got)
+	}
+}
