@@ -41,6 +41,8 @@ type store struct {
 	// hold, if set, is waited for in the middle of a download; held tells that
 	// a download is there.
 	hold, held chan struct{}
+	// answer, if set, answers in place of all files.
+	answer atomic.Pointer[http.HandlerFunc]
 	// modified is when files were stored, by KIND/NAME, where the store says so.
 	modified map[string]time.Time
 }
@@ -59,6 +61,10 @@ func openStore(t *testing.T, b *bed) *store {
 			return
 		}
 		s.downloads.Add(1)
+		if answer := s.answer.Load(); answer != nil {
+			(*answer)(w, r)
+			return
+		}
 		if at, known := s.modified[r.URL.Query().Get("kind")+"/"+r.URL.Query().Get("name")]; known {
 			w.Header().Set("Last-Modified", at.UTC().Format(http.TimeFormat))
 		}
