@@ -155,6 +155,19 @@ func (c *Cluster) readResultErrors(ctx context.Context, j *job.Job) (errs []diag
 	return ResultErrors(results.ListMessages(stored)), ""
 }
 
+// SkippedVolumes returns the volumes whose data a backup left out.
+func SkippedVolumes(stored []artifact.VolumeInfo) (skipped []diagnosis.SkippedVolume) {
+	for i := range stored {
+		v := assess.VolumeRecord{Info: &stored[i]}
+		if !v.Info.Skipped {
+			continue
+		}
+		target := cmp.Or(strings.Trim(v.Info.Namespace+"/"+v.Info.Claim, "/"), v.Info.PersistentVolume)
+		skipped = append(skipped, diagnosis.SkippedVolume{Target: target, Reason: v.SkippedReason()})
+	}
+	return skipped
+}
+
 var errNoArtifactsResults = errors.New("with --no-artifacts, veltui does not read the results")
 
 // ResultErrors returns the errors among the messages of a job's results, without those of operations: the verdict knows

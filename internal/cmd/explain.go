@@ -163,6 +163,9 @@ func (c *cli) explainEndedJob(ctx context.Context, l *explanation, found *cluste
 	}
 	look, err := assess.CloserLook{At: c.process.clock()}, error(nil)
 	look.Evidence.EndEvidence = l.assessed.World.Evidence[j.UID].EndEvidence
+	if volumes, readErr := reader.FetchStoredVolumes(ctx, j); readErr == nil { // it is optional, and new since 1.13
+		look.Evidence.SkippedVolumes = cluster.SkippedVolumes(volumes)
+	}
 	look.Evidence.NotFinalizedReason, err = reader.NotFinalizedReason(ctx, j.Namespace, b)
 	l.assessed, l.JudgedJob = l.assessed.WithCloserLook(j, look)
 	return err

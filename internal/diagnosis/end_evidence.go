@@ -20,11 +20,16 @@ type EndEvidence struct {
 	// FatalLine is what the container of [Cause.End] wrote last; LogUnread says why its log could not be read.
 	FatalLine velero.FatalLine
 	LogUnread string
+	// SkippedVolumes are the volumes whose data a backup left out, if its stored volume info was read.
+	SkippedVolumes []SkippedVolume
 }
+
+// SkippedVolume is a volume whose data a backup left out, and why, in Velero's words.
+type SkippedVolume struct{ Target, Reason string }
 
 // IsZero reports whether nothing was read, or tried.
 func (e EndEvidence) IsZero() bool {
-	return len(e.ResultErrors)+len(e.PodEvents) == 0 && e.FatalLine == velero.FatalLine{} &&
+	return len(e.ResultErrors)+len(e.PodEvents)+len(e.SkippedVolumes) == 0 && e.FatalLine == velero.FatalLine{} &&
 		e.ResultsUnread == "" && e.PodEventsUnread == "" && e.LogUnread == ""
 }
 

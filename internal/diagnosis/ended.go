@@ -39,6 +39,9 @@ func (a *jobJudge) judgeEnded() Verdict {
 	if j.IsEmpty() {
 		advice = a.noteEmpty(at)
 	}
+	if skipped, what := a.noteSkippedVolumes(at); skipped != "" {
+		open, advice = open+skipped, cmp.Or(advice, what)
+	}
 	held, remedy := a.noteHeldExpiry()
 	open, advice = open+held, cmp.Or(remedy, advice)
 	if j.Deleting {
@@ -119,6 +122,29 @@ func (a *jobJudge) noteOpenVolumes(at time.Time) (advice, open string, action Ac
 	}
 	advice, action = a.noteLeftovers(left)
 	return advice, open + fmt.Sprintf(", and %s left over", human.CountForms(len(left), "is", "are")), action
+}
+
+// noteSkippedVolumes says whose data a backup does not hold, as far as its volume info was read.
+func (a *jobJudge) noteSkippedVolumes(at time.Time) (text, advice string) {
+	skipped := a.jobEvidence().SkippedVolumes
+	if len(skipped) == 0 {
+		return "", ""
+	}
+	targets := map[string][]string{}
+	var reasons []string
+	for _, v := range skipped {
+		if targets[v.Reason] == nil {
+			reasons = append(reasons, v.Reason)
+		}
+		targets[v.Reason] = append(targets[v.Reason], v.Target)
+	}
+	slices.SortStableFunc(reasons, func(x, y string) int { return len(targets[y]) - len(targets[x]) })
+	for _, reason := range reasons[:min(len(reasons), maxFailureGroups)] {
+		a.AddSupport(SourceStorage, at, "the data of %s is not in it (%s)%s", human.Count(len(targets[reason]), "volume"),
+			human.JoinNames(targets[reason], 3), causeClause(reason))
+	}
+	return "; the data of " + human.Count(len(skipped), "volume") + " is not in it",
+		"If a restore needs the data of the volumes that were skipped, change what the facts name, and take another backup."
 }
 
 func (a *jobJudge) noteFailedVolumes() int {

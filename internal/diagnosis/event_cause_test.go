@@ -69,6 +69,26 @@ func TestCauseIsAnEventOfAPodThatIsGone(t *testing.T) {
 	}
 }
 
+// The verdict on a backup says whose data is not in it, once for each reason.
+func TestSkippedVolumes(t *testing.T) {
+	j := spec{name: "shop", phase: velero.PhaseCompleted, created: 40, started: 40, ended: 30, total: 9, done: 9}.job(t)
+	w := World{Now: minutesAgo(0), Evidence: map[types.UID]JobEvidence{j.UID: {EndEvidence: EndEvidence{
+		SkippedVolumes: []SkippedVolume{{"shop/a", "not opted in"}, {"shop/b", "policy"}, {"shop/c", "policy"}},
+	}}}}
+	v := Judge(j, w)
+	if !strings.HasSuffix(v.Text, "; the data of 3 volumes is not in it") || v.Advice == "" || !v.Cause.IsZero() {
+		t.Errorf("%s %s", v.Text, v.Advice)
+	}
+	facts := ""
+	for _, f := range v.Facts {
+		facts += f.Text + "\n"
+	}
+	if !strings.Contains(facts, "the data of 2 volumes is not in it (shop/b and shop/c): policy\n"+
+		"the data of 1 volume is not in it (shop/a): not opted in") {
+		t.Error(facts)
+	}
+}
+
 // What the container wrote last names the panic.
 func TestCauseNamesThePanic(t *testing.T) {
 	j := jobFailedAtStart(t, 40, 36)

@@ -268,6 +268,9 @@ func (s *Screen) addEndEvidence() {
 		found, _ = s.resultEvidence()
 	}
 	found.ResultsUnread = "" // the Overview says so beside the verdict
+	if p, ok := s.pages[s.tabIndex(Volumes)].(*volumesPage); ok {
+		found.SkippedVolumes = cluster.SkippedVolumes(p.infoAnswer.Value)
+	}
 	_, s.job = s.assessment.WithEndEvidence(s.job.Job, found)
 }
 
