@@ -53,8 +53,8 @@ func (o Options) namedInstallation() installation {
 
 // findInstallation decides which namespace to watch: the named one, else the context's if it holds a
 // BackupStorageLocation, else another that holds one: velero first, then by name. If the user may not list all
-// namespaces, or none holds a location, it tries the usual names, and then where a server runs. It fails if the API server gives no usable answer
-// and no namespace was named.
+// namespaces, or none holds a location, it tries the usual names, and then where a server runs. It fails if the API
+// server gives no usable answer and no namespace was named.
 func findInstallation(ctx context.Context, c *client.Client, o Options) (installation, error) {
 	p := o.namedInstallation()
 	named := p.namespace != ""

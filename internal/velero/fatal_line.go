@@ -10,9 +10,9 @@ type FatalLine struct {
 	Function string
 }
 
-// FindFatalLine returns why a program ended, by the last lines of its log, no text if they do not say. A Go program that
-// panics, or that the runtime ends, prints the reason and the stack of the goroutine (Go, runtime/panic.go printpanics
-// and runtime.fatal; runtime/traceback.go). Velero logs with level fatal what ends its server (pkg/cmd/cli/server).
+// FindFatalLine returns why a program ended, by the last lines of its log; no text if they do not say. A Go program that
+// panics, or that the runtime ends, prints the reason and the stack of the goroutine (Go, runtime/panic.go
+// printpanics; runtime/traceback.go). Velero logs with level fatal what ends its server, or prints it.
 func FindFatalLine(lines []string) (found FatalLine) {
 	stackAt := -1
 	for i, line := range lines {
