@@ -14,12 +14,13 @@ import (
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// newChangeBinding returns a key that changes the selected thing. The key is active only while such a thing is
-// selected.
+// newChangeBinding returns a key that changes the selected thing, or the thing whose page is open. The key is active
+// only while there is such a thing.
 func newChangeBinding[S any](
 	m *Model,
 	name, key, what string,
@@ -36,7 +37,7 @@ func newChangeBinding[S any](
 		Writes:      true,
 		Active: func() bool {
 			_, s := selected()
-			return m.isOnDashboard() && s != nil
+			return m.screenBelowHelp().globalKeys().actions && s != nil
 		},
 		Unavailable: func() string {
 			of, _ := selected()
@@ -50,15 +51,35 @@ func newChangeBinding[S any](
 func (d *dashboard) selectedSchedule() (*clusterState, *veleroapi.Schedule) {
 	r, _ := d.openTab.selectedRow()
 	item, ok := r.item.(*view.Row)
-	if !ok || r.cluster == nil || r.cluster.assessment == nil {
+	if !ok {
 		return nil, nil
 	}
-	all := r.cluster.assessment.Snapshot.Schedules
-	i := slices.IndexFunc(all, func(s *veleroapi.Schedule) bool { return string(s.UID) == item.Key })
-	if i < 0 {
+	return findSchedule(r.cluster, item.Key)
+}
+
+// targetSchedule returns the schedule that a key applies to: that of the open page, or the selected one.
+func (m *Model) targetSchedule() (*clusterState, *veleroapi.Schedule) {
+	if m.isOnDashboard() {
+		return m.dashboard.selectedSchedule()
+	}
+	s, ok := m.screenBelowHelp().(*resourceScreen)
+	if !ok || s.TabName() != resource.SchedulesTabName {
 		return nil, nil
 	}
-	return r.cluster, all[i]
+	return findSchedule(s.clusterState, s.RowKey())
+}
+
+// findSchedule returns the schedule with a UID and its cluster, or nil if there is none.
+func findSchedule(of *clusterState, uid string) (*clusterState, *veleroapi.Schedule) {
+	if of == nil || of.assessment == nil {
+		return nil, nil
+	}
+	for _, s := range of.assessment.Snapshot.Schedules {
+		if string(s.UID) == uid {
+			return of, s
+		}
+	}
+	return nil, nil
 }
 
 func (m *Model) backUpNow(of *clusterState, s *veleroapi.Schedule) tea.Cmd {
@@ -81,8 +102,18 @@ func (m *Model) pauseSchedule(of *clusterState, s *veleroapi.Schedule) tea.Cmd {
 	return m.openChangeDialog(of, title, name, action.NewNamedObject("Schedule", s.Name), of.Request)
 }
 
-// deletionTargets returns the jobs that the delete key applies to: the marked jobs, or else the selected one.
+// deletionTargets returns the jobs that the delete key applies to: the job whose page is open, the marked jobs, or else
+// the selected one.
 func (m *Model) deletionTargets() (*clusterState, *[]*job.Job) {
+	if s, ok := m.screenBelowHelp().(*jobScreen); ok {
+		if s.IsDeleted() || s.IsOnVolumes() { // the Volumes page cancels volumes with the same key
+			return s.clusterState, nil
+		}
+		return s.clusterState, &[]*job.Job{s.Job()}
+	}
+	if !m.isOnDashboard() {
+		return m.focusedCluster(), nil
+	}
 	if of, marked := m.dashboard.markedJobs(); len(marked) > 0 {
 		return of, &marked
 	}
@@ -172,6 +203,8 @@ func (m *Model) openChangeDialog(
 	namespace := of.assessment.Snapshot.Namespace
 	named := &job.Job{Kind: job.Kind(o.GetKind()), Namespace: namespace, Name: o.GetName()}
 	return m.openDialog(of, dialog.Options{Jobs: []*job.Job{named}, Title: title, Request: r,
+		OnChanged:   m.closeUsedForm,
+		OpenChanged: func(p action.Plan) tea.Cmd { return m.openChangedResource(of, p) },
 		ProposePlan: func(ctx context.Context, _ *job.Job, _ []string) (action.Plan, error) {
 			return of.ProposePlan(ctx, namespace, name, o, r)
 		}})
@@ -180,7 +213,7 @@ func (m *Model) openChangeDialog(
 // finalizeUnavailable returns why the finalize key can do nothing, empty if it can; the evidence decides the rest.
 func (m *Model) finalizeUnavailable() string {
 	of, jobs := m.finalizeTargets()
-	if m.findJobScreen() == nil && jobs[0] != nil && !jobs[0].IsTerminal() && len(m.dashboard.marked) > 0 {
+	if m.findJobScreen() == nil && jobs[0] != nil && !jobs[0].IsTerminal() && m.dashboard.countMarked() > 0 {
 		return of.accessAnswer.Value[jobs[0].Kind]
 	}
 	return m.changeUnavailable(of, jobs[0])

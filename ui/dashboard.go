@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/draw"
@@ -475,14 +476,26 @@ func (d *dashboard) toggleMark() {
 	}
 }
 
-// markedJobs returns the marked jobs, the most urgent first, and their cluster.
+// markedJobs returns the marked jobs of the open tab, the most urgent first, and their cluster. Marks of a tab that is
+// not open count for nothing: a key must not change what the screen does not show.
 func (d *dashboard) markedJobs() (*clusterState, []*job.Job) {
+	if !d.showsJobs() {
+		return nil, nil
+	}
 	for _, c := range d.model.clusters {
-		if marked := d.marked.jobsOfCluster(c); len(marked) > 0 {
+		marked := slices.DeleteFunc(d.marked.jobsOfCluster(c), func(j *job.Job) bool {
+			return !slices.Contains(d.openTab.kinds, j.Kind.Resource()+"."+veleroapi.GroupVersion.Group)
+		})
+		if len(marked) > 0 {
 			return c, marked
 		}
 	}
 	return nil, nil
+}
+
+func (d *dashboard) countMarked() int {
+	_, marked := d.markedJobs()
+	return len(marked)
 }
 
 // clearFilterOrMarks clears the filter, or the marks if there is no filter.

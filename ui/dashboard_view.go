@@ -180,8 +180,8 @@ func (d *dashboard) renderTabNote(c draw.Canvas, room int) string {
 		return c.Theme.Accent.Render("/" + c.Truncate(d.openTab.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
 	case d.renderConnectionProblem(c) != "":
 		return d.renderConnectionProblem(c)
-	case len(d.marked) > 0:
-		return c.Theme.Accent.Render(fmt.Sprintf("%d marked", len(d.marked)))
+	case d.countMarked() > 0:
+		return c.Theme.Accent.Render(fmt.Sprintf("%d marked", d.countMarked()))
 	case d.sortOrderIndex > 0 && d.showsJobs():
 		note := "sorted by " + sortOrders[d.sortOrderIndex].name
 		if d.isReversed {

@@ -26,7 +26,7 @@ func TestFinalizeByATypedName(t *testing.T) {
 	)
 	b.confirm()
 	b.reaches(dialog.StageResult)
-	b.shows("Done: it is PartiallyFailed", "What remains to be done Nothing", "finalize.jsonl")
+	b.shows("Done: it is PartiallyFailed", "finalize.jsonl")
 	if got := b.fake.done(); got != "crm-old to FinalizingPartiallyFailed dry=false" {
 		t.Errorf("executed: %s", got)
 	}
@@ -425,9 +425,9 @@ func TestCancelVolume(t *testing.T) {
 		)
 		b.keys("esc")
 	}
-	b.keys("1")
-	if b.keys("X"); findScreen[*dialogScreen](b.Model) != nil {
-		t.Error("X acts on another page")
+	b.keys("1", "X")
+	if d := findScreen[*dialogScreen](b.Model); d == nil || d.CancelsVolume() {
+		t.Error("X cancels a volume on another page, or does not delete the job there")
 	}
 	b = newBench(t, 120, 40, func(o *Options) { o.ReadOnly = true })
 	b.keys("down", "enter", "v", "down", "X")

@@ -25,8 +25,11 @@ func placeOf(m *Model, name string) keys.ScreenSet {
 	case "dialog":
 		return keys.Dialog
 	case "job":
-		if name == "page 3" {
+		switch name {
+		case "page 3":
 			return keys.LogsPage
+		case "page 5":
+			return keys.VolumesPage
 		}
 		return keys.JobPages
 	case "other", "log":

@@ -48,11 +48,12 @@ type Model struct {
 	currentCluster    *clusterState   // the cluster of the open screen
 	screens           []screenOnStack // the open screens, the dashboard at the bottom
 	dashboard         *dashboard
-	backgroundDialogs []*dialogScreen // dialogs that were left while their result is awaited
-	startWork         fetch.StartFunc // starts work that ends with the program
-	notice            string          // the answer to a key that could do nothing; the next key clears it
-	inputCount        int             // counts keys and pastes
-	lastKey           string          // the last key, pressed at lastKeyAt
+	backgroundDialogs []*dialogScreen  // dialogs that were left while their result is awaited
+	awaitedResource   *changedResource // what a change has made and is to be opened; nil for nothing
+	startWork         fetch.StartFunc  // starts work that ends with the program
+	notice            string           // the answer to a key that could do nothing; the next key clears it
+	inputCount        int              // counts keys and pastes
+	lastKey           string           // the last key, pressed at lastKeyAt
 	lastKeyAt         time.Time
 	notifications     narrate.Notifications // to a person, due or waiting
 	notifyArmed       bool                  // true while a timer runs for notifications
@@ -280,7 +281,7 @@ func (m *Model) applyAssessment(c *clusterState, a *assess.Assessment) tea.Cmd {
 		m.dashboard.noteActivity()
 	}
 	m.refreshScreens(c)
-	return over
+	return tea.Batch(over, m.openAwaitedResource())
 }
 
 // refreshScreens applies a cluster's present state to the screens.

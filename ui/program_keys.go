@@ -25,14 +25,17 @@ func (m *Model) isOnDashboard() bool { return m.screenBelowHelp() == screenOnSta
 func (m *Model) newChangeBindings() []keys.Binding {
 	onJobs := m.globalKeyCondition(func(a globalKeySet) bool { return a.jobActions })
 	deletion := newChangeBinding(m, "delete", "X", "delete", m.deletionTargets, m.openDeletion)
-	deletion.InFooter = false // the footer names frequent keys
+	deletion.DropsFirst = true
 	return []keys.Binding{
 		{
 			Name:        "preview",
 			Keys:        []string{"R"},
 			Label:       "R",
 			Description: "preview a restore",
+			FooterText:  "restore",
 			Group:       keys.GroupLook,
+			InFooter:    true,
+			DropsFirst:  true,
 			Active:      onJobs,
 			Unavailable: keys.UnavailableUnless(func() bool { return m.targetJob() != nil }, noJobSelected),
 			Do:          keylessAction(func() tea.Cmd { return m.openRestoreForm(m.focusedCluster(), m.targetJob()) }),
@@ -75,8 +78,8 @@ func (m *Model) newChangeBindings() []keys.Binding {
 			Unavailable: m.markUnavailable,
 			Do:          keys.DoFunc(m.dashboard.toggleMark),
 		},
-		newChangeBinding(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),
-		newChangeBinding(m, "pause", "p", "pause, or let it go on", m.dashboard.selectedSchedule, m.pauseSchedule),
+		newChangeBinding(m, "backup-now", "b", "back up now", m.targetSchedule, m.backUpNow),
+		newChangeBinding(m, "pause", "p", "pause, or let it go on", m.targetSchedule, m.pauseSchedule),
 		deletion,
 	}
 }
@@ -246,7 +249,7 @@ func (m *Model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	if cmd, typed := m.handlePromptInput(msg); typed {
 		return cmd
 	}
-	m.notice = ""
+	m.notice, m.awaitedResource = "", nil
 	if key == "esc" && !m.isHelpOpen() && findScreen[*dialogScreen](m) == nil { // a dialog has its own esc
 		if cmd, handled := m.cancelSwitch(); handled {
 			return cmd

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
@@ -133,6 +134,34 @@ func (m *Model) openRestoreForm(of *clusterState, j *job.Job) tea.Cmd {
 	}, of.assessment)
 	m.pushScreen(&restoreFormScreen{clusterScreen{model: m, clusterState: of}, form})
 	return cmd
+}
+
+// isWaiting reports whether a dialog is open about the form's restore: the form then stays as it was confirmed, and
+// does not check a name that the dialog is about to use.
+func (s *restoreFormScreen) isWaiting() bool { return findScreen[*dialogScreen](s.model) != nil }
+
+func (s *restoreFormScreen) SetAssessment(a *assess.Assessment) {
+	if !s.isWaiting() {
+		s.Form.SetAssessment(a)
+	}
+}
+
+func (s *restoreFormScreen) FetchMissing() tea.Cmd {
+	if s.isWaiting() {
+		return nil
+	}
+	return s.Form.FetchMissing()
+}
+
+// closeUsedForm closes the form whose restore has been created.
+func (m *Model) closeUsedForm(action.Plan) {
+	i := slices.IndexFunc(m.screens, func(s screenOnStack) bool { _, ok := s.(*restoreFormScreen); return ok })
+	if i < 0 {
+		return
+	}
+	form := m.screens[i]
+	m.screens = slices.Delete(m.screens, i, i+1)
+	form.Close()
 }
 
 func (s *restoreFormScreen) globalKeys() globalKeySet {

@@ -34,10 +34,10 @@ func (c *stdio) checkCanAsk() error {
 
 var errPasted = errors.New("the answer arrived at once, as from a paste: nothing was done; type it, or use --yes")
 
-// askConfirmation names the cluster and asks the user to type context and name in full, after the plan was shown. It
-// discards input typed before, and rejects pastes.
-func (c *stdio) askConfirmation(ctx context.Context, contextName, name string, cluster session.Identity) error {
-	want := sanitize.FullLine(contextName + "/" + name)
+// askConfirmation names the cluster and asks the user to type a text in full, after the plan was shown. It discards
+// input typed before, and rejects pastes.
+func (c *stdio) askConfirmation(ctx context.Context, text string, cluster session.Identity) error {
+	want := sanitize.FullLine(text)
 	if err := discardTypedAhead(ctx, c.stdin); err != nil {
 		return err
 	}

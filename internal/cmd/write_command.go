@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -102,7 +103,8 @@ func (w *writeCommand) confirmAndApply(
 		return action.Outcome{}, err
 	}
 	if plan.IsPossible() && w.needsConfirmation() {
-		if err := w.cli.stdio.askConfirmation(ctx, w.context, plan.Name, plan.Evidence().Cluster); err != nil {
+		text := cmp.Or(plan.ConfirmationText(w.context), "y")
+		if err := w.cli.stdio.askConfirmation(ctx, text, plan.Evidence().Cluster); err != nil {
 			return action.Outcome{}, err
 		}
 	}

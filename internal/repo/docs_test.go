@@ -169,10 +169,11 @@ func TestDocsOfKeys(t *testing.T) {
 		at    keys.ScreenSet
 	}{
 		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.JobPages}, {"On a job's Logs page, besides", keys.LogsPage},
+		{"On a job's Volumes page, besides", keys.VolumesPage},
 		{"On the page of a schedule, location, repository, deletion or etcd backup", keys.OtherPages}, {"In the finalize dialog", keys.Dialog}, {"In help", keys.HelpScreen}, {"In the form of a restore", keys.RestoreForm},
 	} {
 		section(s.title, func(at keys.ScreenSet) bool {
-			besides := s.at == keys.LogsPage && at&keys.JobPages != 0
+			besides := s.at&(keys.LogsPage|keys.VolumesPage) != 0 && at&keys.JobPages != 0
 			return at&everywhere != everywhere && at&s.at != 0 && !besides || s.at == keys.RestoreForm && at&s.at != 0
 		})
 	}

@@ -65,6 +65,12 @@ func New(tab view.Tab, key string, a *assess.Assessment, back func() tea.Cmd, op
 	return s
 }
 
+// TabName returns the name of the tab that the resource is in.
+func (s *Screen) TabName() string { return s.tab.Name }
+
+// RowKey returns the key of the resource's row in its tab.
+func (s *Screen) RowKey() string { return s.rowKey }
+
 // SetAssessment sets the newest state of the resource.
 func (s *Screen) SetAssessment(a *assess.Assessment) {
 	if a == nil {

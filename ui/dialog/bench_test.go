@@ -320,7 +320,7 @@ func (b *bench) at(s Stage) {
 // listen lets the deaf moment pass.
 func (b *bench) listen() {
 	b.t.Helper()
-	b.pass(graceLimit)
+	b.pass(graceQuiet)
 	b.awaitGrace()
 }
 

@@ -30,12 +30,16 @@ type Options struct {
 	Request action.Request   // how the kubectl commands shown get to the cluster
 	Start   fetch.StartFunc  // makes a command of work that ends with the program
 	Clock   func() time.Time // our own clock
-	Context string           // the kubeconfig context; context/name is typed to confirm
+	Context string           // the kubeconfig context, which is typed to confirm
 	Jobs    []*job.Job       // what it is about, at least one
 	// ProposePlan makes the plan of an action that is about no running job, which its argument then only names; nil
 	// finalizes. The names are those of the other jobs of that kind that this dialog has changed, or is yet to ask about.
-	ProposePlan   func(context.Context, *job.Job, []string) (action.Plan, error)
-	Title         string         // the verb before the job's name, empty for Finalize
+	ProposePlan func(context.Context, *job.Job, []string) (action.Plan, error)
+	Title       string // the verb before the job's name, empty for Finalize
+	// OnChanged is called once a change has landed, and OpenChanged opens the changed or created resource; nil if
+	// nothing is to be done, or opened.
+	OnChanged     func(action.Plan)
+	OpenChanged   func(action.Plan) tea.Cmd
 	IsLargeEnough func() bool    // reports whether the terminal is large enough to read a plan
 	NoClipboard   bool           // true if nothing can be copied
 	Keys          keys.Overrides // the keys that sentences name
@@ -63,6 +67,7 @@ type Dialog struct {
 	stage          Stage
 	stageEnteredAt time.Time       // when the stage began
 	ignoresKeys    bool            // true at the beginning of a stage
+	ignoredKey     bool            // true if a key was ignored in this stage
 	lastKeyAt      time.Time       // when a key was last pressed in the stage
 	graceTimer     fetch.Debouncer // ends the time in which keys are ignored
 	redrawTimer    fetch.Debouncer // redraws while work is in progress
@@ -96,8 +101,11 @@ func Open(o Options) (*Dialog, tea.Cmd) {
 
 func (d *Dialog) currentJob() *job.Job     { return d.options.Jobs[d.jobIndex] }
 func (d *Dialog) chosenPlan() *action.Plan { return &d.planChoices[d.chosenPlanIndex] }
-func (d *Dialog) confirmationText() string { return d.options.Context + "/" + d.currentJob().Name }
+func (d *Dialog) confirmationText() string { return d.chosenPlan().ConfirmationText(d.options.Context) }
 func jobReference(j *job.Job) string       { return draw.JobReference(j.Kind, j.Name) }
+
+// Jobs returns what the dialog is about.
+func (d *Dialog) Jobs() []*job.Job { return d.options.Jobs }
 
 func (d *Dialog) IsClosed() bool { return d.closed }
 func (d *Dialog) Stage() Stage   { return d.stage }
@@ -106,6 +114,9 @@ func (d *Dialog) Stage() Stage   { return d.stage }
 func (d *Dialog) IsFinalizing(name string) bool {
 	return d.options.ProposePlan == nil && d.currentJob().Name == name
 }
+
+// CancelsVolume reports whether the dialog is about a single volume of the job.
+func (d *Dialog) CancelsVolume() bool { return d.options.Request.Volume != "" }
 
 // SettledUIDs returns the UIDs of the jobs for which a change was carried out.
 func (d *Dialog) SettledUIDs() []types.UID { return d.settledUIDs }
@@ -120,7 +131,7 @@ func (d *Dialog) enterStage(s Stage) tea.Cmd {
 		d.stage == StageTyping && s == StageChoosing; !typing { // the plan being read stays where it is
 		d.textView.GotoTop()
 	}
-	d.stage, d.stageEnteredAt, d.stopRequested = s, d.options.Clock(), false
+	d.stage, d.stageEnteredAt, d.stopRequested, d.ignoredKey = s, d.options.Clock(), false, false
 	d.lastKeyAt = d.stageEnteredAt
 	if s == StageTyping || s == StageApplying {
 		d.ignoresKeys = false
@@ -130,17 +141,13 @@ func (d *Dialog) enterStage(s Stage) tea.Cmd {
 	return d.awaitGrace()
 }
 
-// A stage that can write ignores keys until no key has been pressed for graceQuiet, but for graceLimit at most: keys
-// pressed before the user saw the stage must not answer it.
-const (
-	graceQuiet = 400 * time.Millisecond
-	graceLimit = 1500 * time.Millisecond
-)
+// graceQuiet is how long no key must be pressed before a stage that can write takes keys: those pressed before the user
+// saw the stage must not answer it, and neither must the rest of a name whose first letters came too early.
+const graceQuiet = 400 * time.Millisecond
 
 // awaitGrace ignores keys until the grace time is over.
 func (d *Dialog) awaitGrace() tea.Cmd {
-	now := d.options.Clock()
-	left := min(d.lastKeyAt.Add(graceQuiet).Sub(now), d.stageEnteredAt.Add(graceLimit).Sub(now))
+	left := d.lastKeyAt.Add(graceQuiet).Sub(d.options.Clock())
 	if d.ignoresKeys = left > 0; !d.ignoresKeys {
 		return nil
 	}
@@ -225,6 +232,9 @@ func (d *Dialog) handleOutcome() tea.Cmd {
 		}
 		if o.Sent == action.Landed {
 			d.settledUIDs = append(d.settledUIDs, d.currentJob().UID)
+			if d.options.OnChanged != nil {
+				d.options.OnChanged(r.plan)
+			}
 		}
 	}
 	if d.wasLeftEarly {

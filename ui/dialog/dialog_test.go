@@ -28,7 +28,16 @@ func TestDeafAtFirst(t *testing.T) {
 	if b.stage != StageChoosing || b.closed || b.fake.done() != "" || len(b.exitLines) != 0 || b.quit {
 		t.Fatalf("a deaf dialog did something: %q", b.fake.done())
 	}
-	// Keys make the moment longer, up to its limit.
+	// Keys make the moment longer: the letters of a long name, typed at any usual pace, stay without effect.
+	for range 40 {
+		b.pass(150 * time.Millisecond)
+		b.keys("d")
+		b.awaitGrace()
+	}
+	if b.stage != StageChoosing || b.fake.done() != "" {
+		t.Fatal("a name that was begun too early ran a command")
+	}
+	b.shows("Keys pressed before you could read this were ignored.")
 	b.pass(graceQuiet - time.Millisecond)
 	b.keys("d")
 	b.pass(2 * time.Millisecond)

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func (d *Dialog) HasHelp() bool {
 // SwallowsKey reports whether the stage still ignores keys, and counts the key.
 func (d *Dialog) SwallowsKey() bool {
 	if d.ignoresKeys {
-		d.lastKeyAt = d.options.Clock()
+		d.lastKeyAt, d.ignoredKey = d.options.Clock(), true
 	}
 	return d.ignoresKeys
 }
@@ -53,17 +54,30 @@ func (d *Dialog) newBindings() []keys.Binding {
 	)
 	notStop := keys.UnavailableUnless(func() bool { return !d.isStopping }, "it is already stopping")
 	plan, ended := on(StageChoosing), on(StageEvidenceFailed, StageResult, StageSummary)
+	keyedPlan := func() bool { return d.stage == StageChoosing && d.isConfirmedByKey() }
+	typedPlan := func() bool { return d.stage == StageChoosing && !d.isConfirmedByKey() }
 	// The dialog can skip to another job before a plan is applied, or when a change has left a new plan.
 	between := func() bool { return d.stage == StageChoosing || d.stage == StageEvidenceFailed || d.nextPlan() != nil }
 	all := []keys.Binding{
 		{
-			Keys:        []string{"enter", "tab"},
+			Keys:               []string{"enter", "tab"},
+			Label:              "enter",
+			Description:        "type the name",
+			DynamicDescription: d.confirmationRequest,
+			InFooter:           true,
+			Active:             typedPlan,
+			Unavailable:        impossible,
+			Do:                 act(d.startTyping),
+		},
+		{
+			Keys:        []string{"enter"},
 			Label:       "enter",
-			Description: "type the name",
+			Description: "apply",
 			InFooter:    true,
-			Active:      plan,
-			Unavailable: impossible,
-			Do:          act(d.startTyping),
+			Writes:      true,
+			Active:      keyedPlan,
+			Unavailable: unavailableForEither(impossible, unreadable),
+			Do:          act(func() tea.Cmd { return d.startRun(false) }),
 		},
 		{
 			Keys:        []string{"enter"},
@@ -240,6 +254,21 @@ func (d *Dialog) chooseNextPlan() tea.Cmd {
 	return nil
 }
 
+func (d *Dialog) isConfirmedByKey() bool { return d.chosenPlan().Confirmation() == action.ConfirmByKey }
+
+// confirmationRequest says what a person types to confirm the chosen plan.
+func (d *Dialog) confirmationRequest() string {
+	if len(d.planChoices) > 0 && d.chosenPlan().Confirmation() == action.ConfirmByContext {
+		return "type the context"
+	}
+	return "type the name"
+}
+
+// unavailableForEither returns the first reason of two why a key can do nothing.
+func unavailableForEither(first, second func() string) func() string {
+	return func() string { return cmp.Or(first(), second()) }
+}
+
 func (d *Dialog) startTyping() tea.Cmd { return tea.Batch(d.input.Focus(), d.enterStage(StageTyping)) }
 
 func (d *Dialog) stopTyping() tea.Cmd {
@@ -270,8 +299,17 @@ func (d *Dialog) continueAfterEnd() tea.Cmd {
 		return cmd
 	case d.stage == StageResult && len(d.options.Jobs) > 1:
 		return d.goToNextJob()
+	case d.canOpenChanged():
+		d.closed = true
+		return d.options.OpenChanged(d.outcome.applied)
 	}
 	return d.closeDialog()
+}
+
+// canOpenChanged reports whether the dialog leads to the resource that the change has left.
+func (d *Dialog) canOpenChanged() bool {
+	return d.stage == StageResult && d.options.OpenChanged != nil && d.outcome.Sent == action.Landed &&
+		d.outcome.State != action.StateDeleted
 }
 
 func (d *Dialog) continueText() string {
@@ -284,6 +322,8 @@ func (d *Dialog) continueText() string {
 		return "next job"
 	case d.stage == StageResult && len(d.options.Jobs) > 1:
 		return "summary"
+	case d.canOpenChanged():
+		return "open it"
 	}
 	return "close"
 }

@@ -100,9 +100,6 @@ func (o *runOutcome) renderOutcome(c draw.Canvas, named keys.Overrides) []string
 		lines = append(lines, "", c.Theme.Strong.Render("What remains to be done"))
 		lines = append(lines, c.RenderParagraph(c.Theme.Text, end.NextStep, 8)...)
 	}
-	if o.Sent == action.Landed && o.State != action.StateCarriedOut {
-		lines = append(lines, c.RenderTitledList("Not done", o.applied.WillNot)...)
-	}
 	if o.AuditLogPath == "" {
 		return lines
 	}

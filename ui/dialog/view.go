@@ -97,9 +97,14 @@ func (d *Dialog) renderPinned(c draw.Canvas) []string {
 	}
 	switch {
 	case d.stage == StageChoosing && d.chosenPlan().IsPossible():
-		return append(
-			note,
-			c.RenderParagraph(c.Theme.Strong, "Press enter to apply; you will be asked to type "+d.confirmationText(), 6)...)
+		request := "Press enter to apply"
+		if !d.isConfirmedByKey() {
+			request += "; you will be asked to type " + d.confirmationText()
+		}
+		if d.ignoredKey {
+			request = "Keys pressed before you could read this were ignored. " + request
+		}
+		return append(note, c.RenderParagraph(c.Theme.Strong, request, 6)...)
 	case d.stage == StageTyping:
 		d.input.SetWidth(max(c.Width-4, 1))
 		d.input.SetCursor(d.input.Position()) // scrolls to what fits into the new width
@@ -249,11 +254,10 @@ func renderRun(c draw.Canvas, r *planRun, now time.Time) []string {
 	if left, known := s.timeLeft(now); known && !s.hasReached(action.StepObserve) {
 		lines = append(lines, c.RenderParagraph(c.Theme.Text, human.Duration(left)+" left of the deadline.", 2)...)
 	}
-	if r.hasFinalPhase() {
-		watch, _ := s.findStep(action.StepObserve)
+	if r.hasEffect() {
 		return append(
 			lines,
-			c.RenderParagraph(c.Theme.Good, watch.phase+" after "+human.Duration(watch.phaseSince.Sub(watch.startedAt))+
+			c.RenderParagraph(c.Theme.Good, r.effectText()+
 				". You can close this: veltui watches on and tells you if somebody reverts it.", 3)...)
 	}
 	return append(lines, c.RenderParagraph(c.Theme.Text, writtenText(r.dryRun, &s), 3)...)

@@ -288,6 +288,12 @@ func (s *Screen) newRequesterFor(handle func()) fetch.Requester {
 	}}
 }
 
+// IsOnVolumes reports whether the Volumes page is open.
+func (s *Screen) IsOnVolumes() bool {
+	_, ok := s.currentPage().(*volumesPage)
+	return ok
+}
+
 // SelectedVolume returns the volume of the selected row on the Volumes page, nil if no resource moves it.
 func (s *Screen) SelectedVolume() *job.Volume {
 	if p, ok := s.currentPage().(*volumesPage); ok {

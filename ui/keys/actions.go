@@ -16,8 +16,9 @@ type ScreenSet int
 // The screens. The bindings of one screen are active together.
 const (
 	Dashboard ScreenSet = 1 << iota
-	JobPages            // of a job, except its Logs page
+	JobPages            // of a job, except its Logs and Volumes pages
 	LogsPage
+	VolumesPage
 	OtherPages // the pages of resources other than jobs, and the log
 	HelpScreen
 	Dialog
@@ -25,7 +26,7 @@ const (
 )
 
 const (
-	allJobPages = JobPages | LogsPage
+	allJobPages = JobPages | LogsPage | VolumesPage
 	mainScreens = Dashboard | allJobPages | OtherPages
 	allScreens  = mainScreens | HelpScreen | Dialog
 )
@@ -181,19 +182,24 @@ var Actions = []Action{
 		WhileTyping: true,
 	},
 	{Name: "finalize", Keys: []string{"f"}, Description: "open the finalize dialog", Screens: mainScreens},
-	{Name: "cancel-volume", Keys: []string{"X"}, Description: "cancel the selected volume alone", Screens: allJobPages},
+	{Name: "cancel-volume", Keys: []string{"X"}, Description: "cancel the selected volume alone", Screens: VolumesPage},
 	{
 		Name:        "backup-now",
 		Keys:        []string{"b"},
-		Description: "make a backup now, as the selected schedule would",
-		Screens:     Dashboard,
+		Description: "make a backup now, as the schedule would",
+		Screens:     Dashboard | OtherPages,
 	},
-	{Name: "pause", Keys: []string{"p"}, Description: "pause the selected schedule, or let it go on", Screens: Dashboard},
+	{
+		Name:        "pause",
+		Keys:        []string{"p"},
+		Description: "pause or unpause the schedule",
+		Screens:     Dashboard | OtherPages,
+	},
 	{
 		Name:        "delete",
 		Keys:        []string{"X"},
-		Description: "delete the selected backup or restore, or the marked",
-		Screens:     Dashboard,
+		Description: "delete the backup or restore, or the marked",
+		Screens:     Dashboard | JobPages | LogsPage,
 	},
 	{
 		Name:        "mark",

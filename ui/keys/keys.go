@@ -22,6 +22,7 @@ type Binding struct {
 	FooterText         string                   // replaces Description in the footer
 	InFooter           bool                     // true if the footer names the binding
 	ShowInFooter       func() bool              // reports whether the footer should name it now; nil is always
+	DropsFirst         bool                     // true if the footer names it only where there is room for all others
 	Writes             bool                     // true if it leads to a change of the cluster
 	WorksDuringGrace   bool                     // true if it works even while a dialog ignores keys
 	Do                 func(key string) tea.Cmd // handles the key
@@ -293,8 +294,8 @@ func renderSigns(c draw.Canvas) []string {
 }
 
 // RenderFooter draws the footer's bindings that can be used now, in one line: those of the screen, then the way to
-// other screens, then / : ? q. If there is too little room, it drops bindings from the end, but never help, quit and
-// the bindings that change the cluster.
+// other screens, then / : ? q. If there is too little room, it drops bindings from the end, first those that drop
+// first, but never help, quit and other bindings that change the cluster.
 func RenderFooter(c draw.Canvas, bindings []Binding) string {
 	var shown []*Binding
 	for i := range bindings {
@@ -312,13 +313,23 @@ func RenderFooter(c draw.Canvas, bindings []Binding) string {
 		return " " + strings.Join(parts, "  ")
 	}
 	for len(shown) > 2 && lipgloss.Width(line()) > c.Width {
-		last := len(shown) - 3
-		for last > 0 && shown[last].Writes {
-			last--
+		last := lastDroppable(shown, func(b *Binding) bool { return b.DropsFirst })
+		if last < 0 {
+			last = max(lastDroppable(shown, func(b *Binding) bool { return !b.Writes }), 0)
 		}
 		shown = slices.Delete(shown, last, last+1)
 	}
 	return c.Truncate(line(), c.Width)
+}
+
+// lastDroppable returns the index of the last binding before help and quit that may be dropped, -1 if there is none.
+func lastDroppable(shown []*Binding, mayDrop func(*Binding) bool) int {
+	for i := len(shown) - 3; i >= 0; i-- {
+		if mayDrop(shown[i]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // footerRank returns the binding's rank in the order of the footer.

@@ -16,13 +16,13 @@ type Ending struct {
 
 // endingByState are the endings of a job's plans; PHASE is replaced.
 var endingByState = map[action.OutcomeState]Ending{
-	action.StateSettled: {view.Toned(view.Good, "Done: it is PHASE."), "Nothing."},
+	action.StateSettled: {Headline: view.Toned(view.Good, "Done: it is PHASE.")},
 	action.StateNoEffect: {
 		view.Toned(view.Waiting, "Done, but it had no effect."),
 		"Velero has not picked it up. See the server's log. Restarting the server may help (<finalize>, then " +
 			"<next-option>, shows what that fails).",
 	},
-	action.StateChecked: {view.Toned(view.Good, "Checked: nothing was written."), "Nothing."},
+	action.StateChecked: {Headline: view.Toned(view.Good, "Checked: nothing was written.")},
 	action.StatePending: {
 		view.Toned(view.Running, "Under way: it is PHASE."),
 		"Check it again later: Velero has not ended it yet. If it stays so, restart the server, which then continues it.",
