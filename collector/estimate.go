@@ -9,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/internal/glob"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/job/forecast"
 )
 
@@ -24,9 +25,12 @@ type Estimate struct {
 	// AdditionalItems are the items that are not of their step's own resource, in the order of the steps. With them, the
 	// steps sum up to Resources.
 	AdditionalItems []AdditionalItems
-	SelectedCount   int      // how many items the filters select: the total that Velero shows first
-	Assumptions     []string // sentences that state the assumptions
-	Refusals        []string // why Velero would fail the Restore instead; there are no items then
+	SelectedCount   int // how many items the filters select: the total that Velero shows first
+	// CountedBefore is how many items are restored before Velero first writes how many, CountSteps what it counts then.
+	CountedBefore int
+	CountSteps    []job.CountStep
+	Assumptions   []string // sentences that state the assumptions
+	Refusals      []string // why Velero would fail the Restore instead; there are no items then
 	// Partial is true if the backup could not be read in full, if the spec selects by labels that the Index does not
 	// have, or if a filter takes too many steps to evaluate.
 	Partial bool
@@ -72,6 +76,7 @@ func (x *Index) estimateRestore(w *workBudget, spec RestoreInput, d Discovery) E
 		return e
 	}
 	e.Total, e.SelectedCount, e.Steps, e.AdditionalItems = r.total, r.selected, r.steps, r.additionalItems
+	e.CountedBefore, e.CountSteps = r.countedBefore, r.countSteps
 	e.Resources = r.resourceCounts()
 	e.Partial = e.Partial || r.uncheckedCount > 0 || r.overBudgetCount > 0 || len(r.costlyPatterns()) > 0 ||
 		r.isPolicyUnchecked()
@@ -79,21 +84,14 @@ func (x *Index) estimateRestore(w *workBudget, spec RestoreInput, d Discovery) E
 	return e
 }
 
-// MaxPublishedTotal returns the highest total that Velero publishes while it restores these items. It counts
-// CustomResourceDefinitions twice until their second pass is over, and namespaces that it created until the end
-// (pkg/restore/restore.go, execute and processSelectedResource; 1.14 to 1.18.3). The result is 0 if the estimate is
-// partial.
-func (e Estimate) MaxPublishedTotal() int {
+// ItemEstimate returns the estimate as Velero counts its items. It has no steps if the estimate is partial.
+func (e Estimate) ItemEstimate() job.ItemEstimate {
 	if e.Partial {
-		return 0
+		return job.ItemEstimate{Items: e.Total}
 	}
-	most := e.SelectedCount
-	for _, r := range e.Resources {
-		if r.Resource == dirCRDs || r.Resource == dirNamespaces {
-			most += r.Items
-		}
+	return job.ItemEstimate{
+		Items: e.Total, Selected: e.SelectedCount, RestoredBefore: e.CountedBefore, Steps: e.CountSteps,
 	}
-	return most
 }
 
 // resourceCounts returns the counted items by resource, in the order of the restore.

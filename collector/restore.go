@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/veltui/veltui/internal/glob"
+	"github.com/veltui/veltui/internal/job"
 )
 
 // simulation replays what Velero's restore adds to its list of restored items, whose length is the count that it
@@ -32,6 +33,8 @@ type simulation struct {
 	currentResource   string // the resource of the current step
 	steps             []Step
 	additionalItems   []AdditionalItems
+	countSteps        []job.CountStep
+	countedBefore     int
 	total             int
 	selected          int
 
@@ -138,6 +141,8 @@ func (r *simulation) mappedNamespace(namespace string) string {
 func (r *simulation) processAll() {
 	processed := map[string]bool{}
 	r.processPass([]string{"customresourcedefinitions"}, processed)
+	// Velero counts the first pass silently, and processes its items once more in the second.
+	r.countedBefore, r.countSteps = r.total, []job.CountStep{{Processed: r.selected, Skipped: r.selected}}
 	if r.isLive {
 		// Discovery is refreshed once CRDs were restored.
 		r.targetResources = withDefinitions(
@@ -189,6 +194,7 @@ func (r *simulation) processPass(words []string, processed map[string]bool) {
 		processed[resource] = true
 		before := r.total
 		r.currentResource = resource
+		r.countSteps = append(r.countSteps, job.CountStep{})
 		for _, b := range buckets {
 			if r.budget.canContinue(1) && r.includesBucket(b, must) {
 				r.restoreBucket(b, resource, must)
@@ -229,11 +235,19 @@ func (r *simulation) restoreBucket(b bucket, resource string, must bool) {
 			continue
 		}
 		r.selected++
+		before, counts := r.total, &r.countSteps[len(r.countSteps)-1]
 		if resource == dirNamespaces {
 			r.ensureNamespace(r.mappedNamespace(r.index.Names.string(item)))
+			counts.Added += r.total - before
 			continue
 		}
 		r.restoreItem(item, resource, namespace)
+		counts.Processed++
+		if added := r.total - before; added > 0 {
+			counts.Added += added - 1
+		} else {
+			counts.Skipped++
+		}
 	}
 }
 

@@ -104,7 +104,7 @@ func (l *attentionBuilder) addHeldUp(j *job.Job) {
 		more = ", and " + human.Count(len(held)-1, "more volume")
 	}
 	l.addJob(j, Finding{Severity: Warning, Reason: first.Verdict.Reason, Since: first.Created, Count: len(held),
-		Summary: "Held up by volume " + first.Target + human.Prefixed(": ", first.Verdict.Cause) + more})
+		Summary: "Held up by volume " + first.DisplayName() + human.Prefixed(": ", first.Verdict.Cause) + more})
 }
 
 // addEnded lists jobs that ended badly a short while ago, unless a schedule's finding covers them or a later one

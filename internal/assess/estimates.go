@@ -41,14 +41,13 @@ type restoreEstimate struct {
 // Set records what a restore restores, what earlier restores of the cluster showed, and what limits the server's
 // client.
 func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known forecast.Rates, limit forecast.ClientLimit) {
-	total := job.ItemEstimate{Items: restores.Total, MaxVeleroTotal: restores.MaxPublishedTotal()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.restores == nil {
 		e.restores = map[types.UID]*restoreEstimate{}
 	}
 	e.restores[uid] = &restoreEstimate{
-		itemEstimate: total,
+		itemEstimate: restores.ItemEstimate(),
 		forecaster:   forecast.NewJobForecaster(restores.Steps, known, limit),
 	}
 }
@@ -127,6 +126,7 @@ func (e *Estimates) withEstimate(j *job.Job, live bool) *job.Job {
 	if rates, ok := known.forecaster.TakeLearnedRates(j); ok {
 		e.learnedRates = append(e.learnedRates, rates)
 	}
+	known.itemEstimate = known.itemEstimate.CorrectBy(j.Items)
 	k := j.WithItemEstimate(known.itemEstimate)
 	if k.Stage == job.StageItems {
 		k = k.WithFraction(known.shownFraction)

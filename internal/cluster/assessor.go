@@ -36,6 +36,8 @@ type Assessor struct {
 	cluster           *Cluster
 	estimates         assess.Estimates
 	estimateAttempted map[types.UID]bool
+	// seesOnce is true if one snapshot is read, which shows no speed.
+	seesOnce bool
 }
 
 // SingleAssessment is an assessment of a snapshot that is read once, with the results of its closer looks.
@@ -92,12 +94,9 @@ func (m *Assessor) AssessSnapshot(
 func (m *Assessor) AssessOnce(
 	ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool, byName bool,
 ) SingleAssessment {
-	// One snapshot shows no speed: an estimate helps only with the rates of earlier restores.
-	known := m.cluster.KnownRates()
-	learned := known.Throttle.IsValid() || len(known.Resources) > 0
-	estimating := func(j *job.Job) bool { return learned && wanted(j) }
+	m.seesOnce = true
 	examined := SingleAssessment{
-		Assessment:  m.AssessSnapshot(ctx, snap, estimating),
+		Assessment:  m.AssessSnapshot(ctx, snap, wanted),
 		CloserLooks: map[types.UID]CloserLook{},
 	}
 	budget, err := time.ParseDuration(onceBudget)
@@ -107,7 +106,7 @@ func (m *Assessor) AssessOnce(
 	began := m.cluster.Clock()
 	if silent := examined.ListSilentJobs(wanted); len(silent) > 0 {
 		m.ReadServerLogs(ctx, examined.Assessment, silent)
-		examined.Assessment = m.AssessSnapshot(ctx, snap, estimating)
+		examined.Assessment = m.AssessSnapshot(ctx, snap, wanted)
 	}
 	for _, j := range lookOrder(examined.Assessment, wanted, byName) {
 		if len(examined.CloserLooks) == maxOnceLooks || m.cluster.Clock().Sub(began) >= budget || ctx.Err() != nil {
@@ -119,7 +118,7 @@ func (m *Assessor) AssessOnce(
 		examined.CloserLooks[j.UID] = found
 	}
 	if len(examined.CloserLooks) > 0 {
-		examined.Assessment = m.AssessSnapshot(ctx, snap, estimating)
+		examined.Assessment = m.AssessSnapshot(ctx, snap, wanted)
 	}
 	return examined
 }
@@ -188,6 +187,10 @@ func (m *Assessor) estimateRestore(ctx context.Context, snap *watch.Snapshot, j 
 	if err != nil {
 		return err
 	}
-	m.estimates.Set(j.UID, estimate, m.cluster.KnownRates(), forecast.ClientLimitOf(snap.Server))
+	known := m.cluster.KnownRates()
+	if m.seesOnce && !known.Throttle.IsValid() && len(known.Resources) == 0 {
+		estimate.Steps = nil // without the rates of earlier restores, the time left would be a guess
+	}
+	m.estimates.Set(j.UID, estimate, known, forecast.ClientLimitOf(snap.Server))
 	return nil
 }

@@ -162,9 +162,16 @@ func (s sampleList) rateAt(p *rateRules, now time.Time) (perSecond float64, ok b
 	return float64(amount) / span.Seconds(), true
 }
 
-// ETA returns the time left in the stage, at least a second; ok is false if it would be a guess. [Job.WithTimeLeft]
-// takes precedence.
+// ETA returns the time left in the stage, at least a second and no less than that of the slowest volume; ok is false if
+// it would be a guess. [Job.WithTimeLeft] takes precedence over the stage's rate.
 func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
+	if left, ok = j.stageETA(now); ok {
+		left = max(left, j.slowestVolumeETA(now))
+	}
+	return left, ok
+}
+
+func (j *Job) stageETA(now time.Time) (left time.Duration, ok bool) {
 	if f, found := j.currentForecast(); found {
 		return f.timeLeftAt(now)
 	}
@@ -177,6 +184,19 @@ func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 		return 0, false
 	}
 	return estimateTimeLeft(total-done, rate, now.Sub(j.track.samples.newestSample().at))
+}
+
+// slowestVolumeETA returns the longest time left of a volume, 0 if unknown.
+func (j *Job) slowestVolumeETA(now time.Time) (longest time.Duration) {
+	if len(j.track.volumeSamples) == 0 { // no volume is in progress
+		return 0
+	}
+	for i := range j.Volumes {
+		if left, ok := j.VolumeETA(&j.Volumes[i], now); ok {
+			longest = max(longest, left)
+		}
+	}
+	return longest
 }
 
 // estimateTimeLeft returns the time that an amount takes, reduced by the time since it was counted.

@@ -12,8 +12,8 @@ type TimeLeft struct {
 	// Likely is how long the remaining items likely take from Seen on, Low and High are its bounds nine times in ten; 0 if
 	// unknown.
 	Likely, Low, High time.Duration
-	// Known is false while a forecast would be a guess.
-	Known bool
+	// Known is false while a forecast would be a guess, Rough is true while only its bounds mean something.
+	Known, Rough bool
 }
 
 // WithTimeLeft returns a restore with a forecast, which is valid until the next items are seen: [Fold] does not pass
@@ -59,18 +59,16 @@ func (f TimeLeft) reduceBySilence(left, silence time.Duration) time.Duration {
 	return max(time.Second, left-min(silence, itemPace.updateInterval))
 }
 
-// roughRatio is the ratio of an ETA's bounds from which it is shown as a range.
-const roughRatio = 2.0
-
 // ETARange returns the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is precise enough, or
 // unknown.
 func (j *Job) ETARange(now time.Time) (low, high time.Duration, ok bool) {
 	f, found := j.currentForecast()
-	if _, known := f.timeLeftAt(now); !found || !known || float64(f.High) <= roughRatio*float64(f.Low) {
+	if _, known := f.timeLeftAt(now); !found || !known || !f.Rough {
 		return 0, 0, false
 	}
-	silence := max(0, now.Sub(f.CountedAt))
-	return f.reduceBySilence(f.Low, silence), min(f.reduceBySilence(f.High, silence), maxETA), true
+	silence, slowest := max(0, now.Sub(f.CountedAt)), j.slowestVolumeETA(now)
+	low, high = f.reduceBySilence(f.Low, silence), min(f.reduceBySilence(f.High, silence), maxETA)
+	return max(low, slowest), max(high, slowest), true
 }
 
 // ItemCount is the number of done items at the time when this process saw it.
@@ -93,34 +91,6 @@ func (j *Job) ItemCountsSince(after time.Time) []ItemCount {
 	}
 	slices.Reverse(all)
 	return all
-}
-
-// ItemEstimate is an estimate of how many items a restore will restore.
-type ItemEstimate struct {
-	Items int
-	// MaxVeleroTotal is the highest total that Velero may publish for so many items; 0 if the estimate is not sure enough.
-	MaxVeleroTotal int
-}
-
-// WithItemEstimate returns a restore with an estimated total, or j itself. Velero's own total replaces the estimate
-// only if the two contradict each other: until the last item, Velero counts items that it will skip
-// (pkg/restore/restore.go, execute and processSelectedResource; 1.14 to 1.18.3).
-func (j *Job) WithItemEstimate(t ItemEstimate) *Job {
-	begins := j.Stage == StageQueued || j.Stage == StageItems
-	published := j.Items.Known && j.Items.Total > 0
-	if j.Kind != Restore || !begins || t.Items <= 0 || published && !t.fitsVeleroTotal(j.Items) {
-		return j
-	}
-	k := *j
-	k.Items = Items{Done: j.Items.Done, Total: t.Items, Known: true, Estimated: true, VeleroTotal: j.Items.Total}
-	k.updateFraction(j)
-	return &k
-}
-
-// fitsVeleroTotal reports whether the estimate fits another published total. With the last item done, only Velero
-// knows.
-func (t ItemEstimate) fitsVeleroTotal(published Items) bool {
-	return published.Done < t.Items && t.Items < published.Total && published.Total <= t.MaxVeleroTotal
 }
 
 // WithFraction returns a job whose bar shows at least this much of the current stage.

@@ -102,11 +102,11 @@ func TestRoughETA(t *testing.T) {
 		left  TimeLeft
 		rough bool
 	}{
-		"rough":       {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: time.Minute, High: 3 * time.Minute, Known: true}, true},
+		"rough":       {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: time.Minute, High: 3 * time.Minute, Known: true, Rough: true}, true},
 		"well known":  {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: 80 * time.Second, High: 100 * time.Second, Known: true}, false},
 		"no bounds":   {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Known: true}, false},
-		"not known":   {TimeLeft{CountedAt: at, Low: time.Minute, High: 3 * time.Minute}, false},
-		"other items": {TimeLeft{CountedAt: at.Add(-time.Second), Likely: time.Minute, High: time.Hour, Known: true}, false},
+		"not known":   {TimeLeft{CountedAt: at, Low: time.Minute, High: 3 * time.Minute, Rough: true}, false},
+		"other items": {TimeLeft{CountedAt: at.Add(-time.Second), Likely: time.Minute, High: time.Hour, Known: true, Rough: true}, false},
 	} {
 		low, high, rough := j.WithTimeLeft(c.left).ETARange(at.Add(time.Second))
 		if rough != c.rough || rough && (low != c.left.Low-time.Second || high != c.left.High-time.Second) {

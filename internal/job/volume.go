@@ -263,6 +263,14 @@ func (v *Volume) IsWaiting() bool {
 
 func (v *Volume) QuietDuration(now time.Time) time.Duration { return max(0, now.Sub(v.LastChanged)) }
 
+// DisplayName returns the claim as namespace/name, or Target for a volume whose claim is unknown.
+func (v *Volume) DisplayName() string {
+	if v.Claim == "" {
+		return v.Target
+	}
+	return v.Namespace + "/" + v.Claim
+}
+
 func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, Name: v.Name} }
 
 // IsBuiltIn reports whether Velero's node-agents move the volume (pkg/datamover/util.go IsBuiltInUploader; main adds

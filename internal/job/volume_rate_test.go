@@ -41,6 +41,40 @@ func TestVolumeRate(t *testing.T) {
 	}
 }
 
+// The job is not done before its slowest volume is, however fast the others are.
+func TestETAWaitsForTheSlowestVolume(t *testing.T) {
+	const mib = 1 << 20
+	start := minutesAgo(10)
+	for phase, kind := range map[string]velero.VolumeKind{
+		velero.PhaseWaitingForPluginOperations: velero.DataUpload,
+		velero.PhaseInProgress:                 velero.PodVolumeBackup,
+	} {
+		var j *Job
+		at := start
+		for i := range int64(10) {
+			at = start.Add(time.Duration(i) * 10 * time.Second)
+			fast := volume(kind, "fast", velero.VolumeInProgress, 100*i*mib, 1500*mib, 10, 0)
+			slow := volume(kind, "slow", velero.VolumeInProgress, 5*i*mib, 200*mib, 10, 0)
+			in := spec{phase: phase, done: 10, total: 10, volumes: []Volume{fast, slow}}.input()
+			for k := range in.Volumes {
+				in.Volumes[k].Started, in.Volumes[k].LastChanged = start, at
+			}
+			in.ObservedAt = at
+			j = Fold(j, in)
+			left, known := j.ETA(at)
+			for k := range j.Volumes {
+				if of, ok := j.VolumeETA(&j.Volumes[k], at); ok && known && of > left {
+					t.Errorf("%s: %v left, but %s needs %v", phase, left, j.Volumes[k].Name, of)
+				}
+			}
+		}
+		slowest, _ := j.VolumeETA(&j.Volumes[1], at)
+		if left, known := j.ETA(at); !known || left != slowest || left < 5*time.Minute {
+			t.Errorf("%s: %v left (%v), the slowest volume needs %v", phase, left, known, slowest)
+		}
+	}
+}
+
 // At first sight only the resource's own times tell.
 func TestVolumeRateAtFirstSight(t *testing.T) {
 	const mib = 1 << 20

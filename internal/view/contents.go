@@ -92,23 +92,21 @@ func CurrentStepText(j *job.Job, e *collector.Estimate, at collector.Position, a
 // EstimateDifference compares an estimate with what Velero counts of the restore; empty if they do not contradict each
 // other. An aborted restore has no final count.
 func EstimateDifference(j *job.Job, e *collector.Estimate) string {
-	switch {
-	case j.Kind != job.Restore || !j.Items.Known:
-		return ""
-	case j.IsTerminal() && j.Items.Done == j.Items.Total && j.Items.Total != e.Total:
-		return fmt.Sprintf(
-			"Velero counted %s; the estimate is %s, for the target's present kinds and namespaces.",
-			human.Count(j.Items.Total, "item"),
-			human.Number(e.Total),
-		)
-	case !j.IsTerminal() && !j.Items.Estimated && j.Items.Total > e.Total:
-		return fmt.Sprintf(
-			"Velero already counts %s; the estimate is %s.",
-			human.Count(j.Items.Total, "item"),
-			human.Number(e.Total),
-		)
+	if j.Kind == job.Restore && !j.IsTerminal() && !j.Items.Estimated {
+		j = j.WithItemEstimate(e.ItemEstimate())
 	}
-	return ""
+	format := "Velero already counts %s; the estimate is %s."
+	switch {
+	case j.Kind != job.Restore || !j.Items.Known || j.Items.Total <= 0 || j.Items.Total == e.Total:
+		return ""
+	case j.IsTerminal() && j.Items.Done != j.Items.Total, !j.IsTerminal() && !j.Items.Estimated && j.Items.Total < e.Total:
+		return ""
+	case j.IsTerminal():
+		format = "Velero counted %s; the estimate is %s, for the target's present kinds and namespaces."
+	case j.Items.Estimated:
+		format = "By Velero's counts it will be %s; the estimate was %s."
+	}
+	return fmt.Sprintf(format, human.Count(j.Items.Total, "item"), human.Number(e.Total))
 }
 
 // RestoreStepNotes returns what the counts of a restore's steps do not tell, and the assumptions of its estimate.

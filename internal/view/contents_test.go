@@ -37,7 +37,7 @@ func TestContentsUnavailable(t *testing.T) {
 	}
 }
 
-// Velero's count and the estimate are compared only where the count is final or exceeds the estimate.
+// Velero's count and the estimate are compared only where the count is final, exceeds the estimate, or corrects it.
 func TestEstimateDifference(t *testing.T) {
 	items := func(phase string, done, total int, estimated bool) *job.Job {
 		stage := job.StageItems
@@ -59,7 +59,9 @@ func TestEstimateDifference(t *testing.T) {
 		"runs":                  {items(velero.PhaseInProgress, 12, 1399, false), ""},
 		"runs beyond": {items(velero.PhaseInProgress, 12, 1500, false),
 			"Velero already counts 1,500 items; the estimate is 1,402."},
-		"runs, as veltui counts": {items(velero.PhaseInProgress, 12, 1500, true), ""},
+		"runs, as veltui counts": {items(velero.PhaseInProgress, 12, 1402, true), ""},
+		"runs, corrected": {items(velero.PhaseInProgress, 12, 1405, true),
+			"By Velero's counts it will be 1,405 items; the estimate was 1,402."},
 	} {
 		if got := EstimateDifference(c.job, e); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -356,7 +356,7 @@ func VolumeHoldup(volumes []assess.JudgedVolume) string {
 	if last == nil {
 		return ""
 	}
-	text := "Held up by " + last.Target
+	text := "Held up by " + last.DisplayName()
 	if last.ETA.Known {
 		text += ", " + last.ETA.String() + " left"
 	}

@@ -182,10 +182,12 @@ func judge(all []recording, r recording) (e etas) {
 	return e
 }
 
-// foreseen is a job with the ETA as it is shown.
+// foreseen is a job with the ETA as it is shown, and its range.
 func foreseen(c *forecast.Forecaster, j *job.Job, at time.Time) *job.Job {
 	left, known := c.EstimateLeft(at)
-	return j.WithTimeLeft(job.TimeLeft{CountedAt: at, Likely: left.Likely, Low: left.Low, High: left.High, Known: known})
+	return j.WithTimeLeft(job.TimeLeft{
+		CountedAt: at, Likely: left.Likely, Low: left.Low, High: left.High, Known: known, Rough: known,
+	})
 }
 
 // The limits of the errors in percent, whatever earlier restores told.

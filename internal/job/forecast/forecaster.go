@@ -127,6 +127,23 @@ type JobForecaster struct {
 	timeLeft            job.TimeLeft
 }
 
+// The ratios of an ETA's bounds that decide whether it is shown as a range. They differ so that the form stays: an ETA
+// that is a number becomes a range only beyond becomesRough, and one that is a range becomes a number only below
+// becomesPrecise. The first is a range beyond firstRough.
+const becomesPrecise, firstRough, becomesRough = 1.8, 2.0, 2.6
+
+// isRough reports whether the bounds of a forecast are too far apart to show one number, given the form shown before.
+func (r *JobForecaster) isRough(left TimeEstimate) bool {
+	limit := firstRough
+	if r.timeLeft.Known {
+		limit = becomesRough
+		if r.timeLeft.Rough {
+			limit = becomesPrecise
+		}
+	}
+	return float64(left.High) > limit*float64(left.Low)
+}
+
 // NewJobForecaster makes a Restore with these steps, the rates known before and the server's limit; nil without steps.
 func NewJobForecaster(steps []ResourceStep, known Rates, limit ClientLimit) *JobForecaster {
 	if c := NewForecaster(steps, known, limit); c.priorModel.total > 0 {
@@ -152,7 +169,13 @@ func (r *JobForecaster) ObserveJob(j *job.Job, live bool) *job.Job {
 		return j
 	}
 	left, known := r.forecaster.EstimateLeft(r.seenUntil)
-	said := job.TimeLeft{CountedAt: r.seenUntil, Likely: left.Likely, Low: left.Low, High: left.High, Known: known}
+	said := job.TimeLeft{
+		CountedAt: r.seenUntil, Likely: left.Likely, Low: left.Low, High: left.High,
+		Known: known, Rough: known && r.isRough(left),
+	}
+	if r.timeLeft.CountedAt.Equal(said.CountedAt) && r.timeLeft.Known {
+		said.Rough = r.timeLeft.Rough // nothing new was counted
+	}
 	if r.lastJob != j || r.timeLeft != said {
 		r.lastJob, r.timeLeft, r.lastAnswer = j, said, j.WithTimeLeft(said)
 	}

@@ -200,10 +200,12 @@ func (m *model) creditAfter(parts []itemRun, credit float64) float64 {
 func (m *model) estimateLeft() (likely, low, high float64) {
 	credit := m.creditAfter(m.planItemRuns(m.anchor.done, m.last.done-m.anchor.done, m.anchor.credit), m.anchor.credit)
 	for _, p := range m.planItemRuns(m.last.done, m.total-m.last.done, credit) {
-		doubt := m.doubtFactor(p.cost) * (1 + m.noise)
+		doubt := m.doubtFactor(p.cost)
 		likely, low, high = likely+p.expectedSeconds, low+p.expectedSeconds/doubt, high+p.expectedSeconds*doubt
 	}
-	return likely, low, high
+	// Surprises of single seconds cancel each other out, the more the longer it still takes.
+	noise := 1 + m.noise/math.Sqrt(max(likely, 1))
+	return likely, low / noise, high * noise
 }
 
 // doubtFactor returns by what factor a cost may be wrong, nine times in ten. The factor is smaller if more was seen

@@ -27,6 +27,7 @@ const existed = "velero,shop,billing,media,ops,quota-r17"
 type recording struct {
 	name  string
 	steps []forecast.ResourceStep
+	items job.ItemEstimate
 	// limit is that of the server, if its flags were recorded or are known.
 	limit forecast.ClientLimit
 	// estimate is what the steps sum up to, total what Velero ended with.
@@ -110,7 +111,7 @@ func recordings(t testing.TB, p places) (all []recording) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.steps = e.Steps
+		r.steps, r.items = e.Steps, e.ItemEstimate()
 		if r.name, r.estimate = name, e.Total; r.estimate != r.total {
 			t.Logf("%s: the estimate is %d items, Velero ended with %d", name, r.estimate, r.total)
 		}
