@@ -50,7 +50,10 @@ type told struct {
 	StartedAt     *time.Time `json:"startedAt"`
 	CompletedAt   *time.Time `json:"completedAt"`
 	ETASeconds    *int64     `json:"etaSeconds"`
-	Verdict       *struct {
+	// ETALowSeconds and ETAHighSeconds are there while the ETA is a range.
+	ETALowSeconds  *int64 `json:"etaLowSeconds"`
+	ETAHighSeconds *int64 `json:"etaHighSeconds"`
+	Verdict        *struct {
 		State string `json:"state"`
 		Facts []struct {
 			Text  string `json:"text"`
@@ -59,6 +62,8 @@ type told struct {
 		Advice string `json:"advice"`
 	} `json:"verdict"`
 	Deleted bool `json:"deleted"`
+	// readAt is when the test read it.
+	readAt time.Time
 }
 
 // state is what was told in the raw watch's terms.
@@ -138,6 +143,7 @@ func (f *follower) read(out io.Reader) {
 		if err != nil {
 			f.err = err
 		} else {
+			doc.readAt = time.Now()
 			f.docs = append(f.docs, doc)
 		}
 		close(f.more)

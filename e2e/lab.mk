@@ -109,6 +109,13 @@ $(E2E_SHARDS:%=e2e-shard-%): e2e-shard-%:
 e2e-obstacles: ## Plant obstacles, restore with a real Velero, and write docs/dev/obstacles.md (about 15 minutes)
 	@E2E_OBSTACLES=$(CURDIR)/docs/dev/obstacles.md $(MAKE) e2e E2E_RUN='^TestObstacles$$'
 
+# Where e2e-eta keeps its recordings and tables.
+E2E_ETA ?= $(CURDIR)/bin/eta
+
+.PHONY: e2e-eta
+e2e-eta: ## Judge total and ETA at every second of three restores at Velero's default rate (about 6 minutes)
+	@E2E_ETA='$(E2E_ETA)' $(MAKE) e2e E2E_RUN='^TestETA$$'
+
 .PHONY: e2e-versions
 e2e-versions: ## Run the suite with every Velero, one after the other, and write docs/install.md
 	@for v in $(LAB_NEWEST) $(LAB_OLDER); do $(MAKE) e2e VELERO=$$v E2E_ROW=yes || failed="$${failed-} $$v"; done; \
