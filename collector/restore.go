@@ -35,6 +35,7 @@ type simulation struct {
 	additionalItems   []AdditionalItems
 	countSteps        []job.CountStep
 	countedBefore     int
+	mayExist          int // of the total
 	total             int
 	selected          int
 
@@ -192,7 +193,7 @@ func (r *simulation) processPass(words []string, processed map[string]bool) {
 			continue
 		}
 		processed[resource] = true
-		before := r.total
+		before, mayExistBefore := r.total, r.mayExist
 		r.currentResource = resource
 		r.countSteps = append(r.countSteps, job.CountStep{})
 		for _, b := range buckets {
@@ -201,7 +202,7 @@ func (r *simulation) processPass(words []string, processed map[string]bool) {
 			}
 		}
 		if r.total > before {
-			r.steps = append(r.steps, Step{Resource: resource, Items: r.total - before})
+			r.steps = append(r.steps, Step{Resource: resource, Items: r.total - before, MayExist: r.mayExist - mayExistBefore})
 		}
 	}
 }
@@ -298,6 +299,9 @@ func (r *simulation) namespaceExists(namespace string) bool {
 
 func (r *simulation) addCount(resource, namespace string, n int) {
 	r.total += n
+	if resource != dirNamespaces && (namespace == "" || r.namespaceExists(namespace)) {
+		r.mayExist += n
+	}
 	if resource != r.currentResource {
 		i := slices.IndexFunc(
 			r.additionalItems,

@@ -6,7 +6,8 @@
 // for a moment after slower items. Some resources take longer: Velero's own plugins list ConfigMaps for every
 // workload and every claim.
 //
-// A [Forecaster] follows one restore with two models: one starts from what is known about Velero, the other also from
-// the [Rates] of earlier restores of the cluster. The model that fits this restore better gives the estimates.
+// A [Forecaster] follows one restore with several models: one starts from what is known about Velero, one also from
+// the [Rates] of earlier restores of the cluster, one assumes that the items exist. The model that fits this restore
+// best gives the estimates.
 // [JobForecaster] feeds a Course with the jobs of package job. The package is pure.
 package forecast

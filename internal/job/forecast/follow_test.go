@@ -108,7 +108,7 @@ func TestRestoreNotForeseen(t *testing.T) {
 		"Velero counts twice that":  {mixed, 2 * total, 450, true, false, true},
 		"Velero counts half":        {mixed, total / 2, 450, true, false, true},
 		"Velero counts some more":   {mixed, total + total/10, 450, true, true, true},
-		"more restored than it has": {[]ResourceStep{{"secrets", 400}}, 440, 420, true, false, true},
+		"more restored than it has": {[]ResourceStep{{Resource: "secrets", Items: 400}}, 440, 420, true, false, true},
 	} {
 		if foreseen, eta := see(c.steps, c.total, c.done, c.live); foreseen != c.foreseen || eta != c.eta {
 			t.Errorf("%s: foreseen %v, with an ETA %v; want %v, %v", name, foreseen, eta, c.foreseen, c.eta)

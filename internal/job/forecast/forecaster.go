@@ -12,6 +12,8 @@ import (
 type ResourceStep struct {
 	Resource string
 	Items    int
+	// MayExist is how many of them may exist already: those of cluster scope and of namespaces that exist.
+	MayExist int
 }
 
 // ClientLimit is the limit of Velero's client (--client-qps and --client-burst); zero if the server's flags could not
@@ -30,13 +32,18 @@ func ClientLimitOf(s velero.Server) ClientLimit {
 	return ClientLimit{QPS: s.Flags.ClientQPS, Burst: s.Flags.ClientBurst}
 }
 
-// Forecaster follows one restore with two models: one knows only Velero, the other also earlier restores. The model
-// that forecasts this restore better gives the estimates. Only one goroutine may use a Course at a time.
+// Forecaster follows one restore with several models: one knows only Velero, one also earlier restores, and one assumes
+// that the items exist already. The model that forecasts this restore best gives the estimates. Only one goroutine may
+// use a Forecaster at a time.
 type Forecaster struct {
-	// priorModel is the model without the history, informed the one with it; both are the same if there is no history.
+	// priorModel is the model without the history, historyModel the one with it; both are the same if there is no history.
 	priorModel, historyModel *model
-	// historyLogOdds are the odds of the informed model, as a logarithm.
+	// historyLogOdds are the odds of the history's model, as a logarithm.
 	historyLogOdds float64
+	// existingModel assumes that nothing has to be created; nil if too little may exist.
+	existingModel *model
+	// existingLogOdds are the odds of that model.
+	existingLogOdds float64
 }
 
 const (
@@ -50,14 +57,27 @@ const (
 	confirmationGain = 0.3
 	// undecidedLogOdds are the odds from which the other model no longer counts for the range.
 	undecidedLogOdds = 2.0
+	// minExistingShare is the share of items that may exist from which it is considered that they do, with these odds at
+	// first and at most: the rest of a restore may be new.
+	minExistingShare                           = 0.2
+	initialExistingLogOdds, maxExistingLogOdds = -0.5, 3.0
 )
 
-// NewForecaster makes a Course for a restore with these steps, the rates known before and the server's limit.
+// NewForecaster makes a Forecaster for a restore with these steps, the rates known before and the server's limit.
 func NewForecaster(steps []ResourceStep, known Rates, limit ClientLimit) *Forecaster {
-	c := &Forecaster{priorModel: newModel(steps, Rates{}, limit), historyLogOdds: initialLogOdds}
+	c := &Forecaster{
+		priorModel: newModel(steps, Rates{}, limit), historyLogOdds: initialLogOdds, existingLogOdds: initialExistingLogOdds,
+	}
 	c.historyModel = c.priorModel
 	if known.Throttle.IsValid() || len(known.Resources) > 0 {
 		c.historyModel = newModel(steps, known, limit)
+	}
+	mayExist := 0
+	for _, s := range steps {
+		mayExist += s.MayExist
+	}
+	if float64(mayExist) >= minExistingShare*float64(max(c.priorModel.total, 1)) {
+		c.existingModel = newExistingModel(steps, limit)
 	}
 	return c
 }
@@ -65,30 +85,53 @@ func NewForecaster(steps []ResourceStep, known Rates, limit ClientLimit) *Foreca
 // ObserveItems records that done items were restored at a time. If either goes back, it starts again.
 func (c *Forecaster) ObserveItems(at time.Time, done int) {
 	plain := c.priorModel.observeItems(at, done)
-	if c.historyModel == c.priorModel {
-		return
+	best := plain
+	if c.historyModel != c.priorModel {
+		informed := c.historyModel.observeItems(at, done)
+		c.historyLogOdds += min((plain-informed)/deviation, maxGain)
+		if c.historyLogOdds > 0 && informed < deviation { // a history that was wrong stays wrong
+			c.historyLogOdds += confirmationGain
+		}
+		c.historyLogOdds = min(max(c.historyLogOdds, -maxLogOdds), maxLogOdds)
+		best = min(best, informed)
 	}
-	informed := c.historyModel.observeItems(at, done)
-	c.historyLogOdds += min((plain-informed)/deviation, maxGain)
-	if c.historyLogOdds > 0 && informed < deviation { // a history that was wrong stays wrong
-		c.historyLogOdds += confirmationGain
+	if c.existingModel != nil {
+		gain := (best - c.existingModel.observeItems(at, done)) / deviation
+		c.existingLogOdds += min(max(gain, -maxGain), maxGain)
+		c.existingLogOdds = min(max(c.existingLogOdds, -maxExistingLogOdds), maxExistingLogOdds)
 	}
-	c.historyLogOdds = min(max(c.historyLogOdds, -maxLogOdds), maxLogOdds)
 }
 
 // MarkGap records that news may have been missed until now, so that the next interval means nothing.
-func (c *Forecaster) MarkGap() { c.priorModel.hasBegun, c.historyModel.hasBegun = false, false }
+func (c *Forecaster) MarkGap() {
+	c.priorModel.hasBegun, c.historyModel.hasBegun = false, false
+	if c.existingModel != nil {
+		c.existingModel.hasBegun = false
+	}
+}
+
+// findsExisting reports whether the items of this restore rather exist already.
+func (c *Forecaster) findsExisting() bool { return c.existingModel != nil && c.existingLogOdds > 0 }
 
 // likelierModel returns the model that forecast this restore better.
 func (c *Forecaster) likelierModel() *model {
-	if c.historyLogOdds < 0 {
+	switch {
+	case c.findsExisting():
+		return c.existingModel
+	case c.historyLogOdds < 0:
 		return c.priorModel
 	}
 	return c.historyModel
 }
 
-// LearnedRates returns the rates that this restore shows.
-func (c *Forecaster) LearnedRates() Rates { return c.likelierModel().learnedRates() }
+// LearnedRates returns the rates that this restore shows, none if its items existed: those tell nothing about creating
+// them.
+func (c *Forecaster) LearnedRates() Rates {
+	if c.findsExisting() {
+		return Rates{}
+	}
+	return c.likelierModel().learnedRates()
+}
 
 // TimeEstimate is how long the remaining items take: most likely Likely, and nine times in ten no less than Low and
 // no more than High.
@@ -102,16 +145,52 @@ func (c *Forecaster) EstimateLeft(at time.Time) (left TimeEstimate, ok bool) {
 		return TimeEstimate{}, false
 	}
 	middle, low, high := likely.estimateLeft()
-	if c.priorModel != c.historyModel && math.Abs(c.historyLogOdds) < undecidedLogOdds {
-		_, plainLow, plainHigh := c.priorModel.estimateLeft()
-		_, informedLow, informedHigh := c.historyModel.estimateLeft()
-		low, high = min(plainLow, informedLow), max(plainHigh, informedHigh)
+	if c.existingModel != nil && math.Abs(c.existingLogOdds) < undecidedLogOdds {
+		middle = c.blendWithExisting()
+	}
+	for _, other := range c.possibleModels() {
+		_, otherLow, otherHigh := other.estimateLeft()
+		low, high = min(low, otherLow), max(high, otherHigh)
 	}
 	passed := max(at.Sub(likely.last.at), 0)
 	rest := func(seconds float64) time.Duration {
 		return max(time.Duration(min(seconds, maxForecastSeconds)*float64(time.Second))-passed, 0)
 	}
 	return TimeEstimate{rest(middle), rest(low), rest(high)}, true
+}
+
+// blendWithExisting returns the seconds left by the model that assumes existing items and by the best other model, in
+// the middle by their odds, so that the number moves from one to the other instead of jumping.
+func (c *Forecaster) blendWithExisting() float64 {
+	other := c.historyModel
+	if c.historyLogOdds < 0 {
+		other = c.priorModel
+	}
+	created, _, _ := other.estimateLeft()
+	existing, _, _ := c.existingModel.estimateLeft()
+	if created <= 0 || existing <= 0 {
+		return created
+	}
+	share := 1 / (1 + math.Exp(-c.existingLogOdds))
+	return math.Exp(share*math.Log(existing) + (1-share)*math.Log(created))
+}
+
+// possibleModels returns the models between which nothing is decided yet, which the range spans.
+func (c *Forecaster) possibleModels() (possible []*model) {
+	existingUndecided := c.existingModel != nil && math.Abs(c.existingLogOdds) < undecidedLogOdds
+	if existingUndecided {
+		possible = append(possible, c.existingModel)
+	}
+	switch historyUndecided := math.Abs(c.historyLogOdds) < undecidedLogOdds; {
+	case c.findsExisting() && !existingUndecided:
+	case c.priorModel != c.historyModel && historyUndecided:
+		possible = append(possible, c.priorModel, c.historyModel)
+	case existingUndecided && c.historyLogOdds < 0:
+		possible = append(possible, c.priorModel)
+	case existingUndecided:
+		possible = append(possible, c.historyModel)
+	}
+	return possible
 }
 
 // maxForecastSeconds is a year, in seconds: the forecast of a longer restore is cut to it.
@@ -206,5 +285,5 @@ func (r *JobForecaster) TakeLearnedRates(j *job.Job) (rates Rates, ok bool) {
 	if !r.areStepsPlausible(j) || j.Errors*20 > j.Items.Done {
 		return Rates{}, false
 	}
-	return r.forecaster.LearnedRates(), true
+	return r.forecaster.LearnedRates(), !r.forecaster.findsExisting()
 }

@@ -3,6 +3,7 @@ package forecast
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,13 +61,13 @@ var usual = server{throttle: throttledItemSeconds, own: map[string]float64{
 }}
 
 var mixed = []ResourceStep{
-	{claimsResource, 30},
-	{"secrets", 400},
-	{"configmaps", 1100},
-	{"pods", 60},
-	{"replicasets.apps", 100},
-	{"services", 300},
-	{"deployments.apps", 100},
+	{Resource: claimsResource, Items: 30},
+	{Resource: "secrets", Items: 400},
+	{Resource: "configmaps", Items: 1100},
+	{Resource: "pods", Items: 60},
+	{Resource: "replicasets.apps", Items: 100},
+	{Resource: "services", Items: 300},
+	{Resource: "deployments.apps", Items: 100},
 }
 
 func TestForecastOfTheUsual(t *testing.T) {
@@ -124,9 +125,43 @@ func TestLearnsTheUnusual(t *testing.T) {
 	}
 }
 
+// In namespaces that exist, nobody knows before whether the items do. That shows within seconds, either way, and what
+// existed teaches nothing.
+func TestItemsThatExist(t *testing.T) {
+	steps := slices.Clone(mixed)
+	for i := range steps {
+		steps[i].MayExist = steps[i].Items
+	}
+	limit := ClientLimit{QPS: 100, Burst: 100}
+	exist := server{throttle: throttledItemSeconds / 2, own: map[string]float64{}}
+	for resource := range usual.own {
+		exist.own[resource] = plainItemSeconds
+	}
+	for name, v := range map[string]server{"they exist": exist, "they do not": usual} {
+		for _, known := range []Rates{{}, earlier(t)} {
+			all, end := v.restore(steps)
+			c := NewForecaster(steps, known, limit)
+			for i, s := range all {
+				c.ObserveItems(s.at, s.done)
+				left, ok := c.EstimateLeft(s.at)
+				want := end.Sub(s.at)
+				if i > 0 && (!ok || want < left.Low-time.Second || want > left.High+time.Second) {
+					t.Errorf("%s: %d items done: %+v, in truth %v", name, s.done, left, want)
+				}
+				if i >= 6 && (left.Likely-want).Abs() > want/8+time.Second {
+					t.Errorf("%s: %d items done: %v left, in truth %v", name, s.done, left.Likely, want)
+				}
+			}
+			if learned := len(c.LearnedRates().Resources) > 0; learned != (name == "they do not") {
+				t.Errorf("%s: learned %v", name, learned)
+			}
+		}
+	}
+}
+
 // While all goes as it went, the time left falls as time goes.
 func TestFallsOnTrack(t *testing.T) {
-	steps := []ResourceStep{{"configmaps", 3000}}
+	steps := []ResourceStep{{Resource: "configmaps", Items: 3000}}
 	all, _ := usual.restore(steps)
 	c := NewForecaster(steps, Rates{}, ClientLimit{})
 	before, beforeAt := time.Duration(0), time.Time{}
@@ -180,12 +215,12 @@ func TestRoughWhileItWouldBeAGuess(t *testing.T) {
 		t.Errorf("after a break: %v, %v; what was seen before it counts", left, ok)
 	}
 
-	c = NewForecaster([]ResourceStep{{"secrets", 1000}, {"pods", 500}}, Rates{}, ClientLimit{})
+	c = NewForecaster([]ResourceStep{{Resource: "secrets", Items: 1000}, {Resource: "pods", Items: 500}}, Rates{}, ClientLimit{})
 	for i := range 10 {
 		c.ObserveItems(start.Add(time.Duration(i)*time.Second), 20+i*50)
 	}
 	wide("nearly all that is left is of a kind never seen", start.Add(9*time.Second), true)
-	c = NewForecaster([]ResourceStep{{"secrets", 5000}}, Rates{}, ClientLimit{})
+	c = NewForecaster([]ResourceStep{{Resource: "secrets", Items: 5000}}, Rates{}, ClientLimit{})
 	for i := range 10 {
 		c.ObserveItems(start.Add(time.Duration(i)*time.Second), 20+i*50)
 	}
@@ -229,7 +264,7 @@ func TestHistoryThatDoesNotFit(t *testing.T) {
 }
 
 func TestEstimatesThatAreWrong(t *testing.T) {
-	for _, steps := range [][]ResourceStep{nil, {{"pods", 0}}, {{"pods", -5}}, {{"secrets", 100}}} {
+	for _, steps := range [][]ResourceStep{nil, {{Resource: "pods", Items: 0}}, {{Resource: "pods", Items: -5}}, {{Resource: "secrets", Items: 100}}} {
 		c := NewForecaster(steps, Rates{}, ClientLimit{})
 		for i := range 10 {
 			c.ObserveItems(start.Add(time.Duration(i)*time.Second), i*50)
@@ -386,7 +421,7 @@ func TestServersLimit(t *testing.T) {
 	flags := velero.ParseServerFlags([]string{"server", "--client-qps=20", "--client-burst", "30"})
 	limit := ClientLimitOf(velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-1", Flags: flags}})
 	v := server{throttle: requestsPerItem / 20, own: usual.own}
-	steps := []ResourceStep{{"secrets", 400}}
+	steps := []ResourceStep{{Resource: "secrets", Items: 400}}
 	all, end := v.restore(steps)
 	c := NewForecaster(steps, Rates{}, limit)
 	for _, s := range all {

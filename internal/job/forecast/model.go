@@ -51,6 +51,25 @@ func newModel(steps []ResourceStep, known Rates, limit ClientLimit) *model {
 		m.throttle = &itemCost{baseSeconds: max(requestsPerItem/limit.QPS, minCost), baseTrust: limitTrust, isLearned: true}
 		m.maxCredit, m.hasKnownLimit = float64(max(limit.Burst, 1))/limit.QPS, true
 	}
+	m.addSteps(steps, known, priorSeconds)
+	return m
+}
+
+// newExistingModel returns a model that assumes that all items exist already. Velero then only looks for the namespace
+// of each, and nothing is written that lists would have to wait for.
+func newExistingModel(steps []ResourceStep, limit ClientLimit) *model {
+	limit.QPS *= requestsPerItem / requestsPerExistingItem
+	limit.Burst = int(float64(limit.Burst) * requestsPerItem / requestsPerExistingItem)
+	m := newModel(nil, Rates{}, limit)
+	if limit.QPS <= 0 {
+		m.throttle = newCost(throttledItemSeconds*requestsPerExistingItem/requestsPerItem, Cost{})
+	}
+	m.addSteps(steps, Rates{}, func(string) float64 { return plainItemSeconds })
+	return m
+}
+
+// addSteps adds steps with the costs known before, else those that prior assumes.
+func (m *model) addSteps(steps []ResourceStep, known Rates, prior func(resource string) float64) {
 	number := map[string]int{}
 	mean := known.classFactors()
 	for resource, cost := range known.Resources {
@@ -66,7 +85,7 @@ func newModel(steps []ResourceStep, known Rates, limit ClientLimit) *model {
 		if !ok {
 			n = len(m.resources)
 			number[s.Resource] = n
-			own := newCost(priorSeconds(s.Resource)*mean[classOf(s.Resource)], known.Resources[s.Resource])
+			own := newCost(prior(s.Resource)*mean[classOf(s.Resource)], known.Resources[s.Resource])
 			own.class, own.hasMixedResources = classOf(s.Resource), s.Resource == claimsResource
 			m.resources, m.names = append(m.resources, own), append(m.names, s.Resource)
 		}
@@ -74,7 +93,6 @@ func newModel(steps []ResourceStep, known Rates, limit ClientLimit) *model {
 		m.total += s.Items
 	}
 	m.updateFactors()
-	return m
 }
 
 // classFactors returns how much more than their priors the resources of each class cost.

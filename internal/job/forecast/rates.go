@@ -65,6 +65,9 @@ func (r Rates) MergeNewer(newer Rates) Rates {
 const (
 	// requestsPerItem every item takes: create it, patch its managed fields (velero/pkg/restore/restore.go, restoreItem).
 	requestsPerItem = 2.0
+	// requestsPerExistingItem is the same for an item that exists: Velero reads its namespace, through another client with
+	// the same limit, and the item itself from a cache (restoreItem, EnsureNamespaceExistsAndIsReady).
+	requestsPerExistingItem = 1.0
 	// throttledItemSeconds is the cost of an item that waits for the client's limit of 100 a second
 	// (velero/pkg/cmd/server/config/config.go, defaultClientQPS).
 	throttledItemSeconds = requestsPerItem / 100
