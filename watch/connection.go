@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/decode"
@@ -134,6 +135,7 @@ func resourcePath(k *kind, namespace string) string {
 type receivedObject struct {
 	client.Object
 	malformed []decode.MalformedField
+	isPlain   bool // its texts are clean for certain
 }
 
 func wrapObject(o client.Object) *receivedObject {
@@ -149,7 +151,7 @@ func (r kindReader) decodeObject(raw []byte) (*receivedObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &receivedObject{o, malformed}, nil
+	return &receivedObject{o, malformed, sanitize.IsPlainJSON(raw)}, nil
 }
 
 func (r kindReader) buildRequest(o *metav1.ListOptions) *rest.Request {

@@ -240,7 +240,8 @@ func jobNamesOf(jobs []JobName, resource string) (names []string) {
 
 // prepareObject strips an object in place, sanitizes its strings and sets its kind. It is false for an object to
 // ignore.
-func prepareObject(o client.Object, k *kind) bool {
+func prepareObject(received *receivedObject, k *kind) bool {
+	o := received.Object
 	if k.strip != nil && !k.strip(o) {
 		return false
 	}
@@ -251,7 +252,9 @@ func prepareObject(o client.Object, k *kind) bool {
 	annotations := o.GetAnnotations()
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	o.SetAnnotations(annotations)
-	sanitize.Object(o)
+	if !received.isPlain {
+		sanitize.Object(o)
+	}
 	o.GetObjectKind().SetGroupVersionKind(k.gvk)
 	return true
 }

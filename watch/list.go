@@ -67,15 +67,16 @@ func (r kindReader) readAtOnce(ctx context.Context, version string, to listSink)
 	page, err := r.readItems(
 		ctx,
 		metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
-		func(raw []byte) {
-			if !late.keepIfEnded(raw) {
-				r.addItem(raw, to)
+		func(raw []byte) error {
+			if late.keepIfEnded(raw) {
+				return nil
 			}
+			return r.addItem(raw, to)
 		},
 	)
 	for _, raw := range late.kept {
 		if err = cmp.Or(err, ctx.Err()); err == nil {
-			r.addItem(raw, to)
+			err = r.addItem(raw, to)
 		}
 	}
 	if err == nil && page.Continue != "" {
@@ -194,14 +195,14 @@ func (r kindReader) readPages(ctx context.Context, limit int64, to listSink) (ve
 }
 
 func (r kindReader) readPage(ctx context.Context, o metav1.ListOptions, to listSink) (metav1.ListMeta, error) {
-	return r.readItems(ctx, o, func(raw []byte) { r.addItem(raw, to) })
+	return r.readItems(ctx, o, func(raw []byte) error { return r.addItem(raw, to) })
 }
 
 // readItems reads one answer. It calls item with each element's JSON without field sets, valid until item returns.
 func (r kindReader) readItems(
 	ctx context.Context,
 	o metav1.ListOptions,
-	item func(raw []byte),
+	item func(raw []byte) error,
 ) (metav1.ListMeta, error) {
 	body, err := r.buildRequest(&o).Stream(session.WithStreaming(ctx))
 	if err != nil {
@@ -216,8 +217,7 @@ func (r kindReader) readItems(
 		if items++; items > session.MaxItems {
 			return errListTooLong
 		}
-		item(emptyFieldSets(raw))
-		return nil
+		return item(emptyFieldSets(raw))
 	})
 	if err == nil && page.ResourceVersion == "" {
 		err = errNotAList
@@ -229,10 +229,15 @@ func (r kindReader) readItems(
 }
 
 // addItem adds one element of a list. It skips an element that is not an object, which has no name to be shown by.
-func (r kindReader) addItem(raw []byte, to listSink) {
-	if object, err := r.decodeObject(raw); err == nil {
+func (r kindReader) addItem(raw []byte, to listSink) error {
+	object, err := r.decodeObject(raw)
+	switch {
+	case err == nil:
 		to.addObject(object)
+	case !json.Valid(raw):
+		return fmt.Errorf("an element is no JSON: %w", err)
 	}
+	return nil
 }
 
 // errNotAList means that an answer is not a list: a proxy may answer anything with 200. If it were taken for an empty
@@ -243,69 +248,30 @@ var errListTooLong = &session.IncompleteError{
 	Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems),
 }
 
-// readList calls item with the JSON of each element, valid until item returns. It fails if the answer has no "items".
+// readList calls item with the text of each element, valid until item returns: an object may be no JSON inside. It
+// fails if the answer has no "items".
 func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta, err error) {
 	limited := &itemReader{body, maxItemBytes}
-	list := json.NewDecoder(limited)
+	list := newJSONSplitter(limited)
 	listed := false
-	err = eachMember(list, func(name string) error {
-		switch name {
-		case "metadata":
-			return list.Decode(&meta)
-		case "items":
+	err = list.eachMember(func(name string) error {
+		if name == "items" {
 			listed = true
-			return eachElement(list, limited, item)
+			return list.eachElement(func(raw []byte) error {
+				limited.remaining = maxItemBytes
+				return item(raw)
+			})
 		}
-		var ignored json.RawMessage
-		return list.Decode(&ignored)
+		raw, err := list.takeValue()
+		if err == nil && name == "metadata" {
+			err = json.Unmarshal(raw, &meta)
+		}
+		return err
 	})
-	switch {
-	case errors.Is(err, io.EOF):
-		err = io.ErrUnexpectedEOF
-	case err == nil && !listed:
+	if err == nil && !listed {
 		err = errNotAList
 	}
 	return meta, err
-}
-
-func eachMember(d *json.Decoder, member func(name string) error) error {
-	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return cmp.Or(err, errNotAList)
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err == nil {
-			err = member(name.(string))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
-	return err
-}
-
-// eachElement reads an array, or null, which is how Go writes a nil slice.
-func eachElement(d *json.Decoder, limited *itemReader, element func(raw []byte) error) error {
-	token, err := d.Token()
-	if err != nil || token == nil {
-		return err
-	}
-	if token != json.Delim('[') {
-		return errNotAList
-	}
-	var raw json.RawMessage // reused for each element
-	for d.More() {
-		limited.remaining = maxItemBytes
-		if err := d.Decode(&raw); err != nil {
-			return err
-		}
-		if err := element(raw); err != nil {
-			return err
-		}
-	}
-	_, err = d.Token()
-	return err
 }
 
 // itemReader limits the number of bytes read for one element.
@@ -355,22 +321,7 @@ func emptyFieldSets(raw []byte) []byte {
 
 // objectLength returns the length of the JSON object at the start of the text.
 func objectLength(text []byte) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(text)
+	var scan valueScan
+	scan.advance(text)
+	return min(scan.length, len(text))
 }

@@ -75,6 +75,7 @@ func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 		objects:         map[string][]client.Object{},
 		completeKinds:   map[string]bool{},
 		unfinishedKinds: map[string]bool{},
+		changedKinds:    map[string]bool{},
 	}
 	if err := r.readAll(ctx, o); err != nil {
 		if errors.Is(context.Cause(ctx), errSlow) {
@@ -117,6 +118,8 @@ type oneShotReader struct {
 	sources         []Source
 	completeKinds   map[string]bool // the kinds that were read in full
 	unfinishedKinds map[string]bool // the kinds of requests that have not ended
+	store           *Store          // of the last snapshot; nil before
+	changedKinds    map[string]bool // the kinds whose objects are not in the store yet
 	cachedSnapshot  *Snapshot       // the snapshot of all that is known, nil if more was read since
 }
 
@@ -503,6 +506,9 @@ func (r *oneShotReader) recordResult(resource string, objects []client.Object, w
 		delete(r.unfinishedKinds, resource)
 	}
 	source := Source{Resource: resource, State: SourceLive, Since: r.clusterTime(), ObjectCount: len(objects)}
+	if err == nil && (whole || len(objects) > 0) {
+		r.changedKinds[resource] = true
+	}
 	switch {
 	case err == nil && whole: // includes what was read before
 		r.objects[resource] = objects
@@ -539,21 +545,15 @@ func (r *oneShotReader) hasObject(resource, name string) bool {
 
 func (r *oneShotReader) clusterTime() time.Time { return r.clock().Add(r.watchdog.clockOffset()) }
 
-// buildSnapshot returns a snapshot of what is known so far. Volumes are added before their jobs: later ones would
-// count as changes of the job.
+// buildSnapshot returns a snapshot of what is known so far.
 func (r *oneShotReader) buildSnapshot() *Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cachedSnapshot != nil {
 		return r.cachedSnapshot
 	}
-	store := NewStore(r.clusterTime, 0)
-	for _, k := range slices.Backward(kinds) {
-		if objects := r.objects[k.resource]; len(objects) > 0 {
-			store.Replace(k.resource, slices.Clone(objects))
-		}
-	}
-	n := store.Snapshot()
+	r.fillStore()
+	n := r.store.Snapshot()
 	n.ClockOffset = r.watchdog.clockOffset()
 	r.installation.fillSnapshot(n)
 	n.Health = Health{State: Live, Since: n.At}
@@ -564,4 +564,27 @@ func (r *oneShotReader) buildSnapshot() *Snapshot {
 	)
 	r.cachedSnapshot = n
 	return n
+}
+
+// fillStore adds the changed kinds to the store. It makes the store anew if jobs or volumes changed in it, or if there
+// are more volumes: volumes are added before their jobs, because later ones would count as changes of the job.
+func (r *oneShotReader) fillStore() {
+	outdated := r.store == nil
+	for _, k := range kinds {
+		isJob, isVolume := k.toObservedJob != nil, k.toVolume != nil
+		known := r.store != nil && r.store.countObjects(k.resource) > 0
+		if r.changedKinds[k.resource] && (known && isJob || isVolume && (known || len(r.objects[k.resource]) > 0)) {
+			outdated = true
+		}
+	}
+	if outdated {
+		r.store = NewStore(r.clusterTime, 0)
+	}
+	for _, k := range slices.Backward(kinds) {
+		objects := r.objects[k.resource]
+		if len(objects) > 0 && outdated || r.changedKinds[k.resource] {
+			r.store.Replace(k.resource, slices.Clone(objects))
+		}
+	}
+	clear(r.changedKinds)
 }

@@ -94,7 +94,7 @@ func (s *Store) Upsert(o client.Object) {
 }
 
 func (s *Store) upsertReceived(k *kind, o *receivedObject) {
-	wanted := prepareObject(o.Object, k)
+	wanted := prepareObject(o, k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !wanted {
@@ -124,6 +124,7 @@ func (s *Store) Replace(resource string, objects []client.Object) {
 		return
 	}
 	l := s.startList(k)
+	l.restartList(len(objects))
 	for _, o := range objects {
 		l.addObject(wrapObject(o))
 	}

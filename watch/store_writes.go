@@ -291,7 +291,7 @@ func (l *storeListSink) addObject(o *receivedObject) {
 	if l.onRead != nil {
 		defer l.onRead(1, -1) // without the store's lock
 	}
-	if !prepareObject(o.Object, l.kind) {
+	if !prepareObject(o, l.kind) {
 		return
 	}
 	uid := uidOf(o)
@@ -325,8 +325,29 @@ func (l *storeListSink) restartList(total int) {
 	if l.onRead != nil {
 		l.onRead(0, total)
 	}
-	clear(l.present)
+	total = min(total, maxItemsPerAnswer) // the API server's word for it
+	l.present = make(map[types.UID]struct{}, total)
 	l.changed = nil
+	if l.first {
+		l.store.reserveObjects(l.kind, total)
+	}
+}
+
+// reserveObjects makes room for the objects of a kind of which there are none yet: a map that grows is copied again and
+// again.
+func (s *Store) reserveObjects(k *kind, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.byKind[k.resource]
+	if len(state.versions) > 0 {
+		return
+	}
+	state.versions = make(map[types.UID]objectVersion, n)
+	state.uidsByName = make(map[types.NamespacedName]types.UID, n)
+	if k.toObservedJob != nil && len(s.jobs) == 0 {
+		s.jobs = make(map[types.UID]*jobEntry, n)
+		s.changedJobs = make(map[types.UID]*job.Job, n)
+	}
 }
 
 func (l *storeListSink) finishList() {

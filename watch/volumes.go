@@ -114,7 +114,7 @@ func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, er
 			return nil, fmt.Errorf("reading the volumes of %s/%s: %s", j.Kind.Noun(), j.Name, formatError(err))
 		}
 		for _, o := range read.objects {
-			if r := o.(*receivedObject); prepareObject(r.Object, k) {
+			if r := o.(*receivedObject); prepareObject(r, k) {
 				all = append(all, newVolume(k, r.Object, r.malformed))
 			}
 		}

@@ -19,6 +19,20 @@ func Object(p any) {
 	}
 }
 
+// IsPlainJSON reports whether every string in a JSON text is clean for certain, so that [Object] would change nothing
+// in what is decoded from it: the text is short and consists of printable ASCII without escapes.
+func IsPlainJSON(text []byte) bool {
+	if len(text) > MaxLineRunes {
+		return false
+	}
+	for _, c := range text {
+		if c < 0x20 || c >= 0x7f || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 func cleanValue(v reflect.Value, depth int) {
 	if depth == 0 {
 		return

@@ -41,7 +41,7 @@ func StripManagedFields(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFiel
 		f := &fields[i]
 		kept[i] = metav1.ManagedFieldsEntry{Manager: f.Manager, Operation: f.Operation, Time: f.Time}
 		switch says := f.FieldsV1 != nil || f.FieldsType != ""; {
-		case says && WritesStatus(f):
+		case f.Subresource == statusSubresource, says && WritesStatus(f):
 			kept[i].Subresource = statusSubresource
 		case says:
 			kept[i].FieldsType = "FieldsV1"

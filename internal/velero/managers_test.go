@@ -1,6 +1,7 @@
 package velero
 
 import (
+	"reflect"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,12 @@ func TestStripManagedFieldsKeepsStatus(t *testing.T) {
 			if got := WritesStatus(&fields[0]); got != c.want {
 				t.Errorf("%s, stripped %d times: %v", name, times, got)
 			}
+			before := fields
 			if fields = StripManagedFields(fields); fields[0].FieldsV1 != nil {
 				t.Errorf("%s: the fields are kept", name)
+			}
+			if times > 0 && !reflect.DeepEqual(fields, before) {
+				t.Errorf("%s, stripped %d times: %+v, and before %+v", name, times+1, fields, before)
 			}
 		}
 	}

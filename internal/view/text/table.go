@@ -99,11 +99,13 @@ func (t *Table) Print(columns []view.Column, rows [][]string) error {
 			default:
 				cell = Truncate(cell, t.widths[i], t.Ellipsis)
 			}
-			spare := t.widths[i] - ansi.StringWidth(cell)
+			spare := t.widths[i] - displayWidth(cell)
 			if columns[i].Right {
 				padding, spare = padding+spare, 0
 			}
-			text.WriteString(strings.Repeat(" ", padding))
+			for range padding {
+				text.WriteByte(' ')
+			}
 			text.WriteString(cell)
 			padding = spare + t.gap
 		}
@@ -111,6 +113,16 @@ func (t *Table) Print(columns []view.Column, rows [][]string) error {
 	}
 	_, err := io.WriteString(t.Writer, text.String())
 	return err
+}
+
+// displayWidth returns [ansi.StringWidth], faster for printable ASCII, which nearly all cells of a long table are.
+func displayWidth(cell string) int {
+	for i := range len(cell) {
+		if cell[i] < 0x20 || cell[i] >= 0x7f {
+			return ansi.StringWidth(cell)
+		}
+	}
+	return len(cell)
 }
 
 func columnTitles(columns []view.Column) []string {
@@ -124,7 +136,7 @@ func columnTitles(columns []view.Column) []string {
 func (t *Table) widenColumns(rows [][]string) {
 	for _, cells := range rows {
 		for i, cell := range cells {
-			t.widths[i] = max(t.widths[i], ansi.StringWidth(cell))
+			t.widths[i] = max(t.widths[i], displayWidth(cell))
 		}
 	}
 }
