@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -59,6 +60,7 @@ func newBench(ctx context.Context, o options) (b *bench, err error) {
 	if b.client, err = client.New(config, client.Options{Scheme: testbed.Scheme()}); err != nil {
 		return b, err
 	}
+	b.client = client.WithFieldOwner(b.client, velero.ServerManager) // only what Velero writes is work
 	if b.homeDir = filepath.Join(b.Dir(), "home"); os.Mkdir(b.homeDir, 0o700) != nil {
 		return b, fmt.Errorf("making %s", b.homeDir)
 	}

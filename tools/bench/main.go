@@ -31,7 +31,8 @@ func main() {
 	flag.StringVar(&o.before, "before", "", "an older veltui to measure beside it")
 	flag.StringVar(&o.kubectl, "kubectl", "kubectl", "the kubectl to measure")
 	flag.StringVar(&o.velero, "velero", "velero", "the velero CLI to measure")
-	flag.StringVar(&o.only, "only", "commands,start,keys,screen", "which groups of figures to measure")
+	flag.StringVar(&o.only, "only", "commands,start,keys,idle,screen", "which groups of figures to measure; "+
+		"hold keeps the cluster for a profiler until it is interrupted")
 	flag.StringVar(&o.out, "out", "", "a file for the table, beside standard output")
 	flag.IntVar(&o.jobs, "jobs", 10_000, "backups, and restores, on the large cluster")
 	flag.IntVar(&o.uploads, "uploads", 50_000, "DataUploads on the large cluster")
@@ -64,7 +65,9 @@ func measureAll(ctx context.Context, o options) (err error) {
 		{"commands", b.measureCommands},
 		{"start", b.measureStarts},
 		{"keys", b.measureKeyPresses},
+		{"idle", b.measureIdle},
 		{"screen", b.measureScreens},
+		{"hold", b.holdCluster},
 	} {
 		if !strings.Contains(o.only, group.name) {
 			continue
