@@ -181,7 +181,7 @@ var (
 )
 
 // indexMagic starts an encoded Index; its last byte is the encoding's version.
-const indexMagic = "veltui-index\x06"
+const indexMagic = "veltui-index\x07"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // indexBuilder collects items in the order of the archive.
@@ -70,8 +71,17 @@ func (b *indexBuilder) findPlace(p itemPath) (uint32, wantedFacts) {
 	}
 	b.lastResource = append(b.lastResource[:0], p.resource...)
 	b.lastNamespace = append(b.lastNamespace[:0], p.namespace...)
-	b.lastPlace, b.lastWantedFacts = id, factsByKind[string(p.resource)]
+	b.lastPlace, b.lastWantedFacts = id, factsOfResource(string(p.resource))
 	return id, b.lastWantedFacts
+}
+
+// factsOfResource returns the facts to read from the objects of a resource.
+func factsOfResource(resource string) wantedFacts {
+	want, known := factsByKind[resource]
+	if _, group, _ := strings.Cut(resource, "."); !known && !IsBuiltIn(group) {
+		return wantStatus
+	}
+	return want
 }
 
 // addItem adds an item. o is nil if its body was not or cannot be read.

@@ -52,6 +52,22 @@ const (
 	NeedPodSecurity
 	NeedPriorityClass  // the priority class of a pod: Name
 	NeedActiveDeadline // a pod that ends after activeDeadlineSeconds
+	// NeedBlockVolume is a claim of volumeMode Block, NeedAccessMode an access mode of a claim: Name.
+	NeedBlockVolume
+	NeedAccessMode
+	// NeedMadeClass is the class of a claim that Kubernetes makes later, from a template of a StatefulSet or for a pod:
+	// Name; Amount is 1 if its legacy annotation names it. NeedMadeDefaultClass is such a claim that names no class.
+	NeedMadeClass
+	NeedMadeDefaultClass
+	// NeedServiceAccount to NeedClaim are the objects that pods need to start, in the namespace of the item: Name. They
+	// are those of a pod, or of the pods that a workload makes.
+	NeedServiceAccount
+	NeedPullSecret
+	NeedSecret
+	NeedConfigMap
+	NeedClaim
+	NeedRuntimeClass // the runtime class of a pod, or of the pods that a workload makes: Name
+	NeedStatus       // a custom resource with a status
 	// NeedRules holds what decides about other objects, as JSON: Name. It is the labels and the spec of a quota, of a
 	// limit range, of an admission policy or of its binding, the webhooks of a configuration, and the conversion and
 	// versions of a CRD with a conversion webhook. It is empty if too long.

@@ -121,6 +121,41 @@ var needsOfBodies = []struct {
 		[]Need{{NeedPriorityClass, "high", 0}, {NeedActiveDeadline, "", 0}, {NeedPodSecurity, `{"spec":{}}`, 0}},
 	},
 	{
+		"a claim of a block volume",
+		dirClaims,
+		`{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"storageClassName":"fast","volumeMode":"Block","accessModes":["ReadWriteOnce","ReadOnlyMany"]}}`,
+		[]Need{{NeedBlockVolume, "", 0}, {NeedAccessMode, "ReadWriteOnce", 0}, {NeedAccessMode, "ReadOnlyMany", 0}, {NeedStorageClass, "fast", 0}},
+	},
+	{
+		"what a pod names",
+		dirPods,
+		`{"kind":"Pod","metadata":{},"spec":{"serviceAccountName":"a","runtimeClassName":"r","imagePullSecrets":[{"name":"pull"}],"volumes":[
+			{"configMap":{"name":"c"}},{"configMap":{"name":"later","optional":true}},{"secret":{"secretName":"s"}},{"persistentVolumeClaim":{"claimName":"d"}},
+			{"projected":{"sources":[{"configMap":{"name":"kube-root-ca.crt"}},{"secret":{"name":"p"}}]}},{"ephemeral":{"volumeClaimTemplate":{"spec":{"storageClassName":"fast"}}}}]}}`,
+		[]Need{{NeedPodSecurity, `{"spec":{}}`, 0}, {NeedServiceAccount, "a", 0}, {NeedRuntimeClass, "r", 0}, {NeedPullSecret, "pull", 0},
+			{NeedConfigMap, "c", 0}, {NeedSecret, "s", 0}, {NeedClaim, "d", 0}, {NeedSecret, "p", 0}, {NeedMadeClass, "fast", 0}},
+	},
+	{
+		"what the pods of a StatefulSet name",
+		"statefulsets.apps",
+		`{"kind":"StatefulSet","metadata":{},"spec":{"volumeClaimTemplates":[{"spec":{"storageClassName":"fast"}},{"spec":{}},{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"old"}}}],
+			"template":{"spec":{"serviceAccountName":"default","priorityClassName":"high","containers":[{"envFrom":[{"configMapRef":{"name":"c"}}],"env":[{"valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]}]}}}}`,
+		[]Need{{NeedPriorityClass, "high", 0}, {NeedConfigMap, "c", 0}, {NeedSecret, "s", 0}, {NeedMadeClass, "fast", 0},
+			{NeedMadeDefaultClass, "", 0}, {NeedMadeClass, "old", 1}},
+	},
+	{
+		"what the pods of a CronJob name",
+		"cronjobs.batch",
+		`{"kind":"CronJob","metadata":{},"spec":{"jobTemplate":{"spec":{"template":{"spec":{"initContainers":[{"envFrom":[{"secretRef":{"name":"s"}}]}]}}}}}}`,
+		[]Need{{NeedSecret, "s", 0}},
+	},
+	{
+		"the status of a custom resource",
+		"gadgets.example.com",
+		`{"kind":"Gadget","metadata":{},"status":{"a":"b"}}`,
+		[]Need{{NeedStatus, "", 0}},
+	},
+	{
 		"a claim without a class",
 		dirClaims,
 		`{"kind":"PersistentVolumeClaim","metadata":{},"spec":{}}`,
@@ -227,6 +262,7 @@ var needsOfBodies = []struct {
 					`"containers":[{"name":"a","securityContext":{"privileged":true},"ports":[{"hostPort":80}],"livenessProbe":{"httpGet":{"host":"h"}}},{"name":"b"}]}}`,
 				0,
 			},
+			{NeedClaim, "c", 0},
 		},
 	},
 	{

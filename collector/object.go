@@ -13,6 +13,7 @@ type wantedFacts uint8
 
 const (
 	wantLabels wantedFacts = iota
+	wantStatus             // a custom resource
 	wantPod
 	wantJob
 	wantClaim
@@ -25,6 +26,8 @@ const (
 	wantWebhooks
 	wantStorageClass
 	wantRules
+	wantWorkload // what makes pods of a template
+	wantCronJob
 )
 
 func (w wantedFacts) decidesRestore() bool { return wantPod <= w && w <= wantSnapshotClass }
@@ -67,6 +70,14 @@ var factsByKind = map[string]wantedFacts{
 	dirStorageClasses:  wantStorageClass,
 	dirQuotas:          wantRules,
 	dirLimitRanges:     wantRules,
+
+	"deployments.apps":       wantWorkload,
+	"statefulsets.apps":      wantWorkload,
+	"daemonsets.apps":        wantWorkload,
+	"replicasets.apps":       wantWorkload,
+	"replicationcontrollers": wantWorkload,
+	"cronjobs.batch":         wantCronJob,
+
 	"validatingadmissionpolicies.admissionregistration.k8s.io":       wantRules,
 	"validatingadmissionpolicybindings.admissionregistration.k8s.io": wantRules,
 	"mutatingadmissionpolicies.admissionregistration.k8s.io":         wantRules,
@@ -103,6 +114,7 @@ type parsedObject struct {
 	content        []byte // the content of a snapshot
 
 	definedResource Resource // the resource that a CRD defines
+	hasStatus       bool
 
 	isCleanedUp         bool   // a job with a TTL, or of a CronJob
 	withNeeds           bool   // true if needs are read, too
@@ -165,6 +177,7 @@ func (o *parsedObject) parseBody(s *jsonScanner, body []byte, want wantedFacts) 
 			o.readSpec(s, want)
 			o.spec = body[start:s.i]
 		case "status":
+			o.hasStatus = true
 			o.readStatus(s, want)
 		default:
 			s.skipValue()

@@ -55,7 +55,7 @@ var (
 		"scope": nil,
 		"names": {"plural": nil, "singular": nil, "kind": nil, "shortNames": nil},
 	}
-	claimFields   = fieldTree{"storageClassName": nil, "resources": nil}
+	claimFields   = fieldTree{"storageClassName": nil, "resources": nil, "volumeMode": nil, "accessModes": nil}
 	serviceFields = fieldTree{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
 	managedFields = fieldTree{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
 	volumeFields  = fieldTree{
@@ -129,7 +129,7 @@ func (o *parsedObject) addNeed(kind NeedKind, name string) {
 // ReadNeeds returns what an object needs that is not in a backup; nil for one that cannot be read.
 func ReadNeeds(resource string, body []byte) []Need {
 	o := parsedObject{withNeeds: true}
-	if o.parseBody(&jsonScanner{}, body, factsByKind[resource]) != nil {
+	if o.parseBody(&jsonScanner{}, body, factsOfResource(resource)) != nil {
 		return nil
 	}
 	return o.needs
@@ -138,8 +138,13 @@ func ReadNeeds(resource string, body []byte) []Need {
 // readNeeds reads what an object needs, once the rest of it was read.
 func (o *parsedObject) readNeeds(body []byte, want wantedFacts) {
 	switch {
+	case want == wantStatus && o.hasStatus:
+		o.needs = append(o.needs, Need{Kind: NeedStatus})
 	case want == wantPod:
 		o.readPod()
+		o.readPodReferences()
+	case want == wantWorkload, want == wantCronJob, want == wantJob:
+		o.readWorkload(want)
 	case want == wantClaim:
 		o.readClaim()
 	case want == wantService:
@@ -209,12 +214,20 @@ func (o *parsedObject) readWebhooks(body []byte) {
 func (o *parsedObject) readClaim() {
 	var spec struct {
 		StorageClassName *string
+		VolumeMode       string
+		AccessModes      []string
 		Resources        struct {
 			Requests struct{ Storage amount }
 		}
 	}
 	if !o.decodeFields(o.spec, claimFields, &spec) {
 		return
+	}
+	if spec.VolumeMode == string(corev1.PersistentVolumeBlock) {
+		o.needs = append(o.needs, Need{Kind: NeedBlockVolume})
+	}
+	for _, mode := range spec.AccessModes[:min(len(spec.AccessModes), maxNeeds)] {
+		o.addNeed(NeedAccessMode, mode)
 	}
 	switch old := string(o.findAnnotation(annStorageClass)); {
 	case old != "":

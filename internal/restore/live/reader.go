@@ -111,12 +111,7 @@ func (r *Reader) FetchServedKinds(ctx context.Context) (*ServedKinds, error) {
 		return nil, fmt.Errorf("asking the cluster for its kinds: %w", sanitizedError(err))
 	}
 	s := NewServedKinds(kinds.PreferredResources()...)
-	s.statusKept = map[string]bool{}
-	for version, r := range iterateResources(kinds.ResourceLists) {
-		if name, ok := strings.CutSuffix(r.Name, "/status"); ok {
-			s.statusKept[version.WithResource(name).GroupResource().String()] = true
-		}
-	}
+	s.SetSubresources(kinds.ResourceLists...)
 	for group, why := range kinds.Unanswered {
 		s.SilentReasons[group.Group] = errorText(why)
 	}
@@ -191,6 +186,16 @@ func NewServedKinds(lists ...*metav1.APIResourceList) *ServedKinds {
 		}
 	}
 	return s
+}
+
+// SetSubresources sets which resources have a subresource for the status, from lists that hold subresources.
+func (s *ServedKinds) SetSubresources(lists ...*metav1.APIResourceList) {
+	s.statusKept = map[string]bool{}
+	for version, served := range iterateResources(lists) {
+		if name, isStatus := strings.CutSuffix(served.Name, "/status"); isStatus {
+			s.statusKept[version.WithResource(name).GroupResource().String()] = true
+		}
+	}
 }
 
 // iterateResources iterates over the resources in lists. It skips lists whose version cannot be read.

@@ -24,6 +24,8 @@ type VolumeSummary struct {
 	Phase       string
 	Class       string // Class is its storage class, empty for none
 	Size        int64  // Size is its capacity in bytes
+	Block       bool   // Block is true for the volume mode Block
+	AccessModes []corev1.PersistentVolumeAccessMode
 }
 
 // PersistentVolume holds the fields that matter of a PersistentVolume.
@@ -33,6 +35,9 @@ type PersistentVolume struct {
 		ClaimRef         *corev1.ObjectReference `json:"claimRef"`
 		StorageClassName string                  `json:"storageClassName"`
 		Capacity         corev1.ResourceList     `json:"capacity"`
+
+		VolumeMode  corev1.PersistentVolumeMode         `json:"volumeMode"`
+		AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes"`
 	} `json:"spec"`
 	Status corev1.PersistentVolumeStatus `json:"status"`
 }
@@ -42,6 +47,9 @@ func addVolume(s *Environment, v *PersistentVolume) {
 		Phase: string(v.Status.Phase),
 		Class: v.Spec.StorageClassName,
 		Size:  v.Spec.Capacity.Storage().Value(),
+
+		Block:       v.Spec.VolumeMode == corev1.PersistentVolumeBlock,
+		AccessModes: v.Spec.AccessModes,
 	}
 	if class, ok := v.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		found.Class = class

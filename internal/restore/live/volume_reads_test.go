@@ -105,9 +105,9 @@ func TestVolumesAndConfigs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := map[string]VolumeSummary{
-		"a": {"ops/data", true, "Released", "", 0},
-		"b": {"ops/data", false, "", "fast", 2048},
-		"c": {"", false, "Available", "old", 0},
+		"a": {Claim: "ops/data", ClaimHadUID: true, Phase: "Released"},
+		"b": {Claim: "ops/data", Class: "fast", Size: 2048},
+		"c": {Phase: "Available", Class: "old"},
 	}; !reflect.DeepEqual(
 		found.Volumes,
 		want,

@@ -206,6 +206,9 @@ func (c *checker) checkContents() error {
 	if err := c.checkMerged(); err != nil {
 		return err
 	}
+	if err := c.checkStatus(); err != nil {
+		return err
+	}
 	if err := c.checkExisting(); err != nil {
 		return err
 	}

@@ -159,8 +159,8 @@ func (c *checker) addExistingKinds(alike []Finding) {
 		c.findings = append(c.findings, f)
 		return
 	}
-	f.Sentence += "Velero leaves what exists as it is, with a warning where it differs from the backup, as pods, Jobs and " +
-		"Services always do."
+	f.Sentence += "Velero leaves what exists as it is, with a warning where it differs from the backup, as pods, Jobs " +
+		"and Services always do."
 	f.Remedy = changeRemedy
 	if clusterWide < f.Count {
 		f.Remedy += mapRemedy
@@ -342,7 +342,8 @@ func BuildQuery(
 	err = fates.EachItemNeeds(func(_ collector.Item, needs []collector.Need) {
 		for _, n := range needs {
 			switch n.Kind {
-			case collector.NeedStorageClass, collector.NeedDefaultClass:
+			case collector.NeedStorageClass, collector.NeedDefaultClass, collector.NeedMadeClass,
+				collector.NeedMadeDefaultClass:
 				around.StorageClasses = true
 			case collector.NeedVolume:
 				around.Volumes = true
@@ -357,6 +358,9 @@ func BuildQuery(
 			}
 		}
 	})
+	if err == nil {
+		err = addReferences(q, fates)
+	}
 	around.VeleroNamespace = velero
 	around.Namespaces = slices.Sorted(maps.Keys(within))
 	return q, around, err

@@ -75,6 +75,8 @@ const (
 	RuleMatchesNothing      Reason = "RuleMatchesNothing"
 	RuleInvalid             Reason = "RuleInvalid"
 	ItemsMerged             Reason = "ItemsMerged"
+	ReferencesMissing       Reason = "ReferencesMissing"
+	StatusLost              Reason = "StatusLost"
 )
 
 // Finding is one thing that was found.
@@ -197,6 +199,20 @@ func (g *group) addItem(namespace, name string) {
 	g.multiNamespace = g.multiNamespace || g.namespace != namespace
 	if len(g.names) < maxNames {
 		g.names = append(g.names, human.Namespaced(namespace, name))
+	}
+}
+
+// addGroup adds the items of another group.
+func (g *group) addGroup(other *group) {
+	if g.count == 0 {
+		g.namespace = other.namespace
+	}
+	g.count += other.count
+	g.multiNamespace = g.multiNamespace || other.multiNamespace || g.namespace != other.namespace
+	for _, name := range other.names {
+		if len(g.names) < maxNames && !slices.Contains(g.names, name) {
+			g.names = append(g.names, name)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
@@ -60,7 +62,7 @@ type storageNeeds struct {
 }
 
 func (c *checker) checkNeeds() error {
-	s := &storageNeeds{}
+	s, made := &storageNeeds{}, &madeNeeds{}
 	err := c.eachItemNeeds(func(i collector.Item, needs []collector.Need) {
 		if !isRestored(i) || !c.willCreate(i) || c.isRejected(i.Resource, i.TargetNamespace, i.Name) {
 			return
@@ -75,6 +77,7 @@ func (c *checker) checkNeeds() error {
 			c.demands[i.TargetNamespace] = d
 		}
 		c.collectNeeds(s, d, i, needs)
+		c.collectMade(made, i, needs)
 	})
 	if err != nil || c.Environment == nil {
 		return err
@@ -85,7 +88,7 @@ func (c *checker) checkNeeds() error {
 	c.checkSnapshotLocations(s)
 	c.checkPorts(s)
 	c.checkRestoredWebhooks(s)
-	return nil
+	return c.checkMade(made)
 }
 
 func (c *checker) collectNeeds(s *storageNeeds, d *namespaceDemand, i collector.Item, needs []collector.Need) {
@@ -132,6 +135,7 @@ func (c *checker) collectNeeds(s *storageNeeds, d *namespaceDemand, i collector.
 func (c *checker) collectClaim(s *storageNeeds, d *namespaceDemand, i collector.Item, needs []collector.Need) {
 	class, volume, size := "", "", int64(0)
 	unnamed, inSnapshot, legacy := false, false, false
+	var modes claimModes
 	for _, n := range needs {
 		switch n.Kind {
 		case collector.NeedStorageClass:
@@ -142,6 +146,10 @@ func (c *checker) collectClaim(s *storageNeeds, d *namespaceDemand, i collector.
 			volume = n.Name
 		case collector.NeedStorage:
 			size = n.Amount
+		case collector.NeedBlockVolume:
+			modes.block = true
+		case collector.NeedAccessMode:
+			modes.access = append(modes.access, corev1.PersistentVolumeAccessMode(n.Name))
 		case collector.NeedCSIData:
 			inSnapshot = true
 			if c.skipsCSI() {
@@ -168,7 +176,7 @@ func (c *checker) collectClaim(s *storageNeeds, d *namespaceDemand, i collector.
 	if unnamed {
 		named = nil
 	}
-	c.collectBinding(s, i, volume, named, size, gets)
+	c.collectBinding(s, i, volume, named, size, modes, gets)
 	c.collectDataCarriers(s, i, volume, inSnapshot, gets)
 	switch {
 	case unnamed && gets == sourceNewVolume:

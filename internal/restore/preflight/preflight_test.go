@@ -137,6 +137,8 @@ type given struct {
 	changed    map[string]time.Time
 	// silent is an API group that does not tell its kinds.
 	silent string
+	// noSubresources is true where no kind has subresources.
+	noSubresources bool
 }
 
 func checked(t *testing.T, g given) *Result {
@@ -155,6 +157,9 @@ func checked(t *testing.T, g given) *Result {
 		in.DryRun = &DryRun{AsVelero: true, Answered: func(string, string, string) bool { return false }}
 	}
 	in.Restore.BackupName = "b"
+	if g.noSubresources {
+		in.Served.SetSubresources()
+	}
 	in.Unlistable, in.CRDChanges = g.failing, g.changed
 	if g.kubernetes[0] != "" {
 		in.Served.SetVersion(g.kubernetes[0], g.kubernetes[1])

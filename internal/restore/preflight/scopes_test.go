@@ -63,7 +63,13 @@ func TestScopes(t *testing.T) {
 		"a scope that is new":    {scope("Sideways"), "4 more wanted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := checked(t, given{items: items, around: c.around})
+			classesExist := func(resource, _, _ string) *live.Object {
+				if resource == priorityClasses {
+					return &live.Object{}
+				}
+				return nil
+			}
+			r := checked(t, given{items: items, around: c.around, there: classesExist, served: []string{priorityClasses}})
 			text := ""
 			for _, f := range r.Findings {
 				if f.Reason != QuotaExceeded || (f.Severity == Doubt) != (name == "a scope that is new") {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
@@ -64,6 +66,28 @@ func (c *checker) claimVolumeSource(volume string, inSnapshot bool) volumeSource
 
 func (c *checker) restoresVolumes() bool { return c.Restore.RestorePVs == nil || *c.Restore.RestorePVs }
 
+// claimModes is how a claim wants to use its volume.
+type claimModes struct {
+	block  bool
+	access []corev1.PersistentVolumeAccessMode
+}
+
+// mismatch says why a volume that is free does not fit (pkg/controller/volume/persistentvolume/pv_controller.go,
+// checkVolumeSatisfyClaim), empty if it fits. Kubernetes does not check a volume that is kept for the claim.
+func (m claimModes) mismatch(v live.VolumeSummary) string {
+	switch {
+	case v.Claim != "":
+		return ""
+	case m.block != v.Block:
+		return "is of another volumeMode"
+	case slices.ContainsFunc(m.access, func(mode corev1.PersistentVolumeAccessMode) bool {
+		return !slices.Contains(v.AccessModes, mode)
+	}):
+		return "has other access modes"
+	}
+	return ""
+}
+
 // collectBinding finds claims whose named volume Kubernetes does not bind to them: the volume is bound to another
 // claim, was bound to a claim of the same name, or does not fit
 // (pkg/controller/volume/persistentvolume/pv_controller.go, syncUnboundClaim, checkVolumeSatisfyClaim;
@@ -74,6 +98,7 @@ func (c *checker) collectBinding(
 	name string,
 	class *string,
 	size int64,
+	modes claimModes,
 	gets volumeSource,
 ) {
 	if gets == sourceNewVolume || c.Environment == nil || !c.Environment.WasChecked(live.PersistentVolumes, "") {
@@ -103,6 +128,8 @@ func (c *checker) collectBinding(
 		why = name + " is too small"
 	case free && class != nil && *class != volume.Class:
 		why = name + " is of another storage class"
+	case free && modes.mismatch(volume) != "":
+		why = name + " " + modes.mismatch(volume)
 	case free:
 		return
 	case volume.Claim == claim:
