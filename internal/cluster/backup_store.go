@@ -18,12 +18,14 @@ import (
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/decode"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
+	"github.com/veltui/veltui/watch"
 )
 
 // BackupStore reads backups in object storage and objects of the target cluster, for estimates.
@@ -310,3 +312,22 @@ func BuildCollectorServer(s velero.Server) collector.VeleroServer {
 	}
 	return server
 }
+
+// fetchVeleroState returns the state of Velero with the backup, which a command about one restore does not watch.
+func (e *BackupStore) fetchVeleroState(
+	ctx context.Context,
+	snap *watch.Snapshot,
+	backup string,
+) (preflight.VeleroState, error) {
+	v := BuildVeleroState(snap, backup)
+	if v.Backup != nil {
+		return v, nil
+	}
+	var err error
+	v.Backup, err = e.FetchBackup(ctx, backup)
+	return v, err
+}
+
+// Progress is called with how many bytes of a backup have arrived, and of how many; total is 0 while it is unknown.
+// It may be called from any goroutine, and never blocks. It is not called while nothing is downloaded.
+type Progress func(done, total int64)

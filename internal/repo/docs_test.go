@@ -305,7 +305,7 @@ func TestDocsOfReasons(t *testing.T) {
 	const path = "docs/reasons.md"
 	for _, source := range []struct{ name, file, what string }{
 		{"reasons", "internal/diagnosis/reason.go", "the job"}, {"etcd-reasons", "internal/etcd/reason.go", "the EtcdBackup or schedule"},
-		{"attention-reasons", "internal/assess/attention_reason.go", "what it is about"},
+		{"attention-reasons", "internal/assess/finding_reason.go", "what it is about"},
 	} {
 		inDoc(t, path, source.name, reasonTables(t, source.file, source.what))
 	}

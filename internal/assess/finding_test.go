@@ -291,7 +291,7 @@ func TestFindingKey(t *testing.T) {
 // Every reason that the code declares and a finding may have can be ignored.
 func TestFindingReasonsAreDeclared(t *testing.T) {
 	declared := map[string]bool{}
-	for _, path := range []string{"attention_reason.go", "../diagnosis/reason.go", "../etcd/reason.go"} {
+	for _, path := range []string{"finding_reason.go", "../diagnosis/reason.go", "../etcd/reason.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
 			t.Fatal(err)

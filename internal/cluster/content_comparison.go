@@ -10,10 +10,8 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
-	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/restore/verify"
-	"github.com/veltui/veltui/watch"
 )
 
 // compareContents compares the content of the existing objects with what the restore was to make from the backup.
@@ -96,21 +94,6 @@ func (c *Cluster) compareContents(
 	}
 	comparison.FinishResult(unseen, broken)
 	return nil
-}
-
-// fetchVeleroState returns the state of Velero with the backup, which a command about one restore does not watch.
-func (e *BackupStore) fetchVeleroState(
-	ctx context.Context,
-	snap *watch.Snapshot,
-	backup string,
-) (preflight.VeleroState, error) {
-	v := BuildVeleroState(snap, backup)
-	if v.Backup != nil {
-		return v, nil
-	}
-	var err error
-	v.Backup, err = e.FetchBackup(ctx, backup)
-	return v, err
 }
 
 // buildComparisonRules returns the rules by which a restore made its items. The result says what the rules may lack.
