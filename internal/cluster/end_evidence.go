@@ -152,7 +152,7 @@ func (c *Cluster) readResultErrors(ctx context.Context, j *job.Job) (errs []diag
 	case err != nil:
 		return nil, err.Error()
 	}
-	return ResultErrors(results.ListMessages(stored)), ""
+	return resultErrors(results.ListMessages(stored)), ""
 }
 
 // SkippedVolumes returns the volumes whose data a backup left out.
@@ -170,9 +170,21 @@ func SkippedVolumes(stored []artifact.VolumeInfo) (skipped []diagnosis.SkippedVo
 
 var errNoArtifactsResults = errors.New("with --no-artifacts, veltui does not read the results")
 
-// ResultErrors returns the errors among the messages of a job's results, without those of operations: the verdict knows
+// ResultEvidence returns what the messages of a job say about its end; err is why the results could not be read.
+func ResultEvidence(m Messages, err error) (found diagnosis.EndEvidence) {
+	found.ResultErrors = resultErrors(m.Sections)
+	switch {
+	case err != nil:
+		found.ResultsUnread = err.Error()
+	case len(found.ResultErrors) == 0:
+		found.ResultsUnread = m.Note
+	}
+	return found
+}
+
+// resultErrors returns the errors among the messages of a job's results, without those of operations: the verdict knows
 // the volumes that they are about.
-func ResultErrors(sections []results.MessageSection) (errs []diagnosis.ResultError) {
+func resultErrors(sections []results.MessageSection) (errs []diagnosis.ResultError) {
 	for _, section := range sections {
 		for i := range section.Messages {
 			m := &section.Messages[i]

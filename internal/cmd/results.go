@@ -75,8 +75,8 @@ func (c *cli) runResults(ctx context.Context, selected selection, f resultsFlags
 		judged,
 		reader.FetchMessages(ctx, judged, c.newMessageSources(reader, f.ungrouped)),
 	}
-	errs := diagnosis.EndEvidence{ResultErrors: cluster.ResultErrors(r.Sections)}
-	assessed, r.JudgedJob = assessed.WithEndEvidence(j, errs)
+	assessed, r.JudgedJob = assessed.WithEndEvidence(j, cluster.ResultEvidence(r.Messages, r.Err))
+	assessed, r.JudgedJob = assessed.WithEndEvidence(j, reader.GatherEndEvidence(ctx, assessed, j))
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

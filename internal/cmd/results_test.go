@@ -119,6 +119,10 @@ func TestResults(t *testing.T) {
 		!strings.HasPrefix(m.Example, "error restoring pods/ops/worker-0: ") {
 		t.Errorf("%+v", m)
 	}
+	stdout, _, _ = b.run(t, "results", "-n", "velero", "restore/all-well", "-o", "json")
+	if d = (document.Results{}); json.Unmarshal([]byte(stdout), &d) != nil || d.Cause != nil || d.Next != nil {
+		t.Errorf("of one that is well: %s", stdout)
+	}
 	stdout, _, _ = b.run(t, "results", "-n", "velero", "restore/goes-on", "-o", "json")
 	if d = (document.Results{}); json.Unmarshal([]byte(stdout), &d) != nil || d.Complete || d.ServerLog == nil ||
 		!strings.Contains(d.ServerLog.Error, "no pod of") ||

@@ -12,7 +12,7 @@ import (
 // noteUnreadEvidence says what could not be read about the end of the job.
 func (a *jobJudge) noteUnreadEvidence(cause Cause) {
 	e := a.jobEvidence().EndEvidence
-	if e.ResultsUnread != "" && cause.IsZero() {
+	if e.ResultsUnread != "" && cause.IsZero() && a.j.Errors > 0 {
 		a.AddDoubt(SourceStorage, a.Now, "what its %s say was not read: %s", human.Count(a.j.Errors, "error"),
 			e.ResultsUnread)
 	}

@@ -10,8 +10,8 @@ type FatalLine struct {
 	Function string
 }
 
-// FindFatalLine returns why a program ended, by the last lines of its log; no text if they do not say. A Go program that
-// panics, or that the runtime ends, prints the reason and the stack of the goroutine (Go, runtime/panic.go
+// FindFatalLine returns why a program ended, by the last lines of its log; no text if they do not say. A Go program
+// that panics, or that the runtime ends, prints the reason and the stack of the goroutine (Go, runtime/panic.go
 // printpanics; runtime/traceback.go). Velero logs with level fatal what ends its server, or prints it.
 func FindFatalLine(lines []string) (found FatalLine) {
 	stackAt := -1

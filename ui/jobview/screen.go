@@ -248,14 +248,7 @@ func (s *Screen) resultEvidence() (found diagnosis.EndEvidence, known bool) {
 		return found, true
 	}
 	messages, known, err := s.findResultsPage().knownMessages(s)
-	found.ResultErrors = cluster.ResultErrors(messages.Sections)
-	switch {
-	case err != nil:
-		found.ResultsUnread = err.Error()
-	case len(found.ResultErrors) == 0:
-		found.ResultsUnread = messages.Note
-	}
-	return found, known
+	return cluster.ResultEvidence(messages, err), known
 }
 
 // addEndEvidence judges a job that has ended with what was read about its end.
