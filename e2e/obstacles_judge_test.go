@@ -143,11 +143,12 @@ type foresight struct {
 	cause                             string // the severity of the finding with the row's cause
 	rejected                          int
 	text                              string
+	code                              int
 }
 
 func foretold(t *testing.T, o obstacle, args ...string) foresight {
 	t.Helper()
-	_, printed := runVeltui(t, append([]string{"preflight", "-o", "json", "--compare"}, args...)...)
+	code, printed := runVeltui(t, append([]string{"preflight", "-o", "json", "--compare"}, args...)...)
 	var d struct {
 		preflighted
 		Existing []existingObject
@@ -171,6 +172,7 @@ func foretold(t *testing.T, o obstacle, args ...string) foresight {
 		warnings:  map[string]bool{},
 		open:      map[string]bool{},
 		text:      printed,
+		code:      code,
 	}
 	for _, finding := range d.Findings {
 		if finding.Reason == o.cause && f.cause != "obstacle" {
@@ -186,6 +188,11 @@ func foretold(t *testing.T, o obstacle, args ...string) foresight {
 			case "doubt":
 				f.doubts[baseOf(name)] = true
 			}
+		}
+	}
+	for _, unseen := range d.NotSeen {
+		if o.decider != "" && strings.Contains(unseen.What, o.decider) {
+			maps.Copy(f.open, set(strings.Fields(o.errors)))
 		}
 	}
 	for _, e := range d.Existing {

@@ -36,6 +36,8 @@ type obstacle struct {
 	cause string
 	// unknowable is why no API server can know it.
 	unknowable string
+	// decider is what veltui is to name as what nobody can ask before.
+	decider string
 }
 
 const (

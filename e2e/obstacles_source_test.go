@@ -73,6 +73,7 @@ var obGroups = map[string]string{
 {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: hpa-a}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: dep-a}, minReplicas: 1, maxReplicas: 2}}
 ` + obPodOf("plain", ""),
 	"claim":    obClaim("data", `storageClassName: ob-class`),
+	"sets":     `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: set-b}, spec: {replicas: 0, serviceName: a, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}`,
 	"small":    oneLine(obPod, "small", "10m", "20m", ""),
 	"ratio":    oneLine(obPod, "ratio", "100m", "1", ""),
 	"nomem":    `{apiVersion: v1, kind: Pod, metadata: {name: po-nomem}, spec: {schedulingGates: [{name: example.com/never}], containers: [{name: a, image: a}]}}`,
@@ -256,6 +257,7 @@ func plantObstacles(t *testing.T) {
 	)
 	must(t, theLab.KillVelero(ctx)) // it asks for the cluster's kinds at its start
 	must(t, theLab.StartVelero(ctx, unthrottled...))
+	removeBrought := plantBrought(t)
 	yes := true
 	wantEnd(
 		t,
@@ -267,6 +269,7 @@ func plantObstacles(t *testing.T) {
 		),
 		"Completed",
 	)
+	removeBrought()
 	wantEnd(t, backup(t, obSecured, veleroapi.BackupSpec{IncludedNamespaces: []string{obSecured}}, nil), "Completed")
 	plantCarried(t, obCarried)
 

@@ -30,12 +30,13 @@ func TestObstacles(t *testing.T) {
 	}
 	plantObstacles(t)
 	var rows []judged
-	for n, o := range obstacles {
+	all := slices.Concat(obstacles, broughtObstacles)
+	for n, o := range all {
 		t.Run(o.name, func(t *testing.T) { rows = append(rows, judge(t, fmt.Sprintf("ob-%02d", n+1), o)) })
 	}
 	table := tableOf(rows)
 	t.Log("\n" + table)
-	if len(rows) < len(obstacles) {
+	if len(rows) < len(all) {
 		return // not all of them ran
 	}
 	text, err := os.ReadFile(path)
@@ -143,7 +144,9 @@ func judge(t *testing.T, namespace string, o obstacle) judged {
 	switch {
 	case row.wrong[0]+row.wrong[1] > 0:
 		t.Error("FALSE")
-	case row.with != wasRight && row.with != wasFound && o.unknowable == "":
+	case with.code == 0 && real.failed+len(real.pending) > 0 && o.unknowable == "":
+		t.Error("exit code 0, and Velero did not restore everything")
+	case row.with != wasRight && row.with != wasFound && o.unknowable == "" && (row.with != wasOpen || o.decider == ""):
 		t.Errorf("MISSED: %s", row.with)
 	}
 	return row

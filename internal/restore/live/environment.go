@@ -72,11 +72,11 @@ type Namespace struct {
 	Labels      map[string]string
 }
 
-// Webhook is one admission webhook with a Service behind it.
+// Webhook is one admission webhook.
 type Webhook struct {
 	Configuration string // as "validatingwebhookconfigurations.admissionregistration.k8s.io/NAME"
 	Name          string
-	Service       string // "namespace/name"
+	Service       string // "namespace/name"; empty for a webhook at a URL
 	FailsClosed   bool   // true where requests fail while it does not answer
 	Rules         []admissionv1.RuleWithOperations
 	// MatchesExactly is true where the rules apply only to requests in the API versions that they name, not to other
@@ -299,7 +299,9 @@ func (a *environmentReader) startServices(ctx context.Context, want EnvironmentQ
 		asked[name] = true
 	}
 	for _, w := range a.environment.Webhooks {
-		asked[w.Service] = true
+		if w.Service != "" {
+			asked[w.Service] = true
+		}
 	}
 	names := slices.Sorted(maps.Keys(asked))
 	for _, name := range names[min(len(names), maxNamespaces):] {
@@ -353,18 +355,16 @@ func addNodePorts(s *Environment, service *corev1.Service) {
 }
 
 func (s *Environment) addWebhook(configuration string, from *admissionv1.ValidatingWebhook) {
-	service := from.ClientConfig.Service
-	if service == nil {
-		return
-	}
 	w := Webhook{
 		Configuration:  configuration,
 		Name:           from.Name,
-		Service:        service.Namespace + "/" + service.Name,
 		Rules:          from.Rules,
 		FailsClosed:    from.FailurePolicy == nil || *from.FailurePolicy == admissionv1.Fail,
 		MatchesExactly: from.MatchPolicy != nil && *from.MatchPolicy == admissionv1.Exact,
 		SelectsObjects: HasRequirements(from.ObjectSelector) || len(from.MatchConditions) > 0,
+	}
+	if service := from.ClientConfig.Service; service != nil {
+		w.Service = service.Namespace + "/" + service.Name
 	}
 	if HasRequirements(from.NamespaceSelector) {
 		w.NamespaceSelector = from.NamespaceSelector

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/restore/live"
@@ -31,6 +32,16 @@ func broughtPolicyPair(rules, binding string) []item {
 		{validatingPolicies, "", "p", `,"spec":{"matchConstraints":{` + rules + `}}`},
 		{validatingBindings, "", "b", `,"spec":{"policyName":"p","validationActions":["Deny"]` + binding + `}`},
 	}
+}
+
+// standIn is a cluster with a webhook that selects namespaces with label a, and a namespace without.
+func standIn(change func(*live.Webhook)) live.Environment {
+	a := webhook(func(w *live.Webhook) {
+		w.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		change(w)
+	}, nil)
+	a.Namespaces = map[string]live.Namespace{"other": {}}
+	return a
 }
 
 // nobodyThere is a Service that does not exist.
@@ -179,6 +190,12 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 			given: given{items: []item{crd("v2"), widget, {live.Services, "shop", "nobody", ""}}, around: nobodyThere()},
 			open:  "whether 1 object of widgets.example.com can be stored",
 		},
+		"stand-in: a webhook of the labels of the new namespace": {
+			given: given{items: []item{{live.ConfigMaps, "shop", "c", ""}, {live.Namespaces, "", "shop", `,"metadata":{"labels":{"a":"b"}}`}},
+				none: true, around: standIn(func(w *live.Webhook) { w.Service = "" }),
+				dry: &DryRun{AsVelero: true, StandInNamespace: "other", Answered: func(string, string, string) bool { return false }}},
+			open: "what webhook w says of 1 item in namespace shop",
+		},
 		"storage class: the default comes along": {
 			given: given{items: []item{{claims, "shop", "c", `,"spec":{}`},
 				{live.StorageClasses, "", "fast", `,"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"d"`}}},
@@ -194,7 +211,7 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 			}
 			open := ""
 			for _, u := range r.Unchecked {
-				if strings.Contains(u.What, "the restore b") {
+				if strings.Contains(u.What, "the restore b") || strings.HasPrefix(u.What, "what webhook") {
 					open += u.What + "\n"
 				}
 			}

@@ -222,6 +222,7 @@ func (c *checker) checkContents() error {
 		c.addUnchecked("how the data of volumes comes back", c.Velero.VolumesUnchecked)
 	}
 	c.checkWebhooks()
+	c.checkStandIn()
 	c.checkPluginConfigs()
 	c.checkQuotas()
 	c.checkLimitRanges()

@@ -335,7 +335,7 @@ func (c *checker) checkPorts(s *storageNeeds) {
 			Reason:   NodePortTaken,
 			Resource: live.Services,
 			Sentence: fmt.Sprintf(
-				"Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.",
+				"Node ports are taken: %s. Kubernetes is expected to refuse the Services that Velero restores with them.",
 				human.Shorten(g.joinReasons(", "), 300),
 			),
 			Remedy: remedy,

@@ -104,7 +104,7 @@ func (c *checker) checkPodSecurity() {
 			Reason:   PodSecurityViolated,
 			Resource: pods,
 			Sentence: fmt.Sprintf(
-				"Namespace %s %s the Pod Security level %s, and Kubernetes refuses %s there (%s).",
+				"Namespace %s %s the Pod Security level %s, and is expected to refuse %s (%s).",
 				namespace,
 				enforces,
 				level.Level,

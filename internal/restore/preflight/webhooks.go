@@ -22,7 +22,7 @@ func (c *checker) checkWebhooks() {
 	}
 	for _, w := range c.Environment.Webhooks {
 		there, known := c.Environment.Services[w.Service]
-		if !w.FailsClosed || there {
+		if w.Service == "" || !w.FailsClosed || there {
 			continue
 		}
 		n, resources, sure := c.countMatches(w)
@@ -46,7 +46,7 @@ func (c *checker) checkWebhooks() {
 			Names:    []string{name},
 			Sentence: fmt.Sprintf(
 				"Webhook %s of %s has no Service %s, and its failure policy is Fail: "+
-					"Kubernetes refuses %s that it applies to (%s).",
+					"Kubernetes is expected to refuse %s that it applies to (%s).",
 				w.Name,
 				name,
 				w.Service,
@@ -71,6 +71,38 @@ func (c *checker) checkWebhooks() {
 			f.Sentence += " Its selectors may leave these items out."
 		}
 		c.addFinding(f)
+	}
+}
+
+// checkStandIn leaves open what webhooks say that are asked about a new namespace, and were not about the one that
+// stands in for it in the dry run.
+func (c *checker) checkStandIn() {
+	if c.Environment == nil || c.DryRun == nil || c.DryRun.StandInNamespace == "" {
+		return
+	}
+	for _, w := range c.Environment.Webhooks {
+		if asked, _ := c.selectsNamespace(w.NamespaceSelector, c.DryRun.StandInNamespace); asked {
+			continue
+		}
+		for _, namespace := range slices.Sorted(maps.Keys(c.unansweredItems)) {
+			if _, exists := c.Environment.Namespaces[namespace]; exists || namespace == "" {
+				continue
+			}
+			selected, _ := c.selectsNamespace(w.NamespaceSelector, namespace)
+			n := 0
+			for resource, items := range c.unansweredItems[namespace] {
+				if applies, _ := c.appliesToCreate(w, resource, true); applies && selected {
+					n += items
+				}
+			}
+			if n == 0 {
+				continue
+			}
+			c.addUnchecked(
+				fmt.Sprintf("what webhook %s says of %s in namespace %s", w.Name, human.Count(n, "item"), namespace),
+				"its selector leaves out namespace "+c.DryRun.StandInNamespace+", which stands in for it in the dry run",
+			)
+		}
 	}
 }
 
@@ -188,7 +220,7 @@ func (c *checker) checkRestoredWebhooks(s *storageNeeds) {
 			Resource: "webhook configurations",
 			Sentence: fmt.Sprintf(
 				"The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are "+
-					"there, Kubernetes refuses what they apply to.",
+					"there, Kubernetes is expected to refuse what they apply to.",
 				service,
 				c.mappedAwayText(service),
 			),
