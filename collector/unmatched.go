@@ -131,11 +131,14 @@ func (m *WordMatcher) MatchesLabels(selector *metav1.LabelSelector) (matched boo
 	return false, slices.Sorted(maps.Keys(lacking))
 }
 
-// EachLabelledItem calls visit for each item as [Fates.EachItem] does. labels returns the item's labels, and false if
-// they were not read.
+// EachLabelledItem calls visit for each item as [Fates.EachItem] does. During the visit, labels returns the item's
+// labels, and false if they were not read.
 func (f *Fates) EachLabelledItem(visit func(i Item, labels func() (map[string]string, bool))) error {
+	current := uint32(0)
+	labels := func() (map[string]string, bool) { return f.simulation.index.labelsOf(current) }
 	return f.eachItem(func(item uint32, i Item) {
-		visit(i, func() (map[string]string, bool) { return f.simulation.index.labelsOf(item) })
+		current = item
+		visit(i, labels)
 	})
 }
 
