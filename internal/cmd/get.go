@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -180,16 +178,9 @@ func (c *stdio) newTable() text.Table {
 	return t
 }
 
-// getGCPercent lets the heap of a `get` grow further between two collections: the command keeps nearly all that it
-// reads until it ends, so that each collection only marks the same again.
-const getGCPercent = 400
-
 // runGet prints the selected jobs of all targets, which it reads concurrently; if one target fails, only its jobs are
 // missing.
 func (c *cli) runGet(ctx context.Context, selected selection, order *sortOrder, p rowPrinter) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(getGCPercent)
-	}
 	targets, places, err := c.resolveTargets(ctx)
 	if err != nil {
 		return err
