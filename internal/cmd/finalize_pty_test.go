@@ -357,6 +357,9 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 		}, ExitOK, false, action.NotSent},
 	} {
 		t.Run(end.name, func(t *testing.T) {
+			if end.name == "SIGHUP" || end.name == "ctrl+c" { // as SIGTERM and q
+				testbed.RequireMore(t)
+			}
 			name := "torn-" + strings.ReplaceAll(strings.ToLower(end.name), "+", "-")
 			r := inProgress(name, time.Hour)
 			b.quiet(t, r)
