@@ -117,11 +117,12 @@ func collectFindings(clusters ...*clusterState) (found []clusterFinding) {
 }
 
 // countOpenFindings counts the unacknowledged findings of a tab, or of all tabs if in is empty. Over all tabs it
-// leaves out stuck jobs, which the header counts separately.
+// leaves out stuck jobs, which the header counts separately, and what only a reading of coverage tells: the number must
+// not depend on which tabs were opened.
 func (d *dashboard) countOpenFindings(in string, clusters ...*clusterState) (n int, worst assess.Severity) {
 	for _, f := range d.findings {
 		if slices.Contains(clusters, f.cluster) && !f.acknowledged &&
-			(in == "" && !f.IsStuckJob() || in != "" && string(f.Tab) == in) {
+			(in == "" && !f.IsStuckJob() && !assess.NeedsCoverage(f.Key()) || in != "" && string(f.Tab) == in) {
 			n, worst = n+1, max(worst, f.Severity)
 		}
 	}
@@ -160,7 +161,7 @@ func (d *dashboard) buildAttentionRows() (rows []tableRow) {
 		fields := append(
 			[]string{f.Kind, f.Name, f.Reason.String(), f.Summary, f.Severity.String(), f.cluster.Context},
 			f.Affects...)
-		if f.IsStuckJob() || !d.activeTab.filter.matchesFields(fields...) {
+		if f.IsStuckJob() || assess.NeedsCoverage(f.Key()) || !d.activeTab.filter.matchesFields(fields...) {
 			continue
 		}
 		if f.acknowledged {

@@ -77,6 +77,7 @@ func newClusterState(ctx context.Context, o Options, shown Cluster, n int) *clus
 		ClipboardUnavailable: o.Terminal.ClipboardUnavailable,
 		Clock:                o.Clock,
 		Keys:                 o.Keys,
+		MayChange:            !o.ReadOnly,
 		Start:                newStartFunc(ctx),
 	}
 	return c

@@ -94,6 +94,7 @@ func newDashboard(m *Model) *dashboard {
 		}
 		return ""
 	}
+	noJob := keys.UnavailableUnless(func() bool { return d.selectedJob() != nil }, noJobSelected)
 	notVerified := func() string {
 		return jobview.VerifyUnavailable(&d.model.focusedCluster().jobDependencies, d.selectedJob())
 	}
@@ -217,7 +218,7 @@ func newDashboard(m *Model) *dashboard {
 				Group:       keys.GroupLook,
 				InFooter:    k.InFooter,
 				Active:      d.showsJobs,
-				Unavailable: whyNotOpen,
+				Unavailable: noJob,
 				Do:          d.openSelected(k.Page),
 			},
 		)
@@ -268,12 +269,14 @@ func (d *dashboard) shownTabs() []*dashboardTab {
 
 func (d *dashboard) hasSeveralClusters() bool { return len(d.model.clusters) > 1 }
 
+func (d *dashboard) isAttended() bool { return d.model.options.Clock().Sub(d.lastActivity) < attentionPeriod }
+
 // rebuildRows applies the present state. It builds the rows of the shown tab only. Those of other tabs are built when
 // they are shown (see [dashboard.showTab]), because there may be tens of thousands and a snapshot every second.
 func (d *dashboard) rebuildRows() {
 	d.marked.dropMissing(d.model.clusters)
 	// On an unattended dashboard the first row, which matters most, stays on the screen.
-	attended := d.model.options.Clock().Sub(d.lastActivity) < attentionPeriod
+	attended := d.isAttended()
 	d.findings, d.findingByRow = collectFindings(d.model.clusters...), map[string]*clusterFinding{}
 	for i := range d.findings {
 		d.findingByRow[d.findings[i].rowKey()] = &d.findings[i]
@@ -288,7 +291,11 @@ func (d *dashboard) rebuildRows() {
 
 // showTab opens a tab, and builds its rows if they are outdated.
 func (d *dashboard) showTab(t *dashboardTab) {
-	d.openTab = t
+	if d.openTab != t {
+		d.openTab, t.shownKey = t, ""
+	} else if t != d.activeTab && d.isAttended() && d.isFullyRead() { // the first tab follows what matters most
+		t.settleSelection(d.model.options.Clock())
+	}
 	if !t.outdated {
 		return
 	}
@@ -370,6 +377,13 @@ func (d *dashboard) buildResourceTabRows(t *dashboardTab) []tableRow {
 }
 
 func (d *dashboard) noteActivity() { d.lastActivity = d.model.options.Clock() }
+
+// isFullyRead reports whether every kind of every known cluster has been read completely.
+func (d *dashboard) isFullyRead() bool {
+	return !slices.ContainsFunc(knownClusters(d.model.clusters), func(c *clusterState) bool {
+		return !isFullyRead(c.assessment.Snapshot)
+	})
+}
 
 // isFullyRead reports whether every kind has been read completely.
 func isFullyRead(snap *watch.Snapshot) bool {

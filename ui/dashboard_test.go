@@ -596,3 +596,46 @@ func TestOnlyTheShownTabHasItsRowsMade(t *testing.T) {
 		}
 	}
 }
+
+// A row that was shown as selected for a second stays selected, whatever comes above it: the next key is about what
+// the user has read. The first tab follows what matters most.
+func TestShownSelectionStays(t *testing.T) {
+	t.Parallel()
+	for tab, stays := range map[string]bool{"1": false, "2": true, "3": true} {
+		now := noon
+		m := screen(t, stageful(), 120, 40, func(o *Options) { o.Clock = func() time.Time { return now } })
+		press(t, m, tab)
+		before := selectedName(t, m)
+		show(m, stageful())
+		now = now.Add(settlePeriod)
+		snap := stageful()
+		for _, name := range []string{"a-new-restore", "a-new-backup"} {
+			j := *running(name, "hourly-web-0900", 10, 1402, 2)
+			if name == "a-new-backup" {
+				j.Kind = job.Backup
+			}
+			snap.Jobs = append([]*job.Job{&j}, snap.Jobs...)
+		}
+		show(m, snap)
+		top := m.dashboard.openTab.rows[m.dashboard.openTab.nearestSelectable(0)]
+		if got := selectedName(t, m); stays && got != before {
+			t.Errorf("tab %s: %s was selected, and now %s", tab, before, got)
+		} else if j, _ := top.item.(*job.Job); stays && (j == nil || j.Name == before) {
+			t.Errorf("tab %s: nothing came above %s: the test tries nothing", tab, before)
+		}
+	}
+}
+
+// Nobody is told to press a key that may change nothing.
+func TestReadOnlyNamesNoKeyThatChanges(t *testing.T) {
+	t.Parallel()
+	for _, readOnly := range []bool{false, true} {
+		m := screen(t, stageful(), 120, 40, func(o *Options) { o.ReadOnly = readOnly })
+		frames := ansi.Strip(checkFrame(t, m))
+		press(t, m, "enter")
+		frames += ansi.Strip(checkFrame(t, m))
+		if strings.Contains(frames, "Press f") == readOnly {
+			t.Errorf("read-only is %v, and the screen says:\n%s", readOnly, frames)
+		}
+	}
+}

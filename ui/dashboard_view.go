@@ -320,7 +320,7 @@ func (d *dashboard) renderSelectedDetails(c draw.Canvas, lines int) []string {
 		text = judged.Verdict.Summary()
 		if judged.IsTroubled() || len(j.MalformedFields) > 0 {
 			style = c.Theme.Strong
-			text += human.Prefixed(". ", jobview.FormatAdvice(judged, d.model.options.Keys))
+			text += human.Prefixed(". ", jobview.FormatAdvice(judged, d.model.options.Keys, r.cluster.jobDependencies.MayChange))
 		}
 	}
 	if trouble := r.cluster.connectionProblem(); trouble != "" {

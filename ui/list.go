@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -38,6 +39,23 @@ type rowList struct {
 	height       int
 	// hasUserChoice is true once the user chose a row, so that it stays selected; until then the first row is selected.
 	hasUserChoice bool
+	// shownKey is the key of the selected row since it was first shown so, at shownAt.
+	shownKey string
+	shownAt  time.Time
+}
+
+// settlePeriod is how long a row must be shown as selected to be the user's choice: whoever has read its name means
+// that row with the next key, whatever has come above it since.
+const settlePeriod = time.Second
+
+// settleSelection makes a row that has been shown as selected for some time the user's choice.
+func (t *rowList) settleSelection(now time.Time) {
+	r, ok := t.selectedRow()
+	if !ok || r.key != t.shownKey {
+		t.shownKey, t.shownAt = r.key, now
+		return
+	}
+	t.hasUserChoice = t.hasUserChoice || r.key != "" && now.Sub(t.shownAt) >= settlePeriod
 }
 
 func (t *rowList) selectedRow() (tableRow, bool) {

@@ -121,7 +121,7 @@ func (o *operator) changes(t *testing.T, tab, name, key string) {
 	o.types(t, "/"+name+"\r")
 	o.sees(t, "/"+name, "1 of ")
 	o.types(t, key)
-	o.sees(t, "Press enter to apply")
+	o.sees(t, "Press enter to apply", "esc back  d dry run") // keys are taken once the footer names them
 	if strings.Contains(o.ScreenText(), "enter apply") {
 		return
 	}

@@ -108,7 +108,7 @@ func (s *Screen) newVerdict(c draw.Canvas, named keys.Overrides) view.Verdict {
 	}
 	v := view.NewVerdict(s.job.Verdict, limits)
 	v.Cause, v.Next = s.causeSection(c), nil
-	if advice := FormatAdvice(s.job, named); advice != "" {
+	if advice := FormatAdvice(s.job, named, s.dependencies.MayChange); advice != "" {
 		// The keys do what the commands of veltui do.
 		commands := slices.DeleteFunc(s.job.Verdict.Next().Commands, func(command string) bool {
 			return strings.HasPrefix(command, "veltui ")
@@ -217,9 +217,12 @@ func keyHint(p PageName, named keys.Overrides) string {
 	return human.Prefixed("press ", pageKey(p, named))
 }
 
-// FormatAdvice returns the advice for a job, with the keys that it needs.
-func FormatAdvice(j assess.JudgedJob, named keys.Overrides) string {
+// FormatAdvice returns the advice for a job, with the keys that it needs where something may be changed.
+func FormatAdvice(j assess.JudgedJob, named keys.Overrides, mayChange bool) string {
 	advice := j.Verdict.Next().Text
+	if !mayChange {
+		return advice
+	}
 	finalize, option := " Press "+named.FirstKey("finalize"), ", then "+named.FirstKey("next-option")+","
 	switch j.Verdict.Action {
 	case diagnosis.Finalize:

@@ -76,6 +76,8 @@ type Dependencies struct {
 	Backend
 	// ClipboardUnavailable says why nothing can be copied, and what to do instead; else empty.
 	ClipboardUnavailable string
+	// MayChange reports whether the user may change anything at all from here.
+	MayChange bool
 	// Keys are the keys that sentences name.
 	Keys  keys.Overrides
 	Start fetch.StartFunc
