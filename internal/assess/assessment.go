@@ -232,10 +232,10 @@ type Note struct {
 }
 
 // noteAdder returns a function that adds a sentence and returns it.
-func noteAdder(notes *[]Note) func(mood Tone, format string, args ...any) string {
-	return func(mood Tone, format string, args ...any) string {
+func noteAdder(notes *[]Note) func(tone Tone, format string, args ...any) string {
+	return func(tone Tone, format string, args ...any) string {
 		text := human.EndSentence(fmt.Sprintf(format, args...))
-		*notes = append(*notes, Note{text, mood})
+		*notes = append(*notes, Note{text, tone})
 		return text
 	}
 }

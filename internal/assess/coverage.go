@@ -38,7 +38,7 @@ func NeedsCoverage(key string) bool {
 
 // addCoverage adds what the last reading says about namespaces. A namespace is one finding; its page names what is in
 // it.
-func (l *attentionBuilder) addCoverage() {
+func (l *findingBuilder) addCoverage() {
 	if l.Coverage == nil || l.Coverage.Result == nil {
 		return
 	}
@@ -76,7 +76,7 @@ var (
 
 // findScheduleCause returns the finding about the schedule whose runs, or lack of runs, put a namespace's copies at
 // risk; nil for none. A schedule that has stopped and has no finding gets one.
-func (l *attentionBuilder) findScheduleCause(n *coverage.Namespace, asOf string) *Finding {
+func (l *findingBuilder) findScheduleCause(n *coverage.Namespace, asOf string) *Finding {
 	name, stops := n.Schedule, slices.Contains(stoppedReasons, n.Reason)
 	if stops {
 		name = n.RuleSchedule

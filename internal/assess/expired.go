@@ -23,7 +23,7 @@ const (
 
 // addExpired adds a finding for each location from which Velero cannot delete its expired backups, as the location is
 // missing or read-only. While a location is Unavailable, the finding about it says enough.
-func (l *attentionBuilder) addExpired() {
+func (l *findingBuilder) addExpired() {
 	if l.sourceState(watch.StorageLocations) != watch.SourceLive {
 		return
 	}
@@ -42,7 +42,7 @@ func (l *attentionBuilder) addExpired() {
 // isHeldBack reports whether a backup has expired and Velero cannot delete it because of its location
 // (pkg/controller/gc_controller.go Reconcile; 1.14 to 1.18.3). Copies of another cluster's backups in a read-only
 // location are that cluster's to delete.
-func (l *attentionBuilder) isHeldBack(j *job.Job, b *veleroapi.Backup) bool {
+func (l *findingBuilder) isHeldBack(j *job.Job, b *veleroapi.Backup) bool {
 	over := l.World.Now.Sub(b.Status.Expiration.Time)
 	if over < gcGrace || j.Deleting || !j.IsTerminal() {
 		return false
@@ -58,7 +58,7 @@ func (l *attentionBuilder) isHeldBack(j *job.Job, b *veleroapi.Backup) bool {
 	return false
 }
 
-func (l *attentionBuilder) addExpiredIn(location string, backups []*job.Job) {
+func (l *findingBuilder) addExpiredIn(location string, backups []*job.Job) {
 	var since time.Time
 	oldest := backups[0]
 	for _, j := range backups {

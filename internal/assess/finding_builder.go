@@ -16,9 +16,9 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// attentionBuilder collects findings. A thing with the cause of another finding is added to that finding, so causes
+// findingBuilder collects findings. A thing with the cause of another finding is added to that finding, so causes
 // come first.
-type attentionBuilder struct {
+type findingBuilder struct {
 	*Assessment
 	findings []*Finding
 	byObject map[types.UID]*Finding // by the object
@@ -38,7 +38,7 @@ func (a *Assessment) ListFindingsInWords() []Finding {
 
 // ListFindings lists everything that needs attention, each cause once, in the order of [CompareFindings].
 func (a *Assessment) ListFindings() []Finding {
-	l := &attentionBuilder{
+	l := &findingBuilder{
 		Assessment: a, byObject: map[types.UID]*Finding{}, locations: map[string]*Finding{},
 		leftovers: map[velero.VolumeRef]*Finding{},
 	}
@@ -70,7 +70,7 @@ func (a *Assessment) ListFindings() []Finding {
 	return found
 }
 
-func (l *attentionBuilder) addFinding(f Finding) *Finding {
+func (l *findingBuilder) addFinding(f Finding) *Finding {
 	if f.Tab != TabCoverage { // coverage findings are about namespaces
 		f.Namespace = cmp.Or(f.Namespace, l.Snapshot.Namespace)
 	}
@@ -86,7 +86,7 @@ func (l *attentionBuilder) addFinding(f Finding) *Finding {
 }
 
 // namesOf returns the names for the commands of a finding, with those that it has already.
-func (l *attentionBuilder) namesOf(f *Finding) diagnosis.Names {
+func (l *findingBuilder) namesOf(f *Finding) diagnosis.Names {
 	n := l.World.ServerNames()
 	n.Kind, n.Name, n.Namespace = f.Kind, f.Name, l.Snapshot.Namespace
 	if f.Tab == TabEtcd {
@@ -102,7 +102,7 @@ func (l *attentionBuilder) namesOf(f *Finding) diagnosis.Names {
 }
 
 // addBeside adds a finding that explains nothing else that is wrong with the same object.
-func (l *attentionBuilder) addBeside(f Finding) *Finding {
+func (l *findingBuilder) addBeside(f Finding) *Finding {
 	before, known := l.byObject[f.UID]
 	added := l.addFinding(f)
 	if delete(l.byObject, f.UID); known {
@@ -112,7 +112,7 @@ func (l *attentionBuilder) addBeside(f Finding) *Finding {
 }
 
 // addObjectFinding adds the finding about an object of a resource, unless another finding is about that object.
-func (l *attentionBuilder) addObjectFinding(resource string, o metav1.Object, f Finding) *Finding {
+func (l *findingBuilder) addObjectFinding(resource string, o metav1.Object, f Finding) *Finding {
 	if l.hasFinding(o.GetUID()) {
 		return nil
 	}
@@ -122,13 +122,13 @@ func (l *attentionBuilder) addObjectFinding(resource string, o metav1.Object, f 
 }
 
 // hasFinding reports whether a finding is about the object with that uid.
-func (l *attentionBuilder) hasFinding(uid types.UID) bool { return l.byObject[uid] != nil }
+func (l *findingBuilder) hasFinding(uid types.UID) bool { return l.byObject[uid] != nil }
 
 // queueReasons are the reasons of jobs and backups that wait until something stuck ends.
 var queueReasons = []diagnosis.Reason{diagnosis.QueueBlocked, diagnosis.FinalizingBehind, etcd.BehindStuckBackup}
 
 // joinQueues adds what waits behind something stuck to the finding about the latter.
-func (l *attentionBuilder) joinQueues() {
+func (l *findingBuilder) joinQueues() {
 	first := map[bool]*Finding{} // by whether the finding is about etcd
 	for _, f := range slices.Backward(l.findings) {
 		if f.isStuck && !slices.Contains(queueReasons, f.Reason) {
@@ -145,7 +145,7 @@ func (l *attentionBuilder) joinQueues() {
 	})
 }
 
-func (l *attentionBuilder) addServer() {
+func (l *findingBuilder) addServer() {
 	why, since := diagnosis.FindServerOutage(l.World)
 	if why.IsZero() {
 		return
@@ -184,7 +184,7 @@ var kindLabels = map[string]struct {
 	watch.DeleteRequests: {"deletion", TabDeletions},
 }
 
-func (l *attentionBuilder) addMalformed() {
+func (l *findingBuilder) addMalformed() {
 	for _, m := range l.Snapshot.Malformed {
 		short := kindLabels[m.Resource]
 		l.addFinding(

@@ -19,14 +19,14 @@ const maxFailureAge = 24 * time.Hour
 
 func jobRef(j *job.Job) string { return j.Kind.Noun() + "/" + j.Name }
 
-func (l *attentionBuilder) addJob(j *job.Job, f Finding) *Finding {
+func (l *findingBuilder) addJob(j *job.Job, f Finding) *Finding {
 	short := kindLabels[j.Kind.Resource()+".velero.io"]
 	f.Kind, f.Tab, f.Namespace, f.Name, f.UID = short.kind, short.in, j.Namespace, j.Name, j.UID
 	return l.addFinding(f)
 }
 
 // addActive lists jobs that do not continue, and jobs that do but have a volume that does not.
-func (l *attentionBuilder) addActive() {
+func (l *findingBuilder) addActive() {
 	for _, j := range l.Snapshot.Active {
 		judged := l.AssessJob(j)
 		switch {
@@ -54,7 +54,7 @@ func (l *attentionBuilder) addActive() {
 
 // addAwaitingStore adds a running job that needs its storage location, now or before it ends, to the finding about that
 // location.
-func (l *attentionBuilder) addAwaitingStore(j JudgedJob) {
+func (l *findingBuilder) addAwaitingStore(j JudgedJob) {
 	name := l.resolveLocation(j.StorageLocation)
 	if j.Kind == job.Restore {
 		name = l.World.LocationByBackup[j.BackupName]
@@ -67,7 +67,7 @@ func (l *attentionBuilder) addAwaitingStore(j JudgedJob) {
 }
 
 // findCause returns the finding that the verdict on a stuck job rests on, nil for none.
-func (l *attentionBuilder) findCause(j JudgedJob) *Finding {
+func (l *findingBuilder) findCause(j JudgedJob) *Finding {
 	switch j.Verdict.Reason {
 	case diagnosis.ServerDown, diagnosis.ServerCrashLooping:
 		return l.server
@@ -87,7 +87,7 @@ func (l *attentionBuilder) findCause(j JudgedJob) *Finding {
 	return nil
 }
 
-func (l *attentionBuilder) addHeldUp(j *job.Job) {
+func (l *findingBuilder) addHeldUp(j *job.Job) {
 	if j.ActiveVolumeCount() == 0 || l.IsStale() {
 		return
 	}
@@ -109,7 +109,7 @@ func (l *attentionBuilder) addHeldUp(j *job.Job) {
 
 // addEnded lists jobs that ended badly a short while ago, unless a schedule's finding covers them or a later one
 // succeeded.
-func (l *attentionBuilder) addEnded() {
+func (l *findingBuilder) addEnded() {
 	bad := l.recentFailures()
 	good := l.lastSuccesses(bad)
 	// failed has the findings about the newest of the jobs that failed repeatedly; jobs come newest first.
@@ -140,7 +140,7 @@ func (l *attentionBuilder) addEnded() {
 }
 
 // addEmpty lists the jobs that ended Completed a short while ago and hold nothing, without the runs of schedules.
-func (l *attentionBuilder) addEmpty() {
+func (l *findingBuilder) addEmpty() {
 	for _, j := range l.Snapshot.Jobs {
 		if !j.IsEmpty() || l.World.Now.Sub(endTime(j)) >= maxFailureAge || isSynced(j) || l.hasFinding(j.UID) ||
 			j.Kind == job.Backup && l.hasSchedule(j.ScheduleName) {
@@ -154,13 +154,13 @@ func (l *attentionBuilder) addEmpty() {
 	}
 }
 
-func (l *attentionBuilder) hasSchedule(name string) bool {
+func (l *findingBuilder) hasSchedule(name string) bool {
 	return slices.ContainsFunc(l.Snapshot.Schedules, func(s *veleroapi.Schedule) bool { return s.Name == name })
 }
 
 // recentFailures returns the jobs that ended a short while ago and not Completed, newest first, without those that a
 // schedule or another finding covers. The check of each job is cheap: there may be tens of thousands.
-func (l *attentionBuilder) recentFailures() (bad []*job.Job) {
+func (l *findingBuilder) recentFailures() (bad []*job.Job) {
 	scheduled := map[string]bool{}
 	for _, s := range l.Snapshot.Schedules {
 		scheduled[s.Name] = true
@@ -176,7 +176,7 @@ func (l *attentionBuilder) recentFailures() (bad []*job.Job) {
 
 // lastSuccesses returns when the last Completed job began, by what it does (see [repeatKey]), if it began after one
 // of the bad jobs.
-func (l *attentionBuilder) lastSuccesses(bad []*job.Job) map[string]time.Time {
+func (l *findingBuilder) lastSuccesses(bad []*job.Job) map[string]time.Time {
 	if len(bad) == 0 {
 		return nil
 	}
@@ -208,7 +208,7 @@ func repeatKey(j *job.Job) string {
 }
 
 // resolveLocation returns the name of the location, the default location for an empty name.
-func (l *attentionBuilder) resolveLocation(name string) string {
+func (l *findingBuilder) resolveLocation(name string) string {
 	for _, found := range l.Snapshot.StorageLocations {
 		if name == "" && found.Spec.Default {
 			return found.Name
@@ -221,7 +221,7 @@ func (l *attentionBuilder) resolveLocation(name string) string {
 const forgottenPauseAge = 24 * time.Hour
 
 // addSchedules adds at most one finding for each schedule: the worst of its problems.
-func (l *attentionBuilder) addSchedules() {
+func (l *findingBuilder) addSchedules() {
 	for _, s := range l.JudgeSchedules() {
 		if l.hasFinding(s.UID) || l.addRefusedSchedule(&s) {
 			continue
@@ -237,7 +237,7 @@ func (l *attentionBuilder) addSchedules() {
 }
 
 // addRefusedSchedule adds a schedule to the finding about its storage location, which keeps it from making backups.
-func (l *attentionBuilder) addRefusedSchedule(s *Schedule) bool {
+func (l *findingBuilder) addRefusedSchedule(s *Schedule) bool {
 	name, bad := l.resolveLocation(s.Spec.Template.StorageLocation), s.runsSinceCompleted()
 	if !s.isEnabled() || l.sourceState(watch.StorageLocations) != watch.SourceLive || l.refusalReason(name) == "" ||
 		len(bad) > 0 && bad[0].Phase != velero.PhaseFailedValidation {
@@ -268,7 +268,7 @@ func (l *attentionBuilder) addRefusedSchedule(s *Schedule) bool {
 }
 
 // findMissedCause returns the finding about what keeps a schedule from a run that is due, nil for none.
-func (l *attentionBuilder) findMissedCause(s *Schedule) *Finding {
+func (l *findingBuilder) findMissedCause(s *Schedule) *Finding {
 	i := slices.IndexFunc(s.Runs, func(j *job.Job) bool { return l.hasFinding(j.UID) && velero.BlocksSchedule(j.Phase) })
 	if i >= 0 {
 		return l.byObject[s.Runs[i].UID]

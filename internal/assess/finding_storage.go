@@ -14,7 +14,7 @@ import (
 )
 
 // addLocations lists the locations that cannot be used.
-func (l *attentionBuilder) addLocations() {
+func (l *findingBuilder) addLocations() {
 	users := map[string]int{}
 	for _, s := range l.Snapshot.Schedules {
 		if !s.Spec.Paused {
@@ -73,7 +73,7 @@ func trimLocationError(message string) string {
 }
 
 // explainLocations adds which schedules a location keeps from making backups, and why.
-func (l *attentionBuilder) explainLocations() {
+func (l *findingBuilder) explainLocations() {
 	for _, f := range l.locations {
 		var users []string
 		for _, affected := range f.Affects {
@@ -88,7 +88,7 @@ func (l *attentionBuilder) explainLocations() {
 	}
 }
 
-func (l *attentionBuilder) addRepositories() {
+func (l *findingBuilder) addRepositories() {
 	for _, r := range l.JudgeRepositories() {
 		location := l.locations[r.Spec.BackupStorageLocation]
 		away := location != nil && location.Reason == diagnosis.LocationUnavailable
@@ -99,7 +99,7 @@ func (l *attentionBuilder) addRepositories() {
 }
 
 // addDeletions adds one finding for each backup: of several requests, which come newest first, the newest.
-func (l *attentionBuilder) addDeletions() {
+func (l *findingBuilder) addDeletions() {
 	newest := map[string]*Finding{}
 	for _, d := range l.JudgeDeletions() {
 		failed := d.Status.Phase == veleroapi.DeleteBackupRequestPhaseProcessed
@@ -127,7 +127,7 @@ func (l *attentionBuilder) addDeletions() {
 }
 
 // addEtcd lists OpenShift's etcd backups: for a schedule whose last backup failed, only the schedule.
-func (l *attentionBuilder) addEtcd() {
+func (l *findingBuilder) addEtcd() {
 	cluster, now := l.Snapshot.Etcd, l.World.Now
 	if cluster == nil {
 		return

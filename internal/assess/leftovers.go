@@ -32,7 +32,7 @@ func LeftoverKinds(jobs []*job.Job) (kinds []string) {
 }
 
 // addLeftovers adds a finding for each ended job that has left volumes behind which do not end by themselves.
-func (l *attentionBuilder) addLeftovers() {
+func (l *findingBuilder) addLeftovers() {
 	byJob := map[string][]diagnosis.Leftover{}
 	for _, left := range diagnosis.FindAllLeftovers(l.World) {
 		if left.JobRef != "" {
@@ -75,7 +75,7 @@ func (l *attentionBuilder) addLeftovers() {
 }
 
 // leftoverOwners returns the ended jobs with volumes that have not ended, by these volumes.
-func (l *attentionBuilder) leftoverOwners() map[velero.VolumeRef]*job.Job {
+func (l *findingBuilder) leftoverOwners() map[velero.VolumeRef]*job.Job {
 	owners := map[velero.VolumeRef]*job.Job{}
 	for _, j := range l.Snapshot.Jobs {
 		if !j.IsTerminal() || j.ActiveVolumeCount() == 0 {
@@ -91,7 +91,7 @@ func (l *attentionBuilder) leftoverOwners() map[velero.VolumeRef]*job.Job {
 }
 
 // leftoverText says what an ended job has left behind, and what that holds.
-func (l *attentionBuilder) leftoverText(left []diagnosis.Leftover) string {
+func (l *findingBuilder) leftoverText(left []diagnosis.Leftover) string {
 	first, pods := left[0], 0
 	for _, v := range left {
 		if !first.IsProven && v.IsProven || first.IsWaiting() && !v.IsWaiting() && first.IsProven == v.IsProven {
@@ -118,7 +118,7 @@ func (l *attentionBuilder) leftoverText(left []diagnosis.Leftover) string {
 
 // addBehindLeftover adds a job that waits for a slot to the finding about the leftover that holds the slot. That
 // leftover is critical: the job does not begin by itself.
-func (l *attentionBuilder) addBehindLeftover(j JudgedJob) bool {
+func (l *findingBuilder) addBehindLeftover(j JudgedJob) bool {
 	if j.Verdict.Reason != diagnosis.BehindLeftover {
 		return false
 	}
@@ -136,7 +136,7 @@ const strayMoverAge = velero.CancelDelayInProgress
 
 // addStrayMovers adds a finding for each job with pods that still run although their volumes have ended: they hold
 // claims, and slots of their nodes.
-func (l *attentionBuilder) addStrayMovers() {
+func (l *findingBuilder) addStrayMovers() {
 	if l.IsStale() || !l.World.VolumesKnown {
 		return
 	}

@@ -80,7 +80,7 @@ const (
 
 // addGoneSchedules adds the schedules of which only backups remain, that this cluster made: those of another cluster
 // come without its schedules.
-func (l *attentionBuilder) addGoneSchedules() {
+func (l *findingBuilder) addGoneSchedules() {
 	if l.IsStale() || l.sourceState(watch.Schedules) != watch.SourceLive || l.IsUnchecked(watch.Backups) {
 		return
 	}
@@ -107,7 +107,7 @@ func (l *attentionBuilder) addGoneSchedules() {
 	}
 }
 
-func (l *attentionBuilder) addGoneSchedule(name string, runs []*job.Job) {
+func (l *findingBuilder) addGoneSchedule(name string, runs []*job.Job) {
 	if len(runs) < minGoneRuns {
 		return
 	}
@@ -116,7 +116,7 @@ func (l *attentionBuilder) addGoneSchedule(name string, runs []*job.Job) {
 	for i := range gaps {
 		gaps[i] = int64(runs[i].BeganAt().Sub(runs[i+1].BeganAt()))
 	}
-	newest, usual := runs[0], time.Duration(median(gaps))
+	newest, usual := runs[0], time.Duration(medianOf(gaps))
 	age := l.World.Now.Sub(newest.BeganAt())
 	if age < 2*usual || age > goneWithin || usual <= 0 {
 		return

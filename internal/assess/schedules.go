@@ -219,14 +219,14 @@ func (s *Schedule) addFinding(f Finding) {
 
 func (a *Assessment) judgeLate(s *Schedule) {
 	s.State = ScheduleLate
-	why, mood := a.lateReason(s)
+	why, tone := a.lateReason(s)
 	f := Finding{
 		Reason: ScheduleMissed,
 		Since:  s.NextRun,
 		Summary: noteAdder(
 			&s.Notes,
 		)(
-			mood,
+			tone,
 			"A run was due %s ago, and Velero has made no backup: %s",
 			a.formatAge(s.NextRun),
 			why,
@@ -235,7 +235,7 @@ func (a *Assessment) judgeLate(s *Schedule) {
 	if a.World.Now.Sub(s.NextRun) > max(s.Interval, forgottenPauseAge) {
 		f.Severity = Critical
 	}
-	if mood == Alarming {
+	if tone == Alarming {
 		s.addFinding(f)
 	}
 }
@@ -258,18 +258,18 @@ func skipsMissedRun(s *Schedule) bool {
 	return s.Spec.SkipImmediately != nil && *s.Spec.SkipImmediately
 }
 
-func (a *Assessment) lateReason(s *Schedule) (why string, mood Tone) {
+func (a *Assessment) lateReason(s *Schedule) (why string, tone Tone) {
 	for _, j := range s.Runs {
 		if velero.BlocksSchedule(j.Phase) {
-			mood := Unusual
+			tone := Unusual
 			if a.AssessJob(j).IsTroubled() {
-				mood = Alarming
+				tone = Alarming
 			}
 			return fmt.Sprintf(
 				"its backup %s is still %s, and Velero makes no second one beside it",
 				j.Name,
 				cmp.Or(j.Phase, velero.PhaseNew),
-			), mood
+			), tone
 		}
 	}
 	switch server := a.World.Server; {
@@ -329,15 +329,15 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	good, bad := s.LastCompleted(), s.runsSinceCompleted()
 	n, note := len(bad), noteAdder(&s.Notes)
 	var texts []string
-	say := func(mood Tone, format string, args ...any) { texts = append(texts, note(mood, format, args...)) }
+	say := func(tone Tone, format string, args ...any) { texts = append(texts, note(tone, format, args...)) }
 	f := Finding{Reason: FailingRepeatedly, Count: n}
 	if n > 0 {
-		mood := Alarming
+		tone := Alarming
 		if n == 1 && bad[0].Phase == velero.PhasePartiallyFailed && good != nil {
-			mood = Unusual
+			tone = Unusual
 		}
 		v := a.AssessJob(bad[0]).Verdict
-		say(mood, "%s", failureText(bad, v.Cause, a.World.Now))
+		say(tone, "%s", failureText(bad, v.Cause, a.World.Now))
 		f.Since, f.Cause, f.Names = bad[n-1].BeganAt(), v.Cause.Reason, v.Names
 		f.Names.Backup = bad[0].Name
 	}

@@ -217,12 +217,12 @@ func (a *Assessment) judgeRepository(r *Repository) {
 		f.Since, f.Count = job.TimeOrZero(recent[i].StartTimestamp), f.Count+1
 	}
 	if f.Count > 0 {
-		mood := Unusual
+		tone := Unusual
 		if f.Count > 1 {
-			mood = Alarming
+			tone = Alarming
 		}
 		f.Summary = say(
-			mood,
+			tone,
 			"The last %s failed: %s. Without maintenance what was deleted stays in the object store",
 			human.CountForms(
 				f.Count,
@@ -231,7 +231,7 @@ func (a *Assessment) judgeRepository(r *Repository) {
 			),
 			cmp.Or(human.Shorten(strings.TrimSuffix(recent[len(recent)-1].Message, "."), 300), "it gives no reason"),
 		)
-		if mood == Alarming && r.finding.Reason.IsZero() {
+		if tone == Alarming && r.finding.Reason.IsZero() {
 			r.finding = f
 		}
 	}
@@ -270,14 +270,14 @@ func (a *Assessment) judgeMaintenancePods(r *Repository) bool {
 	if len(bad) == 0 {
 		return false
 	}
-	mood, newest := Unusual, bad[0]
+	tone, newest := Unusual, bad[0]
 	if len(bad) > 1 {
-		mood = Alarming
+		tone = Alarming
 	}
-	text := noteAdder(&r.Notes)(mood, "The last %s failed: %s%s. Without maintenance what was deleted stays in the "+
+	text := noteAdder(&r.Notes)(tone, "The last %s failed: %s%s. Without maintenance what was deleted stays in the "+
 		"object store", human.Count(len(bad), "maintenance pod"), cmp.Or(newest.Reason, "no reason is given"),
 		human.Prefixed(": ", human.Shorten(strings.TrimSuffix(newest.Message, "."), 200)))
-	if mood == Alarming && r.finding.Reason.IsZero() {
+	if tone == Alarming && r.finding.Reason.IsZero() {
 		r.finding = Finding{
 			Severity: Warning, Reason: MaintenanceFailing, Since: bad[len(bad)-1].Created, Count: len(bad), Summary: text,
 		}

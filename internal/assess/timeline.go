@@ -82,14 +82,14 @@ type timelineBuilder struct {
 	j          *job.Job
 }
 
-func (l *timelineBuilder) addEvent(at time.Time, source EventSource, mood EventTone, format string, args ...any) {
+func (l *timelineBuilder) addEvent(at time.Time, source EventSource, tone EventTone, format string, args ...any) {
 	if at.IsZero() {
 		return
 	}
 	if source == FromVelero || source == FromLog {
 		at = at.Add(-l.assessment.World.ServerClockOffset)
 	}
-	l.Events = append(l.Events, Event{At: at, Source: source, Text: fmt.Sprintf(format, args...), Tone: mood})
+	l.Events = append(l.Events, Event{At: at, Source: source, Text: fmt.Sprintf(format, args...), Tone: tone})
 }
 
 // isAfterEnd reports whether a time is after the job's end, where it no longer matters.
@@ -125,11 +125,11 @@ func (l *timelineBuilder) addLocation() {
 	if !known || l.isAfterEnd(location.LastValidated) {
 		return
 	}
-	mood, phase := Neutral, cmp.Or(location.Phase, "no phase yet")
+	tone, phase := Neutral, cmp.Or(location.Phase, "no phase yet")
 	if location.Phase != velero.LocationAvailable && location.Phase != "" {
-		mood, phase = Bad, phase+reasonClause(location.Message)
+		tone, phase = Bad, phase+reasonClause(location.Message)
 	}
-	l.addEvent(location.LastValidated, FromVelero, mood, "storage location %s was last checked: %s", location.Name, phase)
+	l.addEvent(location.LastValidated, FromVelero, tone, "storage location %s was last checked: %s", location.Name, phase)
 }
 
 func reasonClause(why string) string { return human.Prefixed(": ", why) }
@@ -178,11 +178,11 @@ func (l *timelineBuilder) addResource() {
 		if d.Backup != j.Name {
 			continue
 		}
-		mood, text := Neutral, cmp.Or(d.Phase, velero.PhaseNew)
+		tone, text := Neutral, cmp.Or(d.Phase, velero.PhaseNew)
 		if len(d.Errors) > 0 {
-			mood, text = Bad, text+reasonClause(human.JoinNames(d.Errors, 2))
+			tone, text = Bad, text+reasonClause(human.JoinNames(d.Errors, 2))
 		}
-		l.addEvent(d.Created, FromCluster, mood, "deletion of the backup and its data was asked for (%s): %s", d.Name, text)
+		l.addEvent(d.Created, FromCluster, tone, "deletion of the backup and its data was asked for (%s): %s", d.Name, text)
 	}
 }
 
@@ -406,9 +406,9 @@ func (l *timelineBuilder) addEnd() {
 	if !j.IsTerminal() {
 		return
 	}
-	text, mood := "it ended as "+j.Phase, Good
+	text, tone := "it ended as "+j.Phase, Good
 	if j.Phase != velero.PhaseCompleted {
-		mood = Bad
+		tone = Bad
 	}
 	if j.Errors > 0 {
 		text += ", " + human.Count(j.Errors, "error")
@@ -416,7 +416,7 @@ func (l *timelineBuilder) addEnd() {
 	if j.Warnings > 0 {
 		text += ", " + human.Count(j.Warnings, "warning")
 	}
-	l.addEvent(j.Completed, FromVelero, mood, "%s%s", text, reasonClause(j.FailureReason))
+	l.addEvent(j.Completed, FromVelero, tone, "%s%s", text, reasonClause(j.FailureReason))
 	if j.Completed.IsZero() {
 		l.Notes = append(
 			l.Notes,

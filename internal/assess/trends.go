@@ -180,12 +180,12 @@ func (l *Loss) compareRun(r ScheduleRun, earlier []ScheduleRun) {
 			n, is := m.value(e)
 			values, known = append(values, n), known && is
 		}
-		usual := median(values)
+		usual := medianOf(values)
 		deviations := make([]int64, len(values))
 		for i, n := range values {
 			deviations[i] = max(n-usual, usual-n)
 		}
-		allowed := max(4*float64(median(deviations)), m.share*float64(usual), m.least)
+		allowed := max(4*float64(medianOf(deviations)), m.share*float64(usual), m.least)
 		if known && newest < slices.Min(values) && float64(usual-newest) > allowed {
 			l.Measures = append(l.Measures, LossMeasure{m.name, newest, usual})
 			l.IsSevere = l.IsSevere || newest <= usual/2
@@ -193,7 +193,7 @@ func (l *Loss) compareRun(r ScheduleRun, earlier []ScheduleRun) {
 	}
 }
 
-func median(values []int64) int64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
+func medianOf(values []int64) int64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
 // comparableSpec returns the part of the spec that decides what a backup holds.
 func comparableSpec(j *job.Job) (spec veleroapi.BackupSpec, ok bool) {
@@ -211,9 +211,9 @@ func (a *Assessment) judgeLoss(s *Schedule) {
 		a.judgeEmptyRuns(s)
 		return
 	}
-	mood, what, runs := Unusual, "The last run", s.Loss.Runs
+	tone, what, runs := Unusual, "The last run", s.Loss.Runs
 	if s.Loss.IsSevere {
-		mood = Alarming
+		tone = Alarming
 	}
 	if len(runs) > 1 {
 		what = everyRunText(runs, a.World.Now)
@@ -221,7 +221,7 @@ func (a *Assessment) judgeLoss(s *Schedule) {
 	text := noteAdder(
 		&s.Notes,
 	)(
-		mood,
+		tone,
 		"%s is Completed, but holds less than the runs before: %s",
 		what,
 		s.Loss,
@@ -264,7 +264,7 @@ const maxJudgedByHand = 5
 
 // addSmallerBackups lists the newest Completed backups that nobody's schedule made, and that hold less than earlier
 // ones of the same spec.
-func (l *attentionBuilder) addSmallerBackups() {
+func (l *findingBuilder) addSmallerBackups() {
 	made := l.listNewestByHand(maxJudgedByHand + maxComparedRuns)
 	var done []veleroapi.BackupSpec
 	for i, j := range made[:min(maxJudgedByHand, len(made))] {
@@ -287,7 +287,7 @@ func (l *attentionBuilder) addSmallerBackups() {
 }
 
 // listNewestByHand returns up to n backups that no schedule made, newest first.
-func (l *attentionBuilder) listNewestByHand(n int) []*job.Job {
+func (l *findingBuilder) listNewestByHand(n int) []*job.Job {
 	var made []*job.Job
 	for _, j := range l.Snapshot.Jobs {
 		if len(made) == n {
