@@ -40,7 +40,7 @@ func Fold(prev *Job, in Observation) *Job {
 	if prev != nil && prev.UID != object.GetUID() {
 		prev = nil
 	}
-	sameObject := prev != nil && sameVersion(prev.Object, object)
+	sameObject := prev != nil && isSameVersion(prev.Object, object)
 	sameVolumes := prev != nil && slices.Equal(prev.Volumes, in.Volumes) &&
 		prev.track.completed.valueOrZero() == in.Completed.valueOrZero()
 	if sameObject && sameVolumes {
@@ -87,7 +87,7 @@ func (in Observation) customResource() (Object, bool) {
 	return nil, false
 }
 
-func sameVersion(a, b Object) bool {
+func isSameVersion(a, b Object) bool {
 	return a == b || a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
@@ -166,7 +166,7 @@ func (j *Job) updateChangeTimes(prev *Job, at time.Time) {
 		return
 	}
 	j.LastChanged = LatestTime(j.LastChanged, written, j.track.newestVolumeChange())
-	if !sameVersion(prev.Object, j.Object) {
+	if !isSameVersion(prev.Object, j.Object) {
 		j.LastChanged = LatestTime(j.LastChanged, at)
 	}
 	if j.Phase != prev.Phase || j.Items != prev.Items || j.Operations != prev.Operations {

@@ -25,14 +25,14 @@ func (j *Job) updateFraction(prev *Job) {
 func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 	switch j.Stage {
 	case StageItems:
-		return ratio(j.Items.Done, j.Items.Total)
+		return fractionOf(j.Items.Done, j.Items.Total)
 	case StageVolumes:
-		return j.track.podVolumes.fraction()
+		return j.track.podVolumes.computeFraction()
 	case StageOperations:
-		if j.operationsAreVolumes() {
-			return j.track.dataMovements.fraction()
+		if j.areVolumesMoreExact() {
+			return j.track.dataMovements.computeFraction()
 		}
-		return ratio(int(j.Operations.EndedCount()), j.Operations.Attempted)
+		return fractionOf(int(j.Operations.EndedCount()), j.Operations.Attempted)
 	case StageFinalizing:
 		return maxUnfinishedFraction, true
 	case StageDone:
@@ -41,15 +41,15 @@ func (j *Job) stageFraction(prev *Job) (fraction float64, known bool) {
 	return 0, false
 }
 
-func ratio(done, total int) (fraction float64, known bool) {
+func fractionOf(done, total int) (fraction float64, known bool) {
 	if total <= 0 {
 		return 0, false
 	}
 	return float64(done) / float64(total), true
 }
 
-// operationsAreVolumes reports whether the volumes say more about the operations than the operations' counters do.
-func (j *Job) operationsAreVolumes() bool {
+// areVolumesMoreExact reports whether the volumes say more about the operations than the operations' counters do.
+func (j *Job) areVolumesMoreExact() bool {
 	movers := &j.track.dataMovements
 	return movers.IsSized() || movers.Count > 0 && movers.Count >= j.Operations.Attempted
 }
@@ -67,12 +67,12 @@ func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
 	if j.Phase == velero.PhaseFailedValidation {
 		return 0, false
 	}
-	fraction, known = ratio(j.Items.Done, j.Items.Total)
+	fraction, known = fractionOf(j.Items.Done, j.Items.Total)
 	if j.Phase != velero.PhaseFailed {
 		return fraction, known
 	}
 	if fraction >= 1 && j.track.podVolumes.ActiveCount()+j.track.podVolumes.Failed > 0 {
-		fraction, known = j.track.podVolumes.fraction()
+		fraction, known = j.track.podVolumes.computeFraction()
 	}
 	if prev != nil && (prev.Stage == StageItems || prev.Stage == StageVolumes) && prev.FractionKnown {
 		fraction, known = max(fraction, prev.Fraction), true
@@ -95,10 +95,10 @@ const (
 func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
 	switch j.Stage {
 	case StageVolumes:
-		return j.track.podVolumes.progress()
+		return j.track.podVolumes.sumProgress()
 	case StageOperations:
-		if j.operationsAreVolumes() {
-			return j.track.dataMovements.progress()
+		if j.areVolumesMoreExact() {
+			return j.track.dataMovements.sumProgress()
 		}
 		done, total = j.Operations.EndedCount(), int64(max(0, j.Operations.Attempted))
 		return done, total, UnitOperations, total > 0
@@ -113,7 +113,7 @@ func (j *Job) IsEmpty() bool {
 		j.VolumeCount() == 0
 }
 
-func (t VolumeTally) progress() (done, total int64, unit Unit, known bool) {
+func (t VolumeTally) sumProgress() (done, total int64, unit Unit, known bool) {
 	if t.IsSized() {
 		return t.Done, t.Total, UnitBytes, true
 	}

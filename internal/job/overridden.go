@@ -58,11 +58,11 @@ func LastWrittenBy(o metav1.Object, is func(m *metav1.ManagedFieldsEntry) bool) 
 	return newest
 }
 
-func anyManager(*metav1.ManagedFieldsEntry) bool { return true }
+func isAnyManager(*metav1.ManagedFieldsEntry) bool { return true }
 
 // LastWritten returns when an object last changed, as the API server recorded it.
 func LastWritten(o metav1.Object) time.Time {
-	return LatestTime(o.GetCreationTimestamp().Time, LastWrittenBy(o, anyManager))
+	return LatestTime(o.GetCreationTimestamp().Time, LastWrittenBy(o, isAnyManager))
 }
 
 // lastStatusWrite returns when a server or a node-agent of Velero last wrote a status, zero if none did. The writes

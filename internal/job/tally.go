@@ -72,8 +72,8 @@ func (t VolumeTally) ActiveCount() int { return t.Count - t.Ended }
 // IsSized reports whether bytes can be summed up: every volume being moved has a total.
 func (t VolumeTally) IsSized() bool { return t.Total > 0 && t.Unsized == 0 }
 
-// fraction returns how much is done: by bytes, or by volumes while some totals are unknown.
-func (t VolumeTally) fraction() (fraction float64, known bool) {
+// computeFraction returns how much is done: by bytes, or by volumes while some totals are unknown.
+func (t VolumeTally) computeFraction() (fraction float64, known bool) {
 	switch {
 	case t.Count == 0:
 		return 0, false

@@ -90,7 +90,10 @@ func (m *model) updateFactors() {
 				ratio.addRatio(k.recentSeconds/k.recentItems/(k.baseSeconds+m.distanceCost(k)), k.recentSeconds)
 			}
 		}
-		m.factorByClass[class] = classFactor{fresh: ratio.factor(unseenTrust), learned: ratio.factor(classTrust)}
+		m.factorByClass[class] = classFactor{
+			fresh:   ratio.estimateFactor(unseenTrust),
+			learned: ratio.estimateFactor(classTrust),
+		}
 	}
 }
 
@@ -106,8 +109,8 @@ func (m *ratioMean) addRatio(ratio, seconds float64) {
 	m.sum, m.weight = m.sum+weight*math.Log(ratio), m.weight+weight
 }
 
-// factor returns the mean, which is nearer to 1 the less is known.
-func (m ratioMean) factor(trust float64) float64 { return math.Exp(m.sum / (m.weight + trust)) }
+// estimateFactor returns the mean, which is nearer to 1 the less is known.
+func (m ratioMean) estimateFactor(trust float64) float64 { return math.Exp(m.sum / (m.weight + trust)) }
 
 // learnFromRuns distributes the time that parts took among them: each gets its expected time, and a share of the
 // difference that is larger the less is known about it.

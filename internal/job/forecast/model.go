@@ -107,7 +107,7 @@ func (r Rates) classFactors() (factor [classCount]float64) {
 		}
 	}
 	for class := range factor {
-		factor[class] = mean[class].factor(unseenTrust)
+		factor[class] = mean[class].estimateFactor(unseenTrust)
 	}
 	return factor
 }
