@@ -65,7 +65,7 @@ func bound(filters int, x *Index, spec veleroapi.RestoreSpec, d Discovery) int {
 		) + len(
 		spec.NamespaceMapping,
 	)
-	all := x.ItemCount() + len(x.Buckets) + len(x.Refs) + len(x.Kinds) + x.Strings.len() + words + len(d.Resources) + 1000
+	all := x.ItemCount() + len(x.Buckets) + len(x.Refs) + len(x.Kinds) + x.Strings.countStrings() + words + len(d.Resources) + 1000
 	return filters + 1<<20 + 10*all
 }
 

@@ -256,11 +256,11 @@ type workBudget struct {
 }
 
 func newWorkBudget(ctx context.Context) *workBudget {
-	return (&workBudget{cause: func() error { return context.Cause(ctx) }}).renewed()
+	return (&workBudget{cause: func() error { return context.Cause(ctx) }}).renewBudget()
 }
 
-// renewed returns a budget of the same size, which ends with the same context.
-func (w *workBudget) renewed() *workBudget {
+// renewBudget returns a budget of the same size, which ends with the same context.
+func (w *workBudget) renewBudget() *workBudget {
 	n := &workBudget{cause: w.cause, err: w.cause(), next: checkEvery}
 	n.filters = &glob.Budget{StepsLeft: maxFilterSteps, OnSpend: func(steps int) { n.canContinue(steps) }}
 	return n

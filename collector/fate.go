@@ -157,7 +157,7 @@ func (r *simulation) bucketFate(b bucket, resource string) Fate {
 		return KindExcluded
 	case r.includesBucket(b, must):
 		return ToRestore
-	case len(r.index.Strings.bytes(b.Namespace)) > 0:
+	case len(r.index.Strings.bytesOf(b.Namespace)) > 0:
 		return NamespaceExcluded
 	}
 	return ClusterExcluded

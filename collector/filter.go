@@ -165,7 +165,7 @@ func newLabelSelection(w *workBudget, x *Index, spec veleroapi.RestoreSpec) (*la
 		}
 	}
 	if s.selectsAll = len(s.required) == 0 && !s.hasAlternatives; !s.selectsAll {
-		s.resultBySet = make([]selectionResult, x.Sets.len())
+		s.resultBySet = make([]selectionResult, x.Sets.countStrings())
 		s.text, s.currentSet = string(x.Strings.Data), labels.Set{}
 	}
 	return s, nil
@@ -176,7 +176,7 @@ func newLabelSelection(w *workBudget, x *Index, spec veleroapi.RestoreSpec) (*la
 func (s *labelSelection) isSelected(item uint32) (yes, known bool) {
 	set := s.index.SetOf[item]
 	if s.resultBySet[set] == selectionPending {
-		s.resultBySet[set] = s.judgeLabels(s.index.Sets.bytes(set))
+		s.resultBySet[set] = s.judgeLabels(s.index.Sets.bytesOf(set))
 	}
 	return s.resultBySet[set] == selectionMatched, s.resultBySet[set] != selectionOverBudget
 }

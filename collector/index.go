@@ -124,10 +124,10 @@ func (x *Index) Namespaces() []string {
 
 func (x *Index) resourceBuckets(resource string) []bucket {
 	first := sort.Search(len(x.Buckets), func(i int) bool {
-		return string(x.Strings.bytes(x.Buckets[i].Resource)) >= resource
+		return string(x.Strings.bytesOf(x.Buckets[i].Resource)) >= resource
 	})
 	end := first
-	for end < len(x.Buckets) && string(x.Strings.bytes(x.Buckets[end].Resource)) == resource {
+	for end < len(x.Buckets) && string(x.Strings.bytesOf(x.Buckets[end].Resource)) == resource {
 		end++
 	}
 	return x.Buckets[first:end]
@@ -136,15 +136,15 @@ func (x *Index) resourceBuckets(resource string) []bucket {
 func (x *Index) findItem(resource, namespace, name string) (item uint32, ok bool) {
 	i, found := sort.Find(len(x.Buckets), func(i int) int {
 		b := x.Buckets[i]
-		return cmp.Or(strings.Compare(resource, string(x.Strings.bytes(b.Resource))),
-			strings.Compare(namespace, string(x.Strings.bytes(b.Namespace))))
+		return cmp.Or(strings.Compare(resource, string(x.Strings.bytesOf(b.Resource))),
+			strings.Compare(namespace, string(x.Strings.bytesOf(b.Namespace))))
 	})
 	if !found {
 		return 0, false
 	}
 	b := x.Buckets[i]
 	n, found := sort.Find(int(b.End-b.First), func(i int) int {
-		return strings.Compare(name, string(x.Names.bytes(b.First+uint32(i))))
+		return strings.Compare(name, string(x.Names.bytesOf(b.First+uint32(i))))
 	})
 	return b.First + uint32(n), found
 }
@@ -161,8 +161,8 @@ func (x *Index) refsOf(item uint32) []reference {
 // LabelPairs returns up to most labels of the items, as key=value, sorted; none if labels were not read.
 func (x *Index) LabelPairs(most int) []string {
 	seen := map[[2]uint32]bool{}
-	for id := range uint32(x.Sets.len()) {
-		for set := x.Sets.bytes(id); len(set) >= 8 && len(seen) < most; set = set[8:] {
+	for id := range uint32(x.Sets.countStrings()) {
+		for set := x.Sets.bytesOf(id); len(set) >= 8 && len(seen) < most; set = set[8:] {
 			seen[[2]uint32{binary.LittleEndian.Uint32(set), binary.LittleEndian.Uint32(set[4:])}] = true
 		}
 	}
@@ -221,7 +221,8 @@ func (x *Index) UnmarshalBinary(data []byte) error {
 
 // isConsistent reports whether all references are valid and all lists are sorted.
 func (x *indexData) isConsistent() bool {
-	items, names, sets, facts := x.Names.len(), x.Strings.len(), x.Sets.len(), x.Facts.len()
+	items, names := x.Names.countStrings(), x.Strings.countStrings()
+	sets, facts := x.Sets.countStrings(), x.Facts.countStrings()
 	for _, t := range []*stringTable{&x.Strings, &x.Names, &x.Sets, &x.Facts} {
 		if n := len(t.End); !slices.IsSorted(t.End) || n > 0 && int64(t.End[n-1]) > int64(len(t.Data)) {
 			return false
@@ -231,18 +232,18 @@ func (x *indexData) isConsistent() bool {
 		return !slices.ContainsFunc(ids, func(id uint32) bool { return int64(id) >= int64(n) })
 	}
 	for id := range uint32(sets) {
-		set := x.Sets.bytes(id)
+		set := x.Sets.bytesOf(id)
 		for ; len(set) >= 4; set = set[4:] {
 			if !within(names, binary.LittleEndian.Uint32(set)) {
 				return false
 			}
 		}
-		if len(x.Sets.bytes(id))%8 != 0 {
+		if len(x.Sets.bytesOf(id))%8 != 0 {
 			return false
 		}
 	}
 	for id := range uint32(facts) {
-		if !eachFact(x.Facts.bytes(id), func(_ NeedKind, name uint32, _ int64) bool { return within(names, name) }) {
+		if !eachFact(x.Facts.bytesOf(id), func(_ NeedKind, name uint32, _ int64) bool { return within(names, name) }) {
 			return false
 		}
 	}

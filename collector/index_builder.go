@@ -87,7 +87,7 @@ func factsOfResource(resource string) wantedFacts {
 // addItem adds an item. o is nil if its body was not or cannot be read.
 func (b *indexBuilder) addItem(p itemPath, o *parsedObject, flags itemFlag) {
 	where, want := b.findPlace(p)
-	item := b.names.add(p.name)
+	item := b.names.addString(p.name)
 	set := uint32(0)
 	if o != nil {
 		set = b.labelSet(o)
@@ -171,8 +171,8 @@ func (b *indexBuilder) buildIndex() *Index {
 	}
 	slices.SortFunc(places, func(i, j uint32) int {
 		p, q := b.places[i], b.places[j]
-		return cmp.Or(bytes.Compare(x.Strings.bytes(p.resource), x.Strings.bytes(q.resource)),
-			bytes.Compare(x.Strings.bytes(p.namespace), x.Strings.bytes(q.namespace)))
+		return cmp.Or(bytes.Compare(x.Strings.bytesOf(p.resource), x.Strings.bytesOf(q.resource)),
+			bytes.Compare(x.Strings.bytesOf(p.namespace), x.Strings.bytesOf(q.namespace)))
 	})
 	rank := make([]uint32, len(places))
 	for r, p := range places {
@@ -188,11 +188,11 @@ func (b *indexBuilder) buildIndex() *Index {
 	for n, i := range order {
 		where := b.bucket[i]
 		if n+1 < len(order) && b.bucket[order[n+1]] == where &&
-			bytes.Equal(b.names.bytes(order[n+1]), b.names.bytes(i)) {
+			bytes.Equal(b.names.bytesOf(order[n+1]), b.names.bytesOf(i)) {
 			now[i] = replacedItem
 			continue
 		}
-		item := x.Names.add(b.names.bytes(i))
+		item := x.Names.addString(b.names.bytesOf(i))
 		now[i] = item
 		x.SetOf = append(x.SetOf, b.setOf[i])
 		x.Flags = append(x.Flags, b.flags[i])
@@ -245,7 +245,7 @@ func (b *indexBuilder) sortItems(rank []uint32) []uint32 {
 		next[r]++
 	}
 	byName := func(i, j uint32) int {
-		return cmp.Or(bytes.Compare(b.names.bytes(i), b.names.bytes(j)), cmp.Compare(i, j))
+		return cmp.Or(bytes.Compare(b.names.bytesOf(i), b.names.bytesOf(j)), cmp.Compare(i, j))
 	}
 	for r := range rank {
 		if place := order[start[r]:start[r+1]]; !slices.IsSortedFunc(place, byName) {
@@ -261,9 +261,9 @@ type stringTable struct {
 	End  []uint32 // End[i] is the end of string i
 }
 
-func (t *stringTable) len() int { return len(t.End) }
+func (t *stringTable) countStrings() int { return len(t.End) }
 
-func (t *stringTable) bytes(id uint32) []byte {
+func (t *stringTable) bytesOf(id uint32) []byte {
 	start := uint32(0)
 	if id > 0 {
 		start = t.End[id-1]
@@ -271,9 +271,9 @@ func (t *stringTable) bytes(id uint32) []byte {
 	return t.Data[start:t.End[id]]
 }
 
-func (t *stringTable) string(id uint32) string { return string(t.bytes(id)) }
+func (t *stringTable) string(id uint32) string { return string(t.bytesOf(id)) }
 
-func (t *stringTable) add(b []byte) uint32 {
+func (t *stringTable) addString(b []byte) uint32 {
 	t.Data = append(t.Data, b...)
 	t.End = append(t.End, uint32(len(t.Data)))
 	return uint32(len(t.End) - 1)
@@ -293,17 +293,17 @@ func newInterner() interner {
 }
 
 func (t *interner) internID(b []byte) uint32 {
-	if 2*t.len() >= len(t.slots) {
+	if 2*t.countStrings() >= len(t.slots) {
 		t.growSlots()
 	}
 	mask := uint64(len(t.slots) - 1)
 	for i := maphash.Bytes(t.seed, b) & mask; ; i = (i + 1) & mask {
 		switch slot := t.slots[i]; {
 		case slot == 0:
-			id := t.add(b)
+			id := t.addString(b)
 			t.slots[i] = id + 1
 			return id
-		case bytes.Equal(t.bytes(slot-1), b):
+		case bytes.Equal(t.bytesOf(slot-1), b):
 			return slot - 1
 		}
 	}
@@ -312,8 +312,8 @@ func (t *interner) internID(b []byte) uint32 {
 func (t *interner) growSlots() {
 	t.slots = make([]uint32, 2*len(t.slots))
 	mask := uint64(len(t.slots) - 1)
-	for id := range uint32(t.len()) {
-		i := maphash.Bytes(t.seed, t.bytes(id)) & mask
+	for id := range uint32(t.countStrings()) {
+		i := maphash.Bytes(t.seed, t.bytesOf(id)) & mask
 		for t.slots[i] != 0 {
 			i = (i + 1) & mask
 		}

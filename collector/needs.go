@@ -89,7 +89,7 @@ type storedVersion struct {
 // ("deployments.apps"); empty if the archive does not have it.
 func (x *Index) PreferredVersion(resource string) string {
 	for _, v := range x.Stored {
-		if v.Preferred && string(x.Strings.bytes(v.Resource)) == resource {
+		if v.Preferred && string(x.Strings.bytesOf(v.Resource)) == resource {
 			return x.Strings.string(v.Version)
 		}
 	}
@@ -100,7 +100,7 @@ func (x *Index) PreferredVersion(resource string) string {
 // feature flag EnableAPIGroupVersions.
 func (x *Index) APIVersions(resource string) (all []string) {
 	for _, v := range x.Stored {
-		if string(x.Strings.bytes(v.Resource)) == resource {
+		if string(x.Strings.bytesOf(v.Resource)) == resource {
 			all = append(all, x.Strings.string(v.Version))
 		}
 	}
@@ -127,7 +127,7 @@ func (f *Fates) EachItemNeeds(visit func(Item, []Need)) error {
 }
 
 func (x *Index) decodeNeeds(needs []Need, set uint32) []Need {
-	_ = eachFact(x.Facts.bytes(set), func(kind NeedKind, name uint32, amount int64) bool {
+	_ = eachFact(x.Facts.bytesOf(set), func(kind NeedKind, name uint32, amount int64) bool {
 		needs = append(needs, Need{kind, x.Strings.string(name), amount})
 		return true
 	})

@@ -104,7 +104,7 @@ func (p *filterPolicy) newFilter(x *Index, from *velero.ObjectFilter) (*objectFi
 		f.words = append(f.words, strings.ToLower(kind))
 	}
 	var err error
-	if len(selectors) == 0 || p.budget.filters.Spend(x.Sets.len()) { // the size of a selection's memo
+	if len(selectors) == 0 || p.budget.filters.Spend(x.Sets.countStrings()) { // the size of a selection's memo
 		f.selection, err = newLabelSelection(p.budget, x, veleroapi.RestoreSpec{OrLabelSelectors: selectors})
 	}
 	p.filters = append(p.filters, f)

@@ -26,7 +26,7 @@ type WordMatcher struct {
 // NewWordMatcher returns a WordMatcher for a restore.
 func (f *Fates) NewWordMatcher() *WordMatcher {
 	r, x := f.simulation, f.simulation.index
-	m := &WordMatcher{fates: f, budget: r.budget.renewed(), resolver: newResolver(r.targetResources)}
+	m := &WordMatcher{fates: f, budget: r.budget.renewBudget(), resolver: newResolver(r.targetResources)}
 	namespaces := map[string]bool{}
 	for _, b := range x.Buckets {
 		resource := x.Strings.string(b.Resource)
@@ -63,15 +63,15 @@ func (m *WordMatcher) ResolveResource(word string) string {
 
 // MatchesResource reports whether a word of the filters of resources matches a resource of the backup.
 func (m *WordMatcher) MatchesResource(word string) bool {
-	return m.matches(resourceFilter(m.resolver, []string{word}, nil, m.budget), m.resources)
+	return m.matchesAny(resourceFilter(m.resolver, []string{word}, nil, m.budget), m.resources)
 }
 
 // MatchesNamespace reports whether a word of the filters of namespaces matches a namespace of the backup.
 func (m *WordMatcher) MatchesNamespace(word string) bool {
-	return m.matches(glob.NewFilter([]string{word}, nil, m.budget.filters), m.namespaces)
+	return m.matchesAny(glob.NewFilter([]string{word}, nil, m.budget.filters), m.namespaces)
 }
 
-func (m *WordMatcher) matches(f *glob.Filter, names []string) bool {
+func (m *WordMatcher) matchesAny(f *glob.Filter, names []string) bool {
 	return slices.ContainsFunc(names, f.Matches) || len(f.CostlyPatterns()) > 0 || !m.budget.canContinue(len(names))
 }
 
@@ -96,10 +96,10 @@ func (m *WordMatcher) ResourcesOfKind(word string) (found []string) {
 }
 
 // MatchesLabels reports whether a selector matches an item of the backup. absent are its keys that no item has, if it
-// matches none.
+// matchesAny none.
 func (m *WordMatcher) MatchesLabels(selector *metav1.LabelSelector) (matched bool, absent []string) {
 	x := m.fates.simulation.index
-	if x.NamesOnly || selector == nil || !m.budget.filters.Spend(x.Sets.len()) {
+	if x.NamesOnly || selector == nil || !m.budget.filters.Spend(x.Sets.countStrings()) {
 		return true, nil
 	}
 	s, err := newLabelSelection(m.budget, x, veleroapi.RestoreSpec{LabelSelector: selector})
@@ -117,7 +117,7 @@ func (m *WordMatcher) MatchesLabels(selector *metav1.LabelSelector) (matched boo
 	for _, set := range x.SetOf {
 		switch s.resultBySet[set] {
 		case selectionPending:
-			s.resultBySet[set] = s.judgeLabels(x.Sets.bytes(set))
+			s.resultBySet[set] = s.judgeLabels(x.Sets.bytesOf(set))
 			for key := range s.currentSet {
 				delete(lacking, key)
 			}
@@ -148,7 +148,7 @@ func (x *Index) labelsOf(item uint32) (map[string]string, bool) {
 		return nil, false
 	}
 	all := map[string]string{}
-	for packed := x.Sets.bytes(x.SetOf[item]); len(packed) >= 8; packed = packed[8:] {
+	for packed := x.Sets.bytesOf(x.SetOf[item]); len(packed) >= 8; packed = packed[8:] {
 		key, value := binary.LittleEndian.Uint32(packed), binary.LittleEndian.Uint32(packed[4:])
 		all[x.Strings.string(key)] = x.Strings.string(value)
 	}
