@@ -186,7 +186,7 @@ type row struct {
 	message   string
 }
 
-func (r row) place() string {
+func (r row) findPlace() string {
 	if r.scope == ScopeNamespace {
 		return "namespace " + r.namespace
 	}
@@ -206,8 +206,8 @@ func buildSections(results artifact.Results, names []string, group groupFunc) []
 		if len(rows) == 0 {
 			continue
 		}
-		place := rows[0].place()
-		if slices.ContainsFunc(rows, func(r row) bool { return r.place() != place }) {
+		place := rows[0].findPlace()
+		if slices.ContainsFunc(rows, func(r row) bool { return r.findPlace() != place }) {
 			place = ""
 		}
 		s := MessageSection{Severity: of.severity, Place: place, Count: len(rows)}
@@ -238,7 +238,7 @@ func parseRows(m artifact.Messages) (rows []row) {
 func buildMessages(severity Severity, rows []row, names []string, group groupFunc) []Message {
 	places := map[string]bool{}
 	for i := range rows {
-		places[rows[i].place()] = true
+		places[rows[i].findPlace()] = true
 	}
 	words := newVocabulary(rows, names)
 	groups := group(rows, words)

@@ -48,7 +48,7 @@ func groupEqual(rows []row, words vocabulary) []*template {
 	var all []*template
 	var key []byte
 	for i := range rows {
-		split := words.split(rows[i].text)
+		split := words.splitWords(rows[i].text)
 		key = appendKey(key[:0], rows[i].text, split, func(at int) bool { return split[at].class == certainly })
 		t := byKey[string(key)]
 		if t == nil {
@@ -219,7 +219,7 @@ type slot struct {
 // newSummary compares the texts of a group, which have the same number of words.
 func newSummary(rows []row, group []int32, vocabulary vocabulary) *summary {
 	s := &summary{first: rows[group[0]].text}
-	s.words = vocabulary.split(s.first)
+	s.words = vocabulary.splitWords(s.first)
 	s.slots = make([]slot, len(s.words))
 	for i, w := range s.words {
 		s.slots[i] = slot{prefix: s.first[w.from:w.to], suffix: s.first[w.from:w.to]}
@@ -231,17 +231,17 @@ func newSummary(rows []row, group []int32, vocabulary vocabulary) *summary {
 			continue
 		}
 		last = text
-		for i, w := range vocabulary.split(text) {
+		for i, w := range vocabulary.splitWords(text) {
 			if i < len(s.slots) {
-				s.varies = s.slots[i].add(text[w.from:w.to]) || s.varies
+				s.varies = s.slots[i].addText(text[w.from:w.to]) || s.varies
 			}
 		}
 	}
 	return s
 }
 
-// add compares a word with those before and reports whether it differs.
-func (s *slot) add(text string) bool {
+// addText compares a word with those before and reports whether it differs.
+func (s *slot) addText(text string) bool {
 	if !s.varies && text == s.prefix {
 		return false
 	}
@@ -258,8 +258,8 @@ func (s *slot) add(text string) bool {
 	return true
 }
 
-// pattern returns the text with * for what varies.
-func (s *summary) pattern() string {
+// buildPattern returns the text with * for what varies.
+func (s *summary) buildPattern() string {
 	if !s.varies {
 		return s.first
 	}
@@ -294,13 +294,13 @@ func commonEnd(suffix string) string {
 	return ""
 }
 
-// variant returns what stands in a text in place of each *.
-func (s *summary) variant(text string, vocabulary vocabulary) string {
+// findVariant returns what stands in a text in place of each *.
+func (s *summary) findVariant(text string, vocabulary vocabulary) string {
 	if !s.varies {
 		return ""
 	}
 	var values []string
-	for i, w := range vocabulary.split(text) {
+	for i, w := range vocabulary.splitWords(text) {
 		if i < len(s.slots) && s.slots[i].varies {
 			values = append(values, text[w.from:w.to])
 		}
@@ -315,7 +315,7 @@ func buildMessage(severity Severity, rows []row, group []int32, vocabulary vocab
 	m := Message{
 		Severity: severity,
 		Scope:    first.scope,
-		Text:     strings.Clone(s.pattern()),
+		Text:     strings.Clone(s.buildPattern()),
 		Example:  strings.Clone(first.message),
 		Count:    len(group),
 	}
@@ -343,7 +343,7 @@ func buildMessage(severity Severity, rows []row, group []int32, vocabulary vocab
 	if len(m.Resources) == 0 {
 		for _, at := range group {
 			r := rows[at]
-			text := s.variant(r.text, vocabulary)
+			text := s.findVariant(r.text, vocabulary)
 			if len(namespaces) > 1 && !strings.Contains(text, r.namespace) {
 				text = r.namespace + human.Prefixed(": ", text)
 			}

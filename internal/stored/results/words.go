@@ -62,8 +62,8 @@ var kindWords = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// split returns the words of a text, and what separates them. Its time is linear.
-func (v vocabulary) split(text string) []word {
+// splitWords returns the words of a text, and what separates them. Its time is linear.
+func (v vocabulary) splitWords(text string) []word {
 	end := min(len(text), maxTemplateBytes)
 	words := make([]word, 0, 16)
 	for at := 0; at < end; {
@@ -83,7 +83,7 @@ func (v vocabulary) split(text string) []word {
 		at = to
 	}
 	words = appendLiteral(words, end, len(text))
-	v.classify(text, words)
+	v.classifyWords(text, words)
 	return joinValues(text, words)
 }
 
@@ -168,8 +168,8 @@ func isEncoded(chunk string) bool {
 	return len(chunk) >= 16 && upper && lower && digit
 }
 
-// classify sets the class of each word by its form and by what stands around it.
-func (v vocabulary) classify(text string, words []word) {
+// classifyWords sets the class of each word by its form and by what stands around it.
+func (v vocabulary) classifyWords(text string, words []word) {
 	previous := -1 // the word before
 	for i := range words {
 		w := &words[i]
