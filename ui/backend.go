@@ -52,7 +52,7 @@ type estimator interface {
 		backup *job.Job,
 		progress cluster.Progress,
 	) ([]collector.ResourceCount, error)
-	KnownRates() forecast.Rates
+	LoadRates() forecast.Rates
 	LearnRates(r forecast.Rates)
 }
 

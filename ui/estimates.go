@@ -77,7 +77,7 @@ func (m *Model) fetchContents(c *clusterState, j *job.Job, unasked bool) tea.Cmd
 			return read, err
 		}
 		read.Estimate, err = c.EstimateRestore(ctx, j, server, report)
-		read.knownRates = c.KnownRates()
+		read.knownRates = c.LoadRates()
 		return read, err
 	})
 	if cmd == nil {

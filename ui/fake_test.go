@@ -137,7 +137,7 @@ func (f *fakeCluster) AssessCoverage(
 	return f.coverage(a, say)
 }
 
-func (f *fakeCluster) KnownRates() forecast.Rates { return f.contents.rates.rates }
+func (f *fakeCluster) LoadRates() forecast.Rates { return f.contents.rates.rates }
 
 func (f *fakeCluster) LearnRates(r forecast.Rates) {
 	if f.contents != nil {

@@ -210,7 +210,7 @@ func TestBackupOfASchedule(t *testing.T) {
 		!maps.Equal(b.GetLabels(), map[string]string{"team": "a", veleroapi.ScheduleNameLabel: "nightly"}) ||
 		len(b.GetOwnerReferences()) != 1 ||
 		b.GetOwnerReferences()[0].UID != "s-1" ||
-		!sameJSON(b.Object["spec"], template) {
+		!isSameJSON(b.Object["spec"], template) {
 		t.Errorf("%+v", b)
 	}
 	s.Spec.Template.Labels = map[string]string{"own": "c"}

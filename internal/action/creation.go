@@ -165,7 +165,7 @@ func (c *creation) verifyAnswer(answer *unstructured.Unstructured, dryRun bool) 
 		{"metadata/labels", nestedMap(c.wanted, "metadata", "labels"), nestedMap(answer, "metadata", "labels")},
 	} {
 		for _, field := range slices.Sorted(maps.Keys(part.want)) {
-			if is := part.answer[field]; !sameJSON(is, part.want[field]) {
+			if is := part.answer[field]; !isSameJSON(is, part.want[field]) {
 				return fmt.Sprintf(
 					"set %s/%s to %s, not %s: a webhook changes it",
 					part.name,

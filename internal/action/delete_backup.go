@@ -170,7 +170,7 @@ func (deleteBackupAction) checkUnchanged(ctx context.Context, x *execution) erro
 	switch {
 	case err != nil:
 		return err
-	case backup == nil || !sameVersion(backup, x.evidence.Object):
+	case backup == nil || !isSameVersion(backup, x.evidence.Object):
 		return errChanged
 	}
 	shown, request := &x.evidence.proposal.deletion, x.evidence.proposal.request

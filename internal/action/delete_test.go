@@ -352,7 +352,7 @@ func TestDeleteBackupCopies(t *testing.T) {
 		if p = refused(
 			Request{MarkedBackups: []string{"source", "marked"}, AllowLastCopy: true},
 		); !ok || !p.IsPossible() || !says(p.Will, "delete the LAST completed backup of schedule nightly: ") ||
-			!q.Equivalent(&p) {
+			!q.IsEquivalent(&p) {
 			t.Errorf("%s, with consent: %q %q, in the dialog %v %q", name, p.Refusal, p.Will, ok, q.Will)
 		}
 	}

@@ -123,7 +123,7 @@ func (x *execution) recheckPlan(ctx context.Context) error {
 		return err
 	}
 	x.outcome.Phase = phaseOf(e.Object)
-	if !now.Equivalent(&x.plan) {
+	if !now.IsEquivalent(&x.plan) {
 		return x.endChanged(e.Object, now)
 	}
 	x.plan, x.stamp.by = now, e.Username

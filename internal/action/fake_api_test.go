@@ -316,7 +316,7 @@ func (f *fakeAPI) patch(r *http.Request, path string, body []byte, dryRun bool) 
 				parent, _ = parent[key].(map[string]any)
 				continue
 			}
-			if op.Op == "test" && !sameJSON(parent[key], op.Value) || parent == nil {
+			if op.Op == "test" && !isSameJSON(parent[key], op.Value) || parent == nil {
 				return statusAnswer(r, 422, "Invalid")
 			}
 			if op.Op == "add" {

@@ -226,7 +226,7 @@ func checkPlan(t *testing.T, p *Plan) {
 	// A confirmed plan is still the same one when it is applied.
 	later := p.evidence
 	later.Now = later.Now.Add(61 * time.Second)
-	if q, _ := PlanFor(p.Action, later, p.request); q.ToPhase == p.ToPhase && !q.Equivalent(p) {
+	if q, _ := PlanFor(p.Action, later, p.request); q.ToPhase == p.ToPhase && !q.IsEquivalent(p) {
 		t.Errorf("a minute later it is another plan: %q, then %q", p.Reason, q.Reason)
 	}
 }

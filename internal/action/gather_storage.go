@@ -39,7 +39,7 @@ const (
 // caller needs it only for evidence that an engine without a Prober gathered. It does not ask again for what earlier
 // (nil for none) found within maxStoredAge for the same version of the job.
 func (f *Engine) GatherStored(ctx context.Context, e, earlier *Evidence) {
-	if earlier != nil && sameVersion(earlier.Object, e.Object) && e.Now.Sub(earlier.storeReadAt) < maxStoredAge {
+	if earlier != nil && isSameVersion(earlier.Object, e.Object) && e.Now.Sub(earlier.storeReadAt) < maxStoredAge {
 		e.copyStored(earlier)
 		return
 	}

@@ -89,7 +89,7 @@ func (p *patch) verifyAnswer(answer *unstructured.Unstructured, dryRun bool) str
 		if hasLaterChild(c, p.changes[i+1:]) {
 			continue // a map created for the changes that follow
 		}
-		if value := valueAt(answer.Object, c.Path); !sameJSON(value, c.Value) {
+		if value := valueAt(answer.Object, c.Path); !isSameJSON(value, c.Value) {
 			return fmt.Sprintf(
 				"set %s to %s, not %s: the CRD may not have it (or have a status subresource), or a webhook changes it",
 				strings.ReplaceAll(c.Path[1:], "~1", "/"),
@@ -181,7 +181,7 @@ func valueAt(content any, pointer string) any {
 	return content
 }
 
-func sameJSON(a, b any) bool {
+func isSameJSON(a, b any) bool {
 	one, err := json.Marshal(a)
 	other, err2 := json.Marshal(b)
 	return err == nil && err2 == nil && bytes.Equal(one, other)

@@ -115,9 +115,9 @@ func (p *Plan) CommandProgram() string {
 
 func (p *Plan) Evidence() Evidence { return p.evidence }
 
-// Equivalent reports whether both plans write the same to the same objects, with the same consequences, and q had all
+// IsEquivalent reports whether both plans write the same to the same objects, with the same consequences, and q had all
 // of p's doubts.
-func (p *Plan) Equivalent(q *Plan) bool {
+func (p *Plan) IsEquivalent(q *Plan) bool {
 	return p.stillImplies(q, q.targets) && len(p.targets) == len(q.targets) && slices.Equal(p.Will, q.Will)
 }
 
@@ -125,7 +125,7 @@ func (p *Plan) Equivalent(q *Plan) bool {
 func (p *Plan) stillImplies(q *Plan, targets []*unstructured.Unstructured) bool {
 	for _, t := range targets {
 		if !slices.ContainsFunc(p.targets, func(o *unstructured.Unstructured) bool {
-			return sameVersion(o, t) && (t.GetUID() != "" || sameJSON(o.Object, t.Object))
+			return isSameVersion(o, t) && (t.GetUID() != "" || isSameJSON(o.Object, t.Object))
 		}) {
 			return false
 		}
@@ -163,7 +163,7 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-func sameVersion(a, b *unstructured.Unstructured) bool {
+func isSameVersion(a, b *unstructured.Unstructured) bool {
 	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetUID() == b.GetUID() &&
 		a.GetResourceVersion() == b.GetResourceVersion()
 }

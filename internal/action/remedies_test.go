@@ -306,7 +306,7 @@ func checkRemedy(t *testing.T, w *Plan) {
 		t.Errorf("says too little: %+v", w)
 	case w.Action == Restart && (w.IsPossible() || len(w.Commands) == 0):
 		t.Errorf("a restart that veltui would do, or without a command: %+v", w)
-	case !w.Equivalent(w):
+	case !w.IsEquivalent(w):
 		t.Error("a remedy is not the same as itself")
 	}
 	for _, v := range w.Volumes {

@@ -187,7 +187,7 @@ func (m *Assessor) estimateRestore(ctx context.Context, snap *watch.Snapshot, j 
 	if err != nil {
 		return err
 	}
-	known := m.cluster.KnownRates()
+	known := m.cluster.LoadRates()
 	if m.seesOnce && !known.Throttle.IsValid() && len(known.Resources) == 0 {
 		estimate.Steps = nil // without the rates of earlier restores, the time left would be a guess
 	}

@@ -140,8 +140,8 @@ func (c *Cluster) newFetcher(config *rest.Config, namespace string) (*artifact.F
 	})
 }
 
-// KnownRates returns the rates of earlier restores.
-func (c *Cluster) KnownRates() forecast.Rates {
+// LoadRates returns the rates of earlier restores.
+func (c *Cluster) LoadRates() forecast.Rates {
 	if c.RestoreRates == nil {
 		return forecast.Rates{}
 	}

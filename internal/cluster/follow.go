@@ -36,14 +36,14 @@ type FollowOptions struct {
 	InFocus bool
 }
 
-// SilentError means that a cluster has not sent everything that is wanted within MaxSilence.
-type SilentError struct {
+// NotReadyError means that a cluster has not sent everything that is wanted within MaxSilence.
+type NotReadyError struct {
 	MaxSilence time.Duration
 	LastError  string // the last error of the connection, empty if there was none
 	endError   error  // why Follow has ended since, nil if it has not
 }
 
-func (e *SilentError) Error() string {
+func (e *NotReadyError) Error() string {
 	if e.endError != nil {
 		return e.endError.Error()
 	}
@@ -55,14 +55,14 @@ func (e *SilentError) Error() string {
 }
 
 // SilenceCause returns why nothing has arrived.
-func (e *SilentError) SilenceCause() string {
+func (e *NotReadyError) SilenceCause() string {
 	return cmp.Or(e.LastError, "the API server did not answer")
 }
 
-func (e *SilentError) Unwrap() error { return e.endError }
+func (e *NotReadyError) Unwrap() error { return e.endError }
 
 // Follow yields the present assessment of a cluster: when a snapshot has arrived, which brings its changes once, when
-// a second has passed, and when a closer look has ended. An error ends it, except for a [SilentError] before the
+// a second has passed, and when a closer look has ended. An error ends it, except for a [NotReadyError] before the
 // first assessment: that error is yielded again after each further MaxSilence.
 func Follow(ctx context.Context, o FollowOptions) iter.Seq2[*assess.Assessment, error] {
 	return func(yield func(*assess.Assessment, error) bool) {
@@ -128,13 +128,13 @@ func (f *follower) runLoop(ctx context.Context, yield func(*assess.Assessment, e
 			f.lookScheduler.FinishLogs(read)
 		case <-tick.C:
 		case <-silence.C:
-			if !yield(nil, f.newSilentError(nil)) {
+			if !yield(nil, f.newNotReadyError(nil)) {
 				return
 			}
 		}
 		if err != nil {
 			if !f.ready && ctx.Err() != nil {
-				err = f.newSilentError(err)
+				err = f.newNotReadyError(err)
 			}
 			yield(nil, err)
 			return
@@ -186,8 +186,8 @@ func (f *follower) readLogs(ctx context.Context, a *assess.Assessment) {
 	}
 }
 
-func (f *follower) newSilentError(ended error) *SilentError {
-	e := &SilentError{MaxSilence: f.MaxSilence, endError: ended}
+func (f *follower) newNotReadyError(ended error) *NotReadyError {
+	e := &NotReadyError{MaxSilence: f.MaxSilence, endError: ended}
 	if f.lastSnapshot != nil {
 		e.LastError = f.lastSnapshot.Health.Err
 	}

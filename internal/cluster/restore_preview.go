@@ -95,7 +95,7 @@ func (c *Cluster) fillPreview(ctx context.Context, answer *Preview, d restorespe
 }
 
 func (c *Cluster) predictDuration(answer *Preview, a *assess.Assessment) {
-	known := c.KnownRates()
+	known := c.LoadRates()
 	course := forecast.NewForecaster(answer.Estimate.Steps, known, forecast.ClientLimitOf(a.Snapshot.Server))
 	now := c.Clock()
 	course.ObserveItems(now, 0)

@@ -63,7 +63,7 @@ func (b brokenCluster) CountResources(
 	return nil, b.err
 }
 
-func (brokenCluster) KnownRates() forecast.Rates { return forecast.Rates{} }
+func (brokenCluster) LoadRates() forecast.Rates { return forecast.Rates{} }
 
 func (brokenCluster) LearnRates(forecast.Rates) {}
 

@@ -15,7 +15,7 @@ import (
 func TestBrokenClusterAnswersEveryQuestionWithTheReason(t *testing.T) {
 	broken := newBrokenCluster(errors.New("no\x1b[2J context"))
 	backend := reflect.TypeFor[ui.Backend]()
-	silent := map[string]bool{"Retry": true, "WriteFailure": true, "ReadEtcdLog": true, "KnownRates": true, "LearnRates": true}
+	silent := map[string]bool{"Retry": true, "WriteFailure": true, "ReadEtcdLog": true, "LoadRates": true, "LearnRates": true}
 	for i := range backend.NumMethod() {
 		name := backend.Method(i).Name
 		method := reflect.ValueOf(ui.Backend(broken)).MethodByName(name)

@@ -66,7 +66,7 @@ func (c *cli) runEtcd(ctx context.Context, names []string, output string) error 
 		fmt.Fprintf(c.stdio.streams.ErrOut, "warning: %s could not be read: %s\n", u.Resource, u.Reason)
 	}
 	list := judgeEtcdBackups(cluster, names, c.process.clock())
-	if err := list.print(c.stdio, output, len(names) > 0); err != nil {
+	if err := list.printEtcdBackups(c.stdio, output, len(names) > 0); err != nil {
 		return err
 	}
 	if len(names) == 0 && len(list.backups)+len(list.schedules) == 0 {
@@ -155,8 +155,8 @@ func (l judgedEtcdBackups) checkFound(names []string) error {
 	return fmt.Errorf("not found: no EtcdBackup and no schedule is named %s", strings.Join(lost, ", "))
 }
 
-// print prints the list, or every fact about its things if the user named them.
-func (l judgedEtcdBackups) print(out *stdio, output string, named bool) error {
+// printEtcdBackups prints the list, or every fact about its things if the user named them.
+func (l judgedEtcdBackups) printEtcdBackups(out *stdio, output string, named bool) error {
 	return out.printOutput(
 		output,
 		document.NewEtcdBackupList(l.backups, l.schedules, l.cluster.Unchecked, l.now),

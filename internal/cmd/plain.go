@@ -136,7 +136,7 @@ func (p *plainSession) runSession(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			var silent *cluster.SilentError
+			var silent *cluster.NotReadyError
 			if e.err != nil && !errors.As(e.err, &silent) {
 				return e.err
 			}
@@ -190,7 +190,7 @@ func (p *plainSession) readCommands(ctx context.Context) (<-chan string, chan<- 
 	return lines, next
 }
 
-func (p *plainSession) handleEvent(e plainEvent, silent *cluster.SilentError) {
+func (p *plainSession) handleEvent(e plainEvent, silent *cluster.NotReadyError) {
 	one := e.source
 	switch {
 	case one == nil:

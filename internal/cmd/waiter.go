@@ -149,7 +149,7 @@ func (w *waiter) followTargets(ctx context.Context) error {
 	o.TakeCloserLook, o.IsWanted, o.InFocus = w.sendFullLook, w.needsFullLook, true
 	warned := false
 	for a, err := range cluster.Follow(ctx, o) {
-		var silent *cluster.SilentError
+		var silent *cluster.NotReadyError
 		switch {
 		case errors.Is(err, errWaitTimeout):
 			errors.As(err, &silent)
@@ -186,7 +186,7 @@ func (w *waiter) followTargets(ctx context.Context) error {
 
 // settlePending gives the pending targets their result when the time is up. silent is why nothing was read, nil if
 // something was.
-func (w *waiter) settlePending(silent *cluster.SilentError) {
+func (w *waiter) settlePending(silent *cluster.NotReadyError) {
 	for _, t := range w.pendingTargets() {
 		t.setResult(resultTimeout, "", ExitTimeout)
 		if silent != nil {

@@ -224,7 +224,7 @@ func TestAChangeMakesANewPlan(t *testing.T) {
 	fewer := func(e *action.Evidence) { e.StoredCounts.Errors = 2 }
 	apply := func(_ context.Context, p action.Plan, _ bool, _ func(action.Progress)) (action.Outcome, error) {
 		next := planOf("crm-old", fewer)
-		if p.Equivalent(&next) {
+		if p.IsEquivalent(&next) {
 			return settled(p), nil
 		}
 		return action.Outcome{State: action.StateChanged, Sent: action.NotSent, Plan: next, Message: "it was changed"}, nil

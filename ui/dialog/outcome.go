@@ -49,7 +49,7 @@ type runOutcome struct {
 
 // nextPlan returns the plan that replaces the applied one after a change, nil for none.
 func (o *runOutcome) nextPlan() *action.Plan {
-	if o.State != action.StateChanged || o.Plan.Action == "" || o.Plan.Equivalent(&o.applied) {
+	if o.State != action.StateChanged || o.Plan.Action == "" || o.Plan.IsEquivalent(&o.applied) {
 		return nil
 	}
 	return &o.Plan
