@@ -139,7 +139,7 @@ func (s *Snapshot) BuildWorld(now time.Time) diagnosis.World {
 		Now: now.Add(s.ClockOffset), Server: s.Server, NodeAgents: s.NodeAgents,
 		Locations: make(map[string]diagnosis.LocationStatus, len(s.StorageLocations)),
 		Jobs:      s.Active, LastJobEndedAt: s.lastEndTime(),
-		Volumes: s.activeVolumes(), VolumesKnown: s.volumesKnown(), MoverPods: s.movers, Listed: s.completeListings(),
+		Volumes: s.activeVolumes(), VolumesKnown: s.areVolumesListed(), MoverPods: s.movers, Listed: s.completeListings(),
 	}
 	for node, gone := range s.LostAgents {
 		if a.LostAgents == nil {
@@ -270,8 +270,8 @@ func (s *Snapshot) completeListings() diagnosis.Listings {
 	}
 }
 
-// volumesKnown reports whether all volumes could be listed. A kind that this Velero does not have counts as listed.
-func (s *Snapshot) volumesKnown() bool {
+// areVolumesListed reports whether all volumes could be listed. A kind that this Velero does not have counts as listed.
+func (s *Snapshot) areVolumesListed() bool {
 	known := map[string]bool{}
 	for _, source := range s.Sources {
 		known[source.Resource] = source.State == SourceLive || source.State == SourceMissing

@@ -114,7 +114,7 @@ func (s *source) runReflector(ctx context.Context, c rest.Interface, namespace s
 		if ctx.Err() != nil {
 			return
 		}
-		if s.steadySince(began) {
+		if s.isSteadySince(began) {
 			backoff = sourceBackoff
 		}
 		wait := backoff.Step()
@@ -347,7 +347,7 @@ func (s *source) recordAttemptEnd(err error, pause time.Duration) {
 	}
 }
 
-func (s *source) steadySince(began time.Time) bool {
+func (s *source) isSteadySince(began time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.lastSynced.IsZero() && s.now().Sub(began) > steadyAfter

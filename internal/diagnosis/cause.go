@@ -153,8 +153,8 @@ func countMessages(n int) string {
 	return human.Count(n, "error") + " of its results, such as"
 }
 
-// endedDuring reports whether something ended in the life of a job or volume.
-func endedDuring(at, began, ended time.Time) bool {
+// hasEndedDuring reports whether something ended in the life of a job or volume.
+func hasEndedDuring(at, began, ended time.Time) bool {
 	return !at.IsZero() && at.After(began.Add(-maxClockDifference)) && !at.After(ended.Add(maxClockDifference))
 }
 
@@ -166,7 +166,7 @@ func (a *jobJudge) explainServerEnd() Cause {
 	began, ended := j.BeganAt(), job.LatestTime(j.Completed, j.BeganAt())
 	var last *velero.PodEnd
 	for i := range server.Ends {
-		if e := &server.Ends[i]; endedDuring(e.Time, began, ended) && (last == nil || e.Time.After(last.Time)) {
+		if e := &server.Ends[i]; hasEndedDuring(e.Time, began, ended) && (last == nil || e.Time.After(last.Time)) {
 			last = e
 		}
 	}
@@ -196,7 +196,7 @@ func (a *jobJudge) explainServerEnd() Cause {
 			afterText(a, eviction.Time, began)}
 	case !server.Visible:
 		a.AddDoubt(SourcePod, a.Now, "how the server ended was not seen: its pods may not be listed")
-	case endedDuring(server.Created, began, ended):
+	case hasEndedDuring(server.Created, began, ended):
 		a.AddSupport(SourcePod, server.Created, "the server's pod %s was created while the %s ran",
 			server.Name, j.Kind.Noun())
 		return Cause{Reason: ServerReplaced, Text: "another pod took the place of the Velero server" +
@@ -267,7 +267,7 @@ func (a *jobJudge) findAgentEnd(v *job.Volume) *velero.PodEnd {
 	for i := range a.world.NodeAgents {
 		agent := &a.world.NodeAgents[i]
 		for k := range agent.Ends {
-			if agent.Node == v.Node && v.Node != "" && endedDuring(agent.Ends[k].Time, v.Created, ended) {
+			if agent.Node == v.Node && v.Node != "" && hasEndedDuring(agent.Ends[k].Time, v.Created, ended) {
 				return &agent.Ends[k]
 			}
 		}

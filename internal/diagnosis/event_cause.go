@@ -29,7 +29,7 @@ func (a *jobJudge) findPodEvent(began, ended time.Time, fits func(*velero.PodEve
 	events := a.jobEvidence().PodEvents
 	for i := range events {
 		e := &events[i]
-		if endedDuring(e.Time, began, ended) && (last == nil || e.Time.After(last.Time)) && fits(e) {
+		if hasEndedDuring(e.Time, began, ended) && (last == nil || e.Time.After(last.Time)) && fits(e) {
 			last = e
 		}
 	}

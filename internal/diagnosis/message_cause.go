@@ -21,7 +21,7 @@ type messageCause struct {
 func ClassifyMessage(message string) Reason {
 	return classifiedMessages.reasonOf(message, func() Reason {
 		message := strings.ToLower(message)
-		return classify(message, namesStore(message))
+		return classifyMessage(message, namesStore(message))
 	})
 }
 
@@ -56,7 +56,7 @@ func (c *reasonCache) reasonOf(message string, find func() Reason) Reason {
 
 // classifyStoreMessage is [ClassifyMessage] for a message that is about the object store, whatever its words.
 func classifyStoreMessage(message string) Reason {
-	return classify(strings.ToLower(message), true)
+	return classifyMessage(strings.ToLower(message), true)
 }
 
 // storeWords are words that only messages about the object store have: of Velero (pkg/persistence/object_store.go,
@@ -71,7 +71,7 @@ func namesStore(message string) bool {
 	return slices.ContainsFunc(storeWords, func(word string) bool { return strings.Contains(message, word) })
 }
 
-func classify(message string, isAboutStore bool) Reason {
+func classifyMessage(message string, isAboutStore bool) Reason {
 	for i := range messageCauses {
 		if messageCauses[i].needsStore && !isAboutStore {
 			continue

@@ -103,8 +103,8 @@ func (n *Names) nameOf(word string) string {
 	return ""
 }
 
-// fill returns the command as a line for a shell; ok is false if it needs a name that is not known.
-func (n *Names) fill(c Command) (line string, ok bool) {
+// fillCommand returns the command as a line for a shell; ok is false if it needs a name that is not known.
+func (n *Names) fillCommand(c Command) (line string, ok bool) {
 	isMissing, lines := false, []string(nil)
 	for part := range strings.SplitSeq(string(c), " | ") {
 		words, namespace := strings.Fields(part), n.Namespace
@@ -143,7 +143,7 @@ func (r Reason) Next(names Names, advice string) Next {
 	}
 	next := Next{Text: cmp.Or(advice, step.text)}
 	for _, c := range step.commands {
-		if line, ok := names.fill(c); ok {
+		if line, ok := names.fillCommand(c); ok {
 			next.Commands = append(next.Commands, line)
 		}
 	}

@@ -137,7 +137,7 @@ func detectMarkup(text []byte) Type {
 	if htmlTags.Match(text) {
 		t := Type{Format: HTML}
 		if m := htmlTitle.FindSubmatch(text); m != nil {
-			t.Title = shorten(string(m[1]), maxTitle)
+			t.Title = shortenText(string(m[1]), maxTitle)
 		}
 		return t
 	}
@@ -169,24 +169,24 @@ func readXML(text []byte) Type {
 		case xml.StartElement:
 			within = x.Name.Local
 			if t.Root == "" {
-				t.Root = shorten(within, maxTitle)
+				t.Root = shortenText(within, maxTitle)
 			}
 		case xml.EndElement:
 			within = ""
 		case xml.CharData:
 			switch {
 			case within == "Code" && t.Code == "":
-				t.Code = shorten(string(x), maxTitle)
+				t.Code = shortenText(string(x), maxTitle)
 			case within == "Message" && t.Message == "":
-				t.Message = shorten(string(x), maxMessage)
+				t.Message = shortenText(string(x), maxMessage)
 			}
 		}
 	}
 	return t
 }
 
-// shorten returns a text of others on one line, with at most limit characters.
-func shorten(text string, limit int) string {
+// shortenText returns a text of others on one line, with at most limit characters.
+func shortenText(text string, limit int) string {
 	return sanitize.Truncate(strings.Join(strings.Fields(text), " "), limit)
 }
 

@@ -180,7 +180,7 @@ func (f *namespaceFilter) isValid() bool {
 		return true
 	}
 	refused := func(p string) bool {
-		if strings.Contains(p, "**") || strings.ContainsAny(p, "|()!{},") || !bracketsMatch(p) {
+		if strings.Contains(p, "**") || strings.ContainsAny(p, "|()!{},") || !hasMatchingBrackets(p) {
 			return true
 		}
 		if !isPattern(p) {
@@ -194,8 +194,8 @@ func (f *namespaceFilter) isValid() bool {
 
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// bracketsMatch reports whether every bracket has its counterpart, with something in between.
-func bracketsMatch(p string) bool {
+// hasMatchingBrackets reports whether every bracket has its counterpart, with something in between.
+func hasMatchingBrackets(p string) bool {
 	for {
 		at := strings.IndexAny(p, "[]")
 		if at < 0 {

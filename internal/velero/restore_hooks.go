@@ -110,7 +110,7 @@ func execHooks(r *veleroapi.Restore, p *corev1.Pod) []execHook {
 	}
 	var found []execHook
 	for i := range r.Spec.Hooks.Resources {
-		if !hooksApply(&r.Spec.Hooks.Resources[i], p) {
+		if !appliesToPod(&r.Spec.Hooks.Resources[i], p) {
 			continue
 		}
 		for _, hook := range r.Spec.Hooks.Resources[i].PostHooks {
@@ -132,9 +132,9 @@ func execHooks(r *veleroapi.Restore, p *corev1.Pod) []execHook {
 	return found
 }
 
-// hooksApply reports whether hooks of the spec apply to a pod (GetRestoreHooksFromSpec,
+// appliesToPod reports whether hooks of the spec apply to a pod (GetRestoreHooksFromSpec,
 // ResourceHookSelector.applicableTo).
-func hooksApply(spec *veleroapi.RestoreResourceHookSpec, p *corev1.Pod) bool {
+func appliesToPod(spec *veleroapi.RestoreResourceHookSpec, p *corev1.Pod) bool {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, p.Namespace)
 		return err == nil && ok

@@ -20,6 +20,6 @@ type MarkedState struct {
 	Mark Mark
 }
 
-func marked(mark Mark, tone Tone, word string) MarkedState {
+func markState(mark Mark, tone Tone, word string) MarkedState {
 	return MarkedState{Text: Toned(tone, word), Mark: mark}
 }

@@ -47,13 +47,13 @@ func NoOperations(j *job.Job) string {
 func OperationState(o *assess.Operation) MarkedState {
 	switch {
 	case o.HasFailed():
-		return marked(MarkFailed, Bad, o.Phase)
+		return markState(MarkFailed, Bad, o.Phase)
 	case o.HasEnded():
-		return marked(MarkDone, Good, o.Phase)
+		return markState(MarkDone, Good, o.Phase)
 	case o.Phase == velero.OperationNew || o.Phase == "":
-		return marked(MarkAhead, Waiting, o.Phase)
+		return markState(MarkAhead, Waiting, o.Phase)
 	}
-	return marked(MarkNow, Running, o.Phase)
+	return markState(MarkNow, Running, o.Phase)
 }
 
 // OperationColumns are the columns of a job's item operations. Only the screen shows them.

@@ -32,11 +32,11 @@ func TestOperationCounts(t *testing.T) {
 
 func TestOperationStates(t *testing.T) {
 	for phase, want := range map[string]MarkedState{
-		"":                        marked(MarkAhead, Waiting, ""),
-		velero.OperationNew:       marked(MarkAhead, Waiting, "New"),
-		"InProgress":              marked(MarkNow, Running, "InProgress"),
-		velero.OperationCompleted: marked(MarkDone, Good, "Completed"),
-		velero.OperationFailed:    marked(MarkFailed, Bad, "Failed"),
+		"":                        markState(MarkAhead, Waiting, ""),
+		velero.OperationNew:       markState(MarkAhead, Waiting, "New"),
+		"InProgress":              markState(MarkNow, Running, "InProgress"),
+		velero.OperationCompleted: markState(MarkDone, Good, "Completed"),
+		velero.OperationFailed:    markState(MarkFailed, Bad, "Failed"),
 	} {
 		o := &assess.Operation{Operation: artifact.Operation{Phase: phase}}
 		if got := OperationState(o); fmt.Sprint(got) != fmt.Sprint(want) {

@@ -38,27 +38,27 @@ func VolumePhase(phase string) string {
 func VolumeState(r *assess.VolumeRecord) MarkedState {
 	switch r.State() {
 	case assess.VolumeDone:
-		return marked(MarkDone, Good, "done")
+		return markState(MarkDone, Good, "done")
 	case assess.VolumeSkipped:
-		return marked(MarkSkipped, Dim, "skipped")
+		return markState(MarkSkipped, Dim, "skipped")
 	case assess.VolumeUnreported:
-		return marked(MarkUnknown, Dim, "unknown")
+		return markState(MarkUnknown, Dim, "unknown")
 	case assess.VolumeFailed:
 		word := "failed"
 		if r.Volume != nil && r.Volume.Phase == velero.VolumeCanceled ||
 			r.Volume == nil && r.Info.Phase == velero.VolumeCanceled {
 			word = "cancelled"
 		}
-		return marked(MarkFailed, Bad, word)
+		return markState(MarkFailed, Bad, word)
 	}
 	word := cmp.Or(volumePhases[r.Volume.Phase].state, r.Volume.Phase)
 	switch {
 	case r.Volume.Verdict.Stuck:
-		return marked(MarkAttention, Bad, word)
+		return markState(MarkAttention, Bad, word)
 	case r.Volume.Phase == velero.VolumeInProgress:
-		return marked(MarkNow, Running, word)
+		return markState(MarkNow, Running, word)
 	}
-	return marked(MarkAhead, Waiting, word)
+	return markState(MarkAhead, Waiting, word)
 }
 
 // VolumeRow is a volume in the list of its job's volumes.
@@ -113,12 +113,12 @@ func (r VolumeRow) Cells() []Cell {
 	columns := VolumeColumns(r.Job)
 	cells := make([]Cell, len(columns))
 	for i, c := range columns {
-		cells[i] = r.cell(c.Name)
+		cells[i] = r.newCell(c.Name)
 	}
 	return cells
 }
 
-func (r VolumeRow) cell(column string) Cell {
+func (r VolumeRow) newCell(column string) Cell {
 	done, total := r.MovedBytes()
 	switch column {
 	case "volume":

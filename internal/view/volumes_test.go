@@ -34,21 +34,21 @@ func TestVolumeStates(t *testing.T) {
 		record *assess.VolumeRecord
 		want   MarkedState
 	}{
-		"no phase":    {moved(""), marked(MarkAhead, Waiting, "queued")},
-		"new":         {moved(velero.VolumeNew), marked(MarkAhead, Waiting, "queued")},
-		"accepted":    {moved(velero.VolumeAccepted), marked(MarkAhead, Waiting, "preparing")},
-		"prepared":    {moved(velero.VolumePrepared), marked(MarkAhead, Waiting, "waiting")},
-		"in progress": {moved(velero.VolumeInProgress), marked(MarkNow, Running, "moving")},
-		"cancelling":  {moved(velero.VolumeCanceling), marked(MarkAhead, Waiting, "cancelling")},
-		"cancelled":   {moved(velero.VolumeCanceled), marked(MarkFailed, Bad, "cancelled")},
-		"completed":   {moved(velero.VolumeCompleted), marked(MarkDone, Good, "done")},
-		"failed":      {moved(velero.VolumeFailed), marked(MarkFailed, Bad, "failed")},
-		"another":     {moved("Odd"), marked(MarkAhead, Waiting, "Odd")},
-		"stuck":       {&assess.VolumeRecord{Volume: stuck}, marked(MarkAttention, Bad, "preparing")},
-		"saved":       {info(artifact.VolumeInfo{Result: "succeeded"}), marked(MarkDone, Good, "done")},
-		"not saved":   {info(artifact.VolumeInfo{Result: "failed"}), marked(MarkFailed, Bad, "failed")},
-		"skipped":     {info(artifact.VolumeInfo{Skipped: true}), marked(MarkSkipped, Dim, "skipped")},
-		"no result":   {info(artifact.VolumeInfo{}), marked(MarkUnknown, Dim, "unknown")},
+		"no phase":    {moved(""), markState(MarkAhead, Waiting, "queued")},
+		"new":         {moved(velero.VolumeNew), markState(MarkAhead, Waiting, "queued")},
+		"accepted":    {moved(velero.VolumeAccepted), markState(MarkAhead, Waiting, "preparing")},
+		"prepared":    {moved(velero.VolumePrepared), markState(MarkAhead, Waiting, "waiting")},
+		"in progress": {moved(velero.VolumeInProgress), markState(MarkNow, Running, "moving")},
+		"cancelling":  {moved(velero.VolumeCanceling), markState(MarkAhead, Waiting, "cancelling")},
+		"cancelled":   {moved(velero.VolumeCanceled), markState(MarkFailed, Bad, "cancelled")},
+		"completed":   {moved(velero.VolumeCompleted), markState(MarkDone, Good, "done")},
+		"failed":      {moved(velero.VolumeFailed), markState(MarkFailed, Bad, "failed")},
+		"another":     {moved("Odd"), markState(MarkAhead, Waiting, "Odd")},
+		"stuck":       {&assess.VolumeRecord{Volume: stuck}, markState(MarkAttention, Bad, "preparing")},
+		"saved":       {info(artifact.VolumeInfo{Result: "succeeded"}), markState(MarkDone, Good, "done")},
+		"not saved":   {info(artifact.VolumeInfo{Result: "failed"}), markState(MarkFailed, Bad, "failed")},
+		"skipped":     {info(artifact.VolumeInfo{Skipped: true}), markState(MarkSkipped, Dim, "skipped")},
+		"no result":   {info(artifact.VolumeInfo{}), markState(MarkUnknown, Dim, "unknown")},
 	} {
 		if got := VolumeState(c.record); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -50,8 +50,8 @@ func newWordedPreview(p cluster.Preview) wordedPreview {
 
 func (f *Form) currentState() formState { return formState{f.currentPreviewSource(), f.changeNumber} }
 
-// preview returns the last preview received.
-func (f *Form) preview() *cluster.Preview { return &f.previewAnswer.Value.Preview }
+// currentPreview returns the last preview received.
+func (f *Form) currentPreview() *cluster.Preview { return &f.previewAnswer.Value.Preview }
 
 func (f *Form) currentPreviewSource() previewSource {
 	spec := &f.draft.Restore.Spec
@@ -129,7 +129,7 @@ func (f *Form) schedulePreview() tea.Cmd {
 // hasReadItems reports whether the last preview could read the items of the source.
 func (f *Form) hasReadItems(source previewSource) bool {
 	state, _ := f.previewAnswer.Key().(formState)
-	return f.previewAnswer.HasValue && f.preview().ItemsUnchecked == "" && state.source == source
+	return f.previewAnswer.HasValue && f.currentPreview().ItemsUnchecked == "" && state.source == source
 }
 
 // isPreviewPending reports whether the preview of the present form is still to come.
@@ -173,7 +173,9 @@ func (f *Form) handlePreview() tea.Cmd {
 }
 
 // needsNoCheck reports whether there is nothing to check: no backup, or Velero refuses the restore.
-func (f *Form) needsNoCheck() bool { return f.preview().Backup == "" || len(f.refusalReasons()) > 0 }
+func (f *Form) needsNoCheck() bool {
+	return f.currentPreview().Backup == "" || len(f.refusalReasons()) > 0
+}
 
 // isChecked reports whether the obstacles of the present form are known.
 func (f *Form) isChecked() bool {
@@ -194,7 +196,7 @@ func (f *Form) fetchCheck() tea.Cmd {
 	if f.needsNoCheck() || f.checkAnswer.IsPending() {
 		return nil
 	}
-	draft, preview, a := f.copyDraft(), *f.preview(), f.assessment
+	draft, preview, a := f.copyDraft(), *f.currentPreview(), f.assessment
 	return f.checkAnswer.Refetch(
 		f.newRequester(f.handleCheck),
 		f.currentState(),
@@ -223,8 +225,8 @@ type closerCheck struct {
 	isDryRun    bool
 }
 
-// noun returns the name of the check, for sentences.
-func (c *closerCheck) noun() string {
+// checkNoun returns the name of the check, for sentences.
+func (c *closerCheck) checkNoun() string {
 	if c.isDryRun {
 		return "dry run"
 	}
@@ -259,11 +261,11 @@ func (f *Form) shownCheck() *cluster.CheckResult {
 // canCompare reports whether there is something to compare, as far as is known.
 func (f *Form) canCompare() bool {
 	return f.options.Backend.UnavailableReason(cluster.CapabilityPreviews) == "" &&
-		(f.preview().ItemsUnchecked != "" || f.simpleCheck().ComparableObjects > 0)
+		(f.currentPreview().ItemsUnchecked != "" || f.simpleCheck().ComparableObjects > 0)
 }
 
 func (f *Form) compareUnavailable() string {
-	return cmp.Or(f.preview().ItemsUnchecked, f.simpleCheck().CompareUnavailable)
+	return cmp.Or(f.currentPreview().ItemsUnchecked, f.simpleCheck().CompareUnavailable)
 }
 
 // startComparison compares what exists with the backup, which it downloads once more.
@@ -327,7 +329,7 @@ func (f *Form) startCloserCheck(
 	}
 	c.progress, c.draft, c.sourceState = fetch.NewProgress[string](), f.copyDraft(), f.lastSourceState
 	f.closerCheck = c
-	preview, a := *f.preview(), f.assessment
+	preview, a := *f.currentPreview(), f.assessment
 	return tea.Batch(
 		c.FetchIfDue(
 			f.newRequester(f.handleCloserCheck),

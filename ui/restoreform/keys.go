@@ -187,7 +187,7 @@ func (f *Form) leaveForm() tea.Cmd {
 		return f.toggleZoom()
 	}
 	if f.isComparing() {
-		was := f.closerCheck.noun()
+		was := f.closerCheck.checkNoun()
 		f.closerCheck.cancelCheck()
 		f.closerCheck = nil
 		return f.showMessage(true, "The "+was+" is cancelled.")
@@ -266,17 +266,17 @@ func (f *Form) completionValues(of restorespec.CompletionSource) []string {
 	case restorespec.Schedules:
 		return f.collectFromBackups(func(j *job.Job) string { return j.ScheduleName })
 	case restorespec.Namespaces:
-		return f.preview().Namespaces
+		return f.currentPreview().Namespaces
 	case restorespec.Mappings:
 		var all []string
-		for _, name := range f.preview().Namespaces {
+		for _, name := range f.currentPreview().Namespaces {
 			all = append(all, name+":")
 		}
 		return all
 	case restorespec.Resources:
-		return f.preview().Resources
+		return f.currentPreview().Resources
 	case restorespec.Labels:
-		return f.preview().Labels
+		return f.currentPreview().Labels
 	case restorespec.Booleans:
 		return []string{"true", "false"}
 	case restorespec.Policies:

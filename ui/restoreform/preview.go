@@ -23,7 +23,7 @@ import (
 // renderPreview draws the preview: obstacles, items, assumptions, the command and the YAML.
 func (f *Form) renderPreview(c draw.Canvas) []string {
 	lines := f.renderProblems(c)
-	p := f.preview()
+	p := f.currentPreview()
 	switch {
 	case len(f.invalidRowNames()) > 0:
 		return append(lines, f.renderCommandAndYAML(c)...)
@@ -69,7 +69,7 @@ func (f *Form) renderProblems(c draw.Canvas) []string {
 		item(
 			c.Theme.Waiting,
 			c.Glyphs.Attention,
-			"The "+by.noun()+" was of another restore. What follows does not rest on it.",
+			"The "+by.checkNoun()+" was of another restore. What follows does not rest on it.",
 			2,
 		)
 	}
@@ -198,13 +198,13 @@ func (f *Form) namedDraft() (restorespec.Draft, error) {
 		return d, errors.New("the Restore needs a name: fill in Name")
 	}
 	if d.AllowPartiallyFailed != nil && *d.AllowPartiallyFailed && d.Restore.Spec.ScheduleName != "" {
-		if f.isPreviewPending() || f.preview().Backup == "" {
+		if f.isPreviewPending() || f.currentPreview().Backup == "" {
 			return d, errors.New(
 				"a Restore cannot say --allow-partially-failed, and the newest backup of the schedule is not known",
 			)
 		}
 		// The command does the same (pkg/cmd/cli/restore/create.go, Run).
-		d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName = f.preview().Backup, ""
+		d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName = f.currentPreview().Backup, ""
 	}
 	return d, nil
 }
@@ -228,18 +228,18 @@ func (f *Form) startRestore() tea.Cmd {
 	if f.offerDryRun() {
 		return nil
 	}
-	return f.options.OnCreate(d, append(slices.Clone(f.preview().AlsoRestored), f.buildConsequences()...))
+	return f.options.OnCreate(d, append(slices.Clone(f.currentPreview().AlsoRestored), f.buildConsequences()...))
 }
 
 // offerDryRun tells once what a dry run of the restore would cost. The same key pressed again starts without it.
 func (f *Form) offerDryRun() (offered bool) {
-	n, key := f.preview().Estimate.Total, f.options.Keys.FirstKey
+	n, key := f.currentPreview().Estimate.Total, f.options.Keys.FirstKey
 	if f.shownCheck().DryRun != nil || !f.canDryRun() || n == 0 || f.confirmedWithoutDryRun == f.changeNumber {
 		return false
 	}
 	f.confirmedWithoutDryRun = f.changeNumber
 	var resources []string
-	for _, r := range f.preview().Estimate.Resources {
+	for _, r := range f.currentPreview().Estimate.Resources {
 		resources = append(resources, r.Resource)
 	}
 	f.showMessage(true, fmt.Sprintf("The API server was not asked. %s: %s runs it, %s again starts without it.",
@@ -249,8 +249,8 @@ func (f *Form) offerDryRun() (offered bool) {
 
 func (f *Form) buildConsequences() []string {
 	var items *int
-	if f.preview().ItemsUnchecked == "" {
-		items = &f.preview().Estimate.Total
+	if f.currentPreview().ItemsUnchecked == "" {
+		items = &f.currentPreview().Estimate.Total
 	}
 	check := f.shownCheck()
 	return view.PreflightConsequences(items, check.Findings, check.DryRun != nil, len(check.Unchecked) == 0)

@@ -165,12 +165,12 @@ func (f *Form) fieldProblem(at int) (text string, refused bool) {
 
 // unknownNamespace returns a warning about names of namespaces that are not in the backup.
 func (f *Form) unknownNamespace(r *formRow) string {
-	if len(f.preview().Namespaces) == 0 || f.isPreviewPending() {
+	if len(f.currentPreview().Namespaces) == 0 || f.isPreviewPending() {
 		return ""
 	}
 	for name := range strings.SplitSeq(r.field.TidyText(r.text), ",") {
 		name, _, _ = strings.Cut(name, ":")
-		if name != "" && !strings.ContainsAny(name, `*?[{"`) && !slices.Contains(f.preview().Namespaces, name) {
+		if name != "" && !strings.ContainsAny(name, `*?[{"`) && !slices.Contains(f.currentPreview().Namespaces, name) {
 			return "The backup has no namespace " + name + "."
 		}
 	}
@@ -207,7 +207,7 @@ func (f *Form) refusalReasons() []string {
 		all = append(all, fmt.Sprintf("There is a restore %s already: choose another name.", f.draft.Restore.Name))
 	}
 	all = append(all, collector.RefusalReasons(*spec)...)
-	for _, why := range f.preview().RefusalReasons {
+	for _, why := range f.currentPreview().RefusalReasons {
 		if !f.isPreviewPending() && !slices.Contains(all, why) {
 			all = append(all, why)
 		}

@@ -207,7 +207,7 @@ func (p *backupPlan) includesEverywhere() bool {
 	return len(p.spec.ExcludedNamespaces)+len(p.excluded) == 0 && (len(in) == 0 || slices.Equal(in, []string{"*"}))
 }
 
-func memoize[K comparable](m map[K]Verdict, key K, make func() Verdict) Verdict {
+func memoizeVerdict[K comparable](m map[K]Verdict, key K, make func() Verdict) Verdict {
 	v, ok := m[key]
 	if !ok {
 		v = make()
@@ -218,7 +218,7 @@ func memoize[K comparable](m map[K]Verdict, key K, make func() Verdict) Verdict 
 
 // judgeNamespace judges whether the contents of a namespace are included (item_backupper.go, itemInclusionChecks).
 func (p *backupPlan) judgeNamespace(n string) Verdict {
-	return memoize(p.namespaceVerdicts, n, func() Verdict {
+	return memoizeVerdict(p.namespaceVerdicts, n, func() Verdict {
 		included := velero.IncludeExclude{Includes: p.spec.IncludedNamespaces}
 		switch {
 		case !included.Matches(n): // also for a paused or refused schedule: it would not include it anyway
@@ -250,7 +250,7 @@ func (p *backupPlan) takesNothing() bool {
 
 // judgeKind judges whether objects of a resource are collected (includes_excludes.go, ShouldInclude).
 func (p *backupPlan) judgeKind(resource string) Verdict {
-	return memoize(p.kindVerdicts, resource, func() Verdict {
+	return memoizeVerdict(p.kindVerdicts, resource, func() Verdict {
 		clusterScoped := resource == Namespaces || resource == Volumes
 		f := p.namespacedFilter
 		if clusterScoped {

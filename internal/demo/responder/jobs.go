@@ -57,7 +57,7 @@ func (t *task) startJob() bool {
 		}
 		unstructured.RemoveNestedField(o.Object, "status", "queuePosition")
 		setStatus(o, map[string]any{
-			"phase": "InProgress", "startTimestamp": t.timestamp(), "progress": map[string]any{"totalItems": total},
+			"phase": "InProgress", "startTimestamp": t.formatNow(), "progress": map[string]any{"totalItems": total},
 		})
 		return true
 	})
@@ -120,7 +120,7 @@ func (t *task) awaitVolumes() bool {
 }
 
 func (t *task) endJob(phase string) bool {
-	t.updateStatus(serverAuthor, map[string]any{"phase": phase, "completionTimestamp": t.timestamp()})
+	t.updateStatus(serverAuthor, map[string]any{"phase": phase, "completionTimestamp": t.formatNow()})
 	return false
 }
 
@@ -151,7 +151,7 @@ func (t *task) cancelVolume() {
 	asked, _, _ := unstructured.NestedBool(t.object.Object, "spec", "cancel")
 	ended := slices.Contains([]string{"Completed", "Failed", "Canceled"}, phaseOf(t.object))
 	if asked && !ended && t.updateStatus(agentAuthor, map[string]any{"phase": "Canceling"}) && t.waitStep() {
-		t.updateStatus(agentAuthor, map[string]any{"phase": "Canceled", "completionTimestamp": t.timestamp()})
+		t.updateStatus(agentAuthor, map[string]any{"phase": "Canceled", "completionTimestamp": t.formatNow()})
 	}
 }
 

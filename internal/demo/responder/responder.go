@@ -160,7 +160,7 @@ func setStatus(o *cluster.Object, fields map[string]any) {
 	o.Object["status"] = status
 }
 
-func (t *task) timestamp() string { return t.Clock().UTC().Format(time.RFC3339) }
+func (t *task) formatNow() string { return t.Clock().UTC().Format(time.RFC3339) }
 
 // isServerReady reports whether a Velero server is ready in the object's namespace.
 func (t *task) isServerReady() bool {

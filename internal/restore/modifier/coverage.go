@@ -94,14 +94,14 @@ func (c *RuleCoverage) compile(r *rule) {
 		}
 	}
 	if _, err := matchResource(on.GroupResource, "pods"); !errors.Is(err, errResultUnknown) {
-		fail(onResource, wrap("groupResource", err))
+		fail(onResource, wrapFieldError("groupResource", err))
 	}
 	var err error
 	c.regex, err = regexp.Compile(on.ResourceNameRegex)
-	fail(onName, wrap("resourceNameRegex", err))
+	fail(onName, wrapFieldError("resourceNameRegex", err))
 	if on.LabelSelector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(on.LabelSelector)
-		fail(onLabels, wrap("labelSelector", err))
+		fail(onLabels, wrapFieldError("labelSelector", err))
 		if err == nil {
 			c.selector, c.Selector = selector, selector.String()
 		}
@@ -111,7 +111,7 @@ func (c *RuleCoverage) compile(r *rule) {
 	}
 }
 
-func wrap(field string, err error) error {
+func wrapFieldError(field string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -80,21 +80,21 @@ func (p *Printer) Section(s view.PageSection) {
 		p.Line("%s", Phrase(line))
 	}
 	for _, list := range s.Lists {
-		p.list(list)
+		p.printList(list)
 	}
 	if len(s.Lines) > 0 && len(s.Messages) > 0 {
 		p.Line("")
 	}
 	for i := range s.Messages {
-		p.message(&s.Messages[i])
+		p.printMessage(&s.Messages[i])
 	}
 	for _, line := range s.Footer {
 		p.Line("\n%s", Phrase(line))
 	}
 }
 
-// message prints a message as an item, and below it the names that vary in it.
-func (p *Printer) message(m *results.Message) {
+// printMessage prints a message as an item, and below it the names that vary in it.
+func (p *Printer) printMessage(m *results.Message) {
 	p.Item("%s", Phrase(view.MessagePhrase(m, m.DisplayText())))
 	var names []Span
 	for _, name := range m.Instances() {
@@ -105,7 +105,7 @@ func (p *Printer) message(m *results.Message) {
 	}
 }
 
-func (p *Printer) list(l view.List) {
+func (p *Printer) printList(l view.List) {
 	if len(l.Items) == 0 {
 		return
 	}

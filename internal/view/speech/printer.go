@@ -35,14 +35,14 @@ func (p *Printer) Lines() []string {
 func (p *Printer) Section(s view.PageSection) {
 	lead := human.Capitalize(strings.TrimSuffix(s.Title, "s")) // each sentence is about one of them
 	for _, f := range s.Facts {
-		p.item(lead, f.Text)
+		p.addItem(lead, f.Text)
 	}
 	for _, item := range s.Items {
-		p.item(lead, item.Text)
+		p.addItem(lead, item.Text)
 	}
 }
 
-func (p *Printer) item(lead, text string) {
+func (p *Printer) addItem(lead, text string) {
 	if p.Max > 0 && p.printed == p.Max {
 		p.omitted++
 		return
