@@ -11,13 +11,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/internal/action"
-	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/testbed/evidence"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/dialog"
 )
@@ -127,64 +124,11 @@ func settled(plan action.Plan) action.Outcome {
 	}
 }
 
-var allPhases = []string{
-	"New",
-	"InProgress",
-	"WaitingForPluginOperations",
-	"WaitingForPluginOperationsPartiallyFailed",
-	"Completed",
-	"PartiallyFailed",
-	"Failed",
-	"Finalizing",
-	"FinalizingPartiallyFailed",
-}
-
 // gatheredFor is what Gather would bring about a job whose last patch was lost
 // on a server that still runs.
 func gatheredFor(t *testing.T, j *job.Job, change ...func(*action.Evidence)) action.Evidence {
 	t.Helper()
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := action.Evidence{
-		Now:    noon,
-		Job:    j,
-		Object: &unstructured.Unstructured{Object: raw},
-		Server: velero.NewServer(
-			[]velero.ServerPod{
-				{
-					Name:       "velero-7d4",
-					StartedAt:  noon.Add(-80 * time.Hour),
-					Running:    true,
-					Version:    "v1.18.3",
-					Deployment: "velero",
-				},
-			},
-			noon,
-		),
-		VolumesListed:        action.Yes,
-		AllOpenVolumesListed: action.Yes,
-		LocationsListed:      action.Yes,
-		MayPatch:             action.Yes,
-		JobEvidence:          diagnosis.JobEvidence{HooksChecked: true, AllowedPhases: allPhases},
-		Username:             "jane",
-		Location: &diagnosis.LocationStatus{
-			Name:          "default",
-			Phase:         "Available",
-			LastValidated: noon.Add(-20 * time.Second),
-		},
-		StoredCounts: &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
-	}
-	for _, target := range action.ArtifactTargets(j.Kind) {
-		e.Artifacts = append(
-			e.Artifacts,
-			action.Artifact{
-				Target:   target,
-				Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)},
-			},
-		)
-	}
+	e := evidence.LostPatch(j, noon)
 	for _, c := range change {
 		c(&e)
 	}

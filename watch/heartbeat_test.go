@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -15,13 +14,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/internal/testbed/fixture"
 )
 
 // stub is an API server that answers as the test says.
-type stub struct {
-	*httptest.Server
-	asked atomic.Int32
-}
+type stub struct{ *fixture.Server }
 
 // A credential plugin that must ask the user something gets no advice that only others
 // can follow.
@@ -44,18 +42,12 @@ func TestExpiredLoginOfAPluginThatAsks(t *testing.T) {
 
 func newStub(t *testing.T, answer http.HandlerFunc) *stub {
 	t.Helper()
-	s := &stub{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.asked.Add(1)
-		answer(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s
+	return &stub{fixture.NewServer(t, answer)}
 }
 
 func (s *stub) connect(t *testing.T) *connection {
 	t.Helper()
-	c, err := newGatedConnection(&rest.Config{Host: s.URL}, slog.New(slog.DiscardHandler))
+	c, err := newGatedConnection(s.RESTConfig(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +205,7 @@ func TestGateHoldsRequestsBack(t *testing.T) {
 	if _, err := c.gate.RoundTrip(r); !errors.Is(err, context.Canceled) {
 		t.Errorf("a request that was given up ended with %v", err)
 	}
-	if n := s.asked.Load(); n != 1 {
+	if n := s.RequestCount(); n != 1 {
 		t.Errorf("the server was asked %d times, want 1", n)
 	}
 	if p := h.liveness.currentState(); !p.lost || p.denied || time.Until(p.retryAt) < time.Minute {

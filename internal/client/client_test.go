@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/internal/testbed/fixture"
 )
 
 // serve is a client of a server that answers each path, and the requests it got.
@@ -30,12 +32,7 @@ func serve(t *testing.T, answers map[string]string) (*Client, *[]string) {
 		mu.Unlock()
 		contentType, body, _ := strings.Cut(answers[r.URL.Path], "|")
 		if body == "" {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(
-				w,
-				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"no such thing"}`,
-			)
+			fixture.WriteStatus(w, http.StatusNotFound, metav1.StatusReasonNotFound, "no such thing")
 			return
 		}
 		w.Header().Set("Content-Type", contentType)

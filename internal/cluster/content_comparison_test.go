@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/testbed/fixture"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/watch"
 )
@@ -22,22 +22,16 @@ import (
 func TestRulesToCompare(t *testing.T) {
 	const path = "/apis/velero.io/v1/namespaces/velero/backups/b"
 	asked := 0
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+	api := fixture.NewServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if asked++; r.URL.Path != path {
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = fmt.Fprint(
-				w,
-				`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`,
-			)
+			fixture.WriteStatus(w, http.StatusNotFound, metav1.StatusReasonNotFound, "")
 			return
 		}
 		_, _ = fmt.Fprint(
 			w,
 			`{"kind": "Backup", "apiVersion": "velero.io/v1", "metadata": {"name": "b", "namespace": "velero"}, "status": {"phase": "Completed", "volumeSnapshotsAttempted": 1}}`,
 		)
-	}))
-	defer api.Close()
+	})
 	client, err := (&Cluster{}).newClient(&rest.Config{Host: api.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +12,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/testbed/fixture"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -21,16 +20,10 @@ import (
 // gone nothing is counted.
 func TestPolicyOfASelectionThatIsGone(t *testing.T) {
 	asked := 0
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	api := fixture.NewServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked++
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprint(
-			w,
-			`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`,
-		)
-	}))
-	defer api.Close()
+		fixture.WriteStatus(w, http.StatusNotFound, metav1.StatusReasonNotFound, "")
+	})
 	client, err := (&Cluster{}).newClient(&rest.Config{Host: api.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)

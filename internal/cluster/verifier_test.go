@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,23 +12,19 @@ import (
 
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/testbed/fixture"
 )
 
 // TestClaimsAreReadWithRightsInNamespacesAlone: who may list the claims of nine namespaces,
 // but not of the whole cluster, learns of all, and what could not be looked at.
 func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+	api := fixture.NewServer(t, func(w http.ResponseWriter, r *http.Request) {
 		namespace := strings.TrimSuffix(
 			strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"),
 			"/persistentvolumeclaims",
 		)
 		if strings.Contains(namespace, "/") || namespace == "ns-3" {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = fmt.Fprint(
-				w,
-				`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`,
-			)
+			fixture.WriteStatus(w, http.StatusForbidden, metav1.StatusReasonForbidden, "")
 			return
 		}
 		_, _ = fmt.Fprintf(
@@ -38,8 +33,7 @@ func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
 			"metadata": {"namespace": %q, "name": "data"}, "spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}]}`,
 			namespace,
 		)
-	}))
-	defer api.Close()
+	})
 	reader, err := live.New(live.Options{Config: &rest.Config{Host: api.URL, QPS: -1}})
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +75,7 @@ func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
 // and one for a volume that waits for it. Bound claims ask for no volume.
 func TestClaimsThatNeverBind(t *testing.T) {
 	var asked []string
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+	api := fixture.NewServer(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Path)
 		list := func(kind string, items ...string) {
 			_, _ = fmt.Fprintf(
@@ -131,8 +124,7 @@ func TestClaimsThatNeverBind(t *testing.T) {
 		default:
 			list("StorageClass")
 		}
-	}))
-	defer api.Close()
+	})
 	reader, err := live.New(live.Options{Config: &rest.Config{Host: api.URL, QPS: -1}})
 	if err != nil {
 		t.Fatal(err)

@@ -203,6 +203,8 @@ var imports = map[string][]string{
 	"internal/demo/store":       nil,
 	"internal/repo":             nil,
 	"internal/testbed":          {"internal/velero/veleroapi"},
+	"internal/testbed/fixture":  nil,
+	"internal/testbed/evidence": {"internal/action", "internal/diagnosis", "internal/job", "internal/velero"},
 	"internal/velero/veleroapi": nil,
 	"internal/view/markdown": {
 		"internal/diagnosis", "internal/human", "internal/sanitize", "internal/stored/results", "internal/view",

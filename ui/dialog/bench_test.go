@@ -13,13 +13,10 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/internal/action"
-	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/testbed/evidence"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/internal/view/remedy"
 	"github.com/veltui/veltui/retry"
@@ -119,58 +116,7 @@ func restoreNamed(name string) *job.Job {
 // evidenceOf is what was found of a restore whose artifacts are all stored, by a server
 // whose last patch was lost.
 func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
-	j := restoreNamed(name)
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(j.Object)
-	if err != nil {
-		panic(err)
-	}
-	e := action.Evidence{
-		Now:    noon,
-		Job:    j,
-		Object: &unstructured.Unstructured{Object: raw},
-		Server: velero.NewServer(
-			[]velero.ServerPod{
-				{
-					Name:       "velero-7d4",
-					StartedAt:  noon.Add(-80 * time.Hour),
-					Running:    true,
-					Version:    "v1.18.3",
-					Deployment: "velero",
-				},
-			},
-			noon,
-		),
-		VolumesListed:        action.Yes,
-		AllOpenVolumesListed: action.Yes,
-		LocationsListed:      action.Yes,
-		MayPatch:             action.Yes,
-		Username:             "jane",
-		JobEvidence: diagnosis.JobEvidence{
-			HooksChecked: true,
-			AllowedPhases: []string{
-				"New",
-				"InProgress",
-				"WaitingForPluginOperations",
-				"WaitingForPluginOperationsPartiallyFailed",
-				"Completed",
-				"PartiallyFailed",
-				"Failed",
-				"Finalizing",
-				"FinalizingPartiallyFailed",
-			},
-		},
-		Location:     &diagnosis.LocationStatus{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
-		StoredCounts: &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
-	}
-	for _, target := range action.ArtifactTargets(j.Kind) {
-		e.Artifacts = append(
-			e.Artifacts,
-			action.Artifact{
-				Target:   target,
-				Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)},
-			},
-		)
-	}
+	e := evidence.LostPatch(restoreNamed(name), noon)
 	if changed != nil {
 		changed(&e)
 	}

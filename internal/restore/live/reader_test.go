@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -19,34 +18,30 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/testbed/fixture"
 )
 
 // server is an API server that answers a path as it is told.
 type server struct {
-	*httptest.Server
+	*fixture.Server
 	lists map[string]func(w http.ResponseWriter, r *http.Request)
 }
 
 func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{lists: map[string]func(http.ResponseWriter, *http.Request){}}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+	s.Server = fixture.NewServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if answer := s.lists[r.URL.Path]; answer != nil {
 			answer(w, r)
 			return
 		}
 		status(w, http.StatusNotFound, metav1.StatusReasonNotFound)
-	}))
-	t.Cleanup(s.Close)
+	})
 	return s
 }
 
 func status(w http.ResponseWriter, code int, reason metav1.StatusReason) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).
-		Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Message: string(reason), Code: int32(code)})
+	fixture.WriteStatus(w, code, reason, "")
 }
 
 // has lets a path answer with objects, NAMESPACE/NAME, and where to go on.

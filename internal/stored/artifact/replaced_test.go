@@ -1,11 +1,9 @@
 package artifact
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/rest"
 
+	"github.com/veltui/veltui/internal/testbed/fixture"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -109,17 +107,13 @@ func TestOldCRDIsNamed(t *testing.T) {
 				Status: corev1.PodStatus{Phase: corev1.PodRunning},
 			}},
 		}
-		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(pods)
-		}))
-		f, err := New(Options{Config: &rest.Config{Host: api.URL}, Namespace: "velero"})
+		api := fixture.NewServer(t, func(w http.ResponseWriter, _ *http.Request) { fixture.WriteJSON(w, pods) })
+		f, err := New(Options{Config: api.RESTConfig(), Namespace: "velero"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		target := Target{Kind: veleroapi.DownloadTargetKindBackupVolumeInfos, Name: "b"}
 		got := f.explainCreate(t.Context(), target, refused)
-		api.Close()
 		if !errors.Is(got, refused) || !strings.Contains(got.Error(), want) {
 			t.Errorf("%s: %v, want %q", image, got, want)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/testbed/fixture"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
@@ -138,16 +139,7 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(o)
 	}
 	status := func(code int, reason metav1.StatusReason, message string) {
-		answer(
-			code,
-			metav1.Status{
-				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-				Status:   "Failure",
-				Code:     int32(code),
-				Reason:   reason,
-				Message:  message,
-			},
-		)
+		fixture.WriteStatus(w, code, reason, message)
 	}
 	switch {
 	case name == "":
@@ -188,10 +180,8 @@ func (k *kubelet) serveLog(w http.ResponseWriter, r *http.Request, name string) 
 	cut := k.cut
 	k.mu.Unlock()
 	if !known {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		_ = json.NewEncoder(w).
-			Encode(metav1.Status{Status: "Failure", Code: 400, Reason: metav1.StatusReasonBadRequest, Message: "previous terminated container not found"})
+		const message = "previous terminated container not found"
+		fixture.WriteStatus(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, message)
 		return
 	}
 	sent := map[stamped]bool{}
