@@ -118,6 +118,9 @@ func (c *scenarioCheck) checkAgrees(kind, name string, trouble bool) {
 
 func (c *scenarioCheck) agrees(command string, got judgement) {
 	c.Helper()
+	if isEnded := c.said.state == "" && got.state == ""; isEnded && strings.HasPrefix(c.said.summary, got.summary) {
+		return // explain reads more about the end than a list does
+	}
 	if got != c.said {
 		c.Errorf("%s says\n%q, explain says\n%q", command, got, c.said)
 	}
