@@ -269,7 +269,9 @@ func (d *dashboard) shownTabs() []*dashboardTab {
 
 func (d *dashboard) hasSeveralClusters() bool { return len(d.model.clusters) > 1 }
 
-func (d *dashboard) isAttended() bool { return d.model.options.Clock().Sub(d.lastActivity) < attentionPeriod }
+func (d *dashboard) isAttended() bool {
+	return d.model.options.Clock().Sub(d.lastActivity) < attentionPeriod
+}
 
 // rebuildRows applies the present state. It builds the rows of the shown tab only. Those of other tabs are built when
 // they are shown (see [dashboard.showTab]), because there may be tens of thousands and a snapshot every second.
