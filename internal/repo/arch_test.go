@@ -21,8 +21,8 @@ var imports = map[string][]string{
 	"internal/cluster": {
 		"collector", "collector/cache", "internal/action", "internal/assess", "internal/assess/coverage",
 		"internal/client", "internal/diagnosis", "internal/human", "internal/job", "internal/job/forecast",
-		"internal/job/forecast/history", "internal/kubectl", "internal/restore/dryrun", "internal/restore/live",
-		"internal/restore/preflight", "internal/restore/prepare", "internal/restore/restorespec",
+		"internal/job/forecast/history", "internal/kubectl", "internal/restore/dryrun", "internal/restore/identity",
+		"internal/restore/live", "internal/restore/preflight", "internal/restore/prepare", "internal/restore/restorespec",
 		"internal/restore/verify", "internal/safefile", "internal/sanitize", "internal/session", "internal/statedir",
 		"internal/stored/artifact", "internal/stored/logs", "internal/stored/results", "internal/velero",
 		"internal/velero/decode", "internal/velero/veleroapi", "retry", "watch",
@@ -106,7 +106,7 @@ var imports = map[string][]string{
 		"internal/velero/veleroapi", "internal/view", "ui/draw", "ui/fetch", "ui/keys",
 	},
 	"internal/restore/preflight": {
-		"collector", "internal/human", "internal/restore/diff", "internal/restore/identity", "internal/restore/live",
+		"collector", "internal/glob", "internal/human", "internal/restore/diff", "internal/restore/identity", "internal/restore/live",
 		"internal/restore/modifier", "internal/restore/prepare", "internal/restore/restorespec", "internal/sanitize",
 		"internal/stored/artifact", "internal/velero", "internal/velero/veleroapi",
 	},
@@ -138,7 +138,7 @@ var imports = map[string][]string{
 		"internal/session", "internal/stored/results", "internal/velero/veleroapi", "retry",
 	},
 	"internal/restore/live": {
-		"internal/client", "internal/sanitize", "internal/session", "internal/velero/decode",
+		"internal/client", "internal/sanitize", "internal/session", "internal/velero", "internal/velero/decode",
 		"internal/velero/veleroapi",
 	},
 	"internal/restore/restorespec": {
