@@ -84,20 +84,22 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 }
 
 // loseByPolicy makes a backup whose last patch, to a phase, the API server
-// refuses until Velero has given up on it.
-func loseByPolicy(t *testing.T, name, phase string, spec veleroapi.BackupSpec) {
+// refuses until Velero has given up on it. It returns when Velero logged that.
+func loseByPolicy(t *testing.T, name, phase string, spec veleroapi.BackupSpec) (loggedAt time.Time) {
 	t.Helper()
 	lift := deny(t, "backups", name, phase)
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
 	createBackup(t, name, spec, nil)
 	must(t, theLab.AwaitLog(patient(t), logged, lostPatchLine(t, "Backup", name, phase)...))
+	loggedAt = time.Now()
 	lift()
 	d := doomed{kind: "Backup", name: name}
 	now := liveJob(t, d.kind, name).LastState()
 	if now.Phase != "InProgress" || !theLab.ObjectExists(d.results()) || !theLab.ObjectExists(d.heldUp()) {
 		t.Fatalf("%s is %s, want InProgress with all files stored", d, now)
 	}
+	return loggedAt
 }
 
 // wantNotCompleted checks that a backup that failed as a whole is not made to

@@ -54,8 +54,9 @@ type told struct {
 	ETALowSeconds  *int64 `json:"etaLowSeconds"`
 	ETAHighSeconds *int64 `json:"etaHighSeconds"`
 	Verdict        *struct {
-		State string `json:"state"`
-		Facts []struct {
+		State  string `json:"state"`
+		Reason string `json:"reason"`
+		Facts  []struct {
 			Text  string `json:"text"`
 			Holds bool   `json:"holds"`
 		} `json:"facts"`

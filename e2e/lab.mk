@@ -41,7 +41,7 @@ E2E_AFTER    = $(if $(E2E_ROW),--post-run-command 'e2e/compatibility.sh $(LAB_VE
 # The suite mostly waits for Velero's own periods, so it runs in shards beside each
 # other, each with a lab of its own. Each shard takes about as long as the others.
 # The last one runs every test that no list names, also one that is new.
-E2E_LIST_1 := TestFinalPatchLost
+E2E_LIST_1 := TestFinalPatchLost TestCauses
 E2E_LIST_2 := TestDelete TestCoverageReasons TestLostPatchOfAFailedBackup TestRules TestSchedulesStorageAndDeletions
 E2E_LIST_3 := TestRestores TestDryRunEqualsRestore TestDryRunStoresNothing TestVerifyFindsWhatDidNotComeBack \
   TestVerifySaysWhatBecameOfVolumes TestVerifyFindsLostVolumes TestVerifyFindsVolumesThatPodsDidNotGet \
@@ -115,6 +115,10 @@ E2E_ETA ?= $(CURDIR)/bin/eta
 .PHONY: e2e-eta
 e2e-eta: ## Judge total and ETA at every second of three restores at Velero's default rate (about 6 minutes)
 	@E2E_ETA='$(E2E_ETA)' $(MAKE) e2e E2E_RUN='^TestETA$$'
+
+.PHONY: e2e-causes
+e2e-causes: ## Plant causes, have a real Velero fail of them, and write docs/dev/causes.md (about 15 minutes)
+	@E2E_CAUSES=$(CURDIR)/docs/dev/causes.md $(MAKE) e2e E2E_RUN='^(TestCauses|TestLostPatchIsFoundSoon)$$'
 
 .PHONY: e2e-versions
 e2e-versions: ## Run the suite with every Velero, one after the other, and write docs/install.md

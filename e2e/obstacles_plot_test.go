@@ -37,6 +37,22 @@ func (p *plot) make(o client.Object) {
 	p.after(func() { must(p.T, client.IgnoreNotFound(theLab.Client.Delete(patient(p.T), o))) })
 }
 
+// makeNamespace makes the target's namespace with labels, and waits for what Kubernetes makes in it.
+func (p *plot) makeNamespace(labels map[string]string) {
+	ctx := patient(p.T)
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace, Labels: labels}}
+	must(p.T, theLab.Client.Create(ctx, space))
+	p.after(func() {
+		all := client.InNamespace(p.namespace)
+		must(p.T, theLab.Client.DeleteAllOf(ctx, &corev1.Service{}, all)) // they hold node ports
+	})
+	awaitTrue(p.T, "what Kubernetes makes in "+p.namespace, func() bool {
+		in := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: p.namespace, Name: name} }
+		return theLab.Client.Get(ctx, in("default"), &corev1.ServiceAccount{}) == nil &&
+			theLab.Client.Get(ctx, in("kube-root-ca.crt"), &corev1.ConfigMap{}) == nil
+	})
+}
+
 // plantAll makes the objects of a text.
 func (p *plot) plantAll(text string) {
 	for _, o := range objectsOf(p.T, strings.ReplaceAll(text, "$NS", p.namespace), p.namespace) {

@@ -317,15 +317,21 @@ func plantObstacles(t *testing.T) {
 const obRights = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: ob-velero}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: [get, list, watch, create, update, patch, delete, deletecollection]}]}
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: ob-velero}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ob-velero}, subjects: [{kind: ServiceAccount, name: default, namespace: velero}]}`
 
-// startAsAccount starts Velero as the account of its pod, which the lab's administrator impersonates.
+// startAsAccount starts Velero as the account of its pod.
 func startAsAccount(t *testing.T) {
+	t.Helper()
+	startAs(t, "system:serviceaccount:"+lab.Namespace+":default")
+}
+
+// startAs starts Velero as a user, whom the lab's administrator impersonates.
+func startAs(t *testing.T, user string) {
 	t.Helper()
 	text, err := os.ReadFile(theLab.Kubeconfig())
 	must(t, err)
 	var config map[string]any
 	must(t, yaml.Unmarshal(text, &config))
-	for _, user := range config["users"].([]any) {
-		user.(map[string]any)["user"].(map[string]any)["as"] = "system:serviceaccount:" + lab.Namespace + ":default"
+	for _, entry := range config["users"].([]any) {
+		entry.(map[string]any)["user"].(map[string]any)["as"] = user
 	}
 	text, err = yaml.Marshal(config)
 	must(t, err)

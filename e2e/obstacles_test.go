@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/e2e/lab"
@@ -65,7 +63,6 @@ func judge(t *testing.T, namespace string, o obstacle) judged {
 			undo()
 		}
 	}()
-	ctx := patient(t)
 	from, to := o.from, o.to
 	if from == "" {
 		from = obMain
@@ -74,27 +71,9 @@ func judge(t *testing.T, namespace string, o obstacle) judged {
 		to = namespace
 	}
 	if !o.isNew && o.to == "" {
-		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-		must(t, yaml.Unmarshal([]byte(o.labels), &space.Labels))
-		must(t, theLab.Client.Create(ctx, space))
-		p.after(func() {
-			must(
-				t,
-				theLab.Client.DeleteAllOf(ctx, &corev1.Service{}, client.InNamespace(namespace)),
-			) // they hold node ports
-		})
-		awaitTrue(t, "what Kubernetes makes in "+namespace, func() bool {
-			return theLab.Client.Get(
-				ctx,
-				client.ObjectKey{Namespace: namespace, Name: "default"},
-				&corev1.ServiceAccount{},
-			) == nil &&
-				theLab.Client.Get(
-					ctx,
-					client.ObjectKey{Namespace: namespace, Name: "kube-root-ca.crt"},
-					&corev1.ConfigMap{},
-				) == nil
-		})
+		var labels map[string]string
+		must(t, yaml.Unmarshal([]byte(o.labels), &labels))
+		p.makeNamespace(labels)
 	}
 	p.spec = veleroapi.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}
 	if from == obMain {

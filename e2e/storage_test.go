@@ -3,19 +3,51 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
-// TestObjectStoreAway kills the S3 server in the middle of a restore and
-// brings it back.
+// wantStoreNamed checks that get, explain and check name the storage location of a job that goes on without it.
+func wantStoreNamed(t *testing.T, job string) {
+	t.Helper()
+	const where = "storage location " + lab.LocationName
+	for _, command := range []string{"get", "explain"} {
+		if _, printed := runVeltui(t, command, job, "-o", "json"); !strings.Contains(printed, where) {
+			t.Errorf("veltui %s %s does not name the %s:\n%s", command, job, where, printed)
+		}
+	}
+	found := findingsOf(t, "storage", lab.LocationName)
+	if len(found) == 0 {
+		t.Errorf("veltui check does not name the %s", where)
+	}
+	t.Logf("%s: %+v", job, found)
+}
+
+// TestObjectStoreAway kills the S3 server in the middle of a backup and of a restore, and brings it back.
 func TestObjectStoreAway(t *testing.T) {
 	must(t, theLab.EnsureVelero(patient(t)))
 	heldRestore(t, "away")
+	createBackup(t, "away-running", veleroapi.BackupSpec{
+		IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps"},
+	}, lab.Annotations{lab.HoldAnnotation: "away-running"})
+	await(t, "Backup", "away-running", "be in progress", lab.InPhase("InProgress"))
 	must(t, theLab.KillS3())
 	must(t, theLab.AwaitLocation(patient(t), veleroapi.BackupStorageLocationPhaseUnavailable))
+	t.Run("jobs in progress name the location", func(t *testing.T) {
+		for _, job := range []string{"restore/away", "backup/away-running"} {
+			wantStoreNamed(t, job)
+		}
+	})
+	t.Run("a backup that cannot store its files", func(t *testing.T) {
+		must(t, theLab.OpenGate("away-running"))
+		wantEnd(t, ended(t, "Backup", "away-running"), "Failed")
+		if e := explainEnd(t, "backup/away-running"); e.cause() != "StoreUnreachable" {
+			t.Errorf("the cause is %q:\n%s", e.cause(), e.printed)
+		}
+	})
 
 	refused := "FailedValidation"
 	if !serverVersion(t).RefusesUnavailableLocation() {

@@ -239,23 +239,37 @@ func (r *oneShotReader) readEvidence(ctx context.Context, active []*job.Job) err
 // readEvidenceOfEnds reads what may say why jobs ended badly. Most ended jobs need nothing of it.
 func (r *oneShotReader) readEvidenceOfEnds(ctx context.Context) error {
 	var kinds []string
+	var located []*job.Job
 	for _, j := range r.buildSnapshot().Jobs {
 		pods, locations := diagnosis.NeedsEvidenceOfEnd(j)
 		if pods && !slices.Contains(kinds, Pods) {
 			kinds = append(kinds, Pods)
 		}
-		if locations && !slices.Contains(kinds, StorageLocations) {
+		if !locations {
+			continue
+		}
+		located = append(located, j)
+		if !slices.Contains(kinds, StorageLocations) {
 			kinds = append(kinds, StorageLocations)
 		}
 	}
-	return runParallel(r.listTasks(ctx, kinds, nil))
+	backups := r.restoredBackups(located) // a restore's location is that of its backup
+	if len(backups) > maxSelectedUIDs {
+		kinds, backups = append(kinds, Backups), nil
+	}
+	tasks := r.listTasks(ctx, kinds, nil)
+	for _, name := range backups {
+		tasks = append(tasks, func() error { return r.fetchJob(ctx, Backups, name) })
+	}
+	return runParallel(tasks)
 }
 
-func (r *oneShotReader) restoredBackups(active []*job.Job) (names []string) {
+// restoredBackups names the backups of restores that have not been read.
+func (r *oneShotReader) restoredBackups(jobs []*job.Job) (names []string) {
 	if r.isKindComplete(Backups) {
 		return nil
 	}
-	for _, j := range active {
+	for _, j := range jobs {
 		name := j.BackupName
 		if j.Kind == job.Restore && !slices.Contains(names, name) && len(validation.IsDNS1123Subdomain(name)) == 0 &&
 			!r.hasObject(Backups, name) {

@@ -313,15 +313,20 @@ func (s *Snapshot) lastEndTime() time.Time {
 	return last
 }
 
-// addRestoredBackups adds the backups that active restores read: their locations, how many volumes they have, and
-// which have snapshots of volume groups, as far as their status and the volumes' resources tell
-// (pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo: CSI snapshots and pod volumes).
+// addRestoredBackups adds the backups that active restores read, and those of refused restores: their locations, how
+// many volumes they have, and which have snapshots of volume groups, as far as their status and the volumes' resources
+// tell (pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo: CSI snapshots and pod volumes).
 func (s *Snapshot) addRestoredBackups(a *diagnosis.World) {
 	a.LocationByBackup = map[string]string{}
 	a.BackupVolumeCounts = map[string]int{}
 	a.GroupSnapshotBackups = map[string]bool{}
 	for _, j := range s.Active {
 		if j.Kind == job.Restore {
+			a.LocationByBackup[j.BackupName] = s.agedOutLocations[j.BackupName]
+		}
+	}
+	for _, j := range s.Jobs {
+		if j.Kind == job.Restore && j.Phase == velero.PhaseFailedValidation {
 			a.LocationByBackup[j.BackupName] = s.agedOutLocations[j.BackupName]
 		}
 	}

@@ -84,7 +84,7 @@ func (l *Lab) RunNodeAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.node.logs.startLog(Namespace, pod, containerLog{log, from})
+	l.node.logs.startLog(Namespace, pod, containerLog{path: log, from: from})
 	if err := l.RunPod(ctx, Namespace, pod); err != nil {
 		return err
 	}

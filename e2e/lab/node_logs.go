@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// containerLog is where a container's output begins in a file.
+// containerLog is where a container's output begins in a file; previous is that of the container before.
 type containerLog struct {
-	path string
-	from int64
+	path     string
+	from     int64
+	previous *containerLog
 }
 
 // containerLogs are the logs that the lab's node has, by namespace/pod.
@@ -31,7 +32,26 @@ func (c *containerLogs) startLog(namespace, pod string, log containerLog) {
 	if c.logs == nil {
 		c.logs = map[string]containerLog{}
 	}
+	if last, ok := c.logs[namespace+"/"+pod]; ok {
+		last.previous = nil // a kubelet keeps one
+		log.previous = &last
+	}
 	c.logs[namespace+"/"+pod] = log
+}
+
+// readPrevious returns what the container before the present one has written; ok is false if there was none.
+func (c *containerLogs) readPrevious(namespace, pod string) (text string, ok bool, err error) {
+	c.mu.Lock()
+	log := c.logs[namespace+"/"+pod]
+	c.mu.Unlock()
+	if log.previous == nil {
+		return "", false, nil
+	}
+	data, err := os.ReadFile(log.path)
+	if err != nil {
+		return "", false, err
+	}
+	return string(data[log.previous.from:log.from]), true, nil
 }
 
 // fileSize is 0 for a file that is not there yet.
@@ -67,11 +87,15 @@ const logPollInterval = 100 * time.Millisecond
 // writes.
 func (n *fakeKubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
+	namespace, pod := r.PathValue("namespace"), r.PathValue("pod")
+	text, err := n.logs.readLog(namespace, pod)
 	if q.Get("previous") == "true" {
-		http.Error(w, "the lab's node keeps no earlier logs", http.StatusBadRequest)
-		return
+		var ok bool
+		if text, ok, err = n.logs.readPrevious(namespace, pod); !ok && err == nil {
+			http.Error(w, "previous terminated container not found", http.StatusBadRequest)
+			return
+		}
 	}
-	text, err := n.logs.readLog(r.PathValue("namespace"), r.PathValue("pod"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -104,7 +128,7 @@ func (n *fakeKubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-time.After(logPollInterval):
 		}
-		text, err := n.logs.readLog(r.PathValue("namespace"), r.PathValue("pod"))
+		text, err := n.logs.readLog(namespace, pod)
 		if err != nil || len(text) < read {
 			return // another container writes now
 		}

@@ -27,7 +27,7 @@ func (l *Lab) StartSecondServer(ctx context.Context, flags ...string) error {
 	if l.secondServer, err = l.serverProgram(SecondServerPod, flags).startProcess(l.Dir()); err != nil {
 		return err
 	}
-	l.node.logs.startLog(Namespace, pod.Name, containerLog{logFile(l.Dir(), SecondServerPod), from})
+	l.node.logs.startLog(Namespace, pod.Name, containerLog{path: logFile(l.Dir(), SecondServerPod), from: from})
 	return l.RunPod(ctx, Namespace, pod.Name)
 }
 

@@ -34,7 +34,7 @@ func (l *Lab) markServerRunning(ctx context.Context, flags []string, from int64)
 			return fmt.Errorf("creating the server's pod: %w", err)
 		}
 	}
-	l.node.logs.startLog(Namespace, pod.Name, containerLog{logFile(l.Dir(), "velero"), from})
+	l.node.logs.startLog(Namespace, pod.Name, containerLog{path: logFile(l.Dir(), "velero"), from: from})
 	return l.RunPod(ctx, Namespace, pod.Name)
 }
 

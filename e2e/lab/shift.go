@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,7 +38,11 @@ type ShiftProxy struct {
 	shift      TimeShift
 	stored     string // the object store's URL
 	server     *httptest.Server
+	requests   atomic.Int64
 }
+
+// RequestCount is how many requests have come to the API server this way.
+func (p *ShiftProxy) RequestCount() int { return int(p.requests.Load()) }
 
 // StartShiftProxy starts such a proxy; [Shifted.Close] ends it.
 func (l *Lab) StartShiftProxy(name string, s TimeShift) (*ShiftProxy, error) {
@@ -64,7 +69,10 @@ func (l *Lab) StartShiftProxy(name string, s TimeShift) (*ShiftProxy, error) {
 		ErrorLog:       log.New(io.Discard, "", 0), // clients end watches at any time
 	}
 	routes := http.NewServeMux()
-	routes.Handle("/", cluster)
+	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		p.requests.Add(1)
+		cluster.ServeHTTP(w, r)
+	})
 	routes.Handle(storeProxyPath, http.StripPrefix(strings.TrimSuffix(storeProxyPath, "/"), &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: l.s3.address}) },
 		ModifyResponse: p.ageStored,

@@ -69,7 +69,7 @@ func (a *jobJudge) findCause() Cause {
 	slices.SortStableFunc(groups, func(x, y causeGroup) int { return y.count - x.count })
 	for _, isWeak := range []bool{false, true} {
 		for _, g := range groups {
-			if !g.reason.IsZero() && (g.reason == VolumesCancelled) == isWeak {
+			if !g.reason.IsZero() && isWeakCause(g.reason) == isWeak {
 				return a.buildCause(g)
 			}
 		}
@@ -79,6 +79,9 @@ func (a *jobJudge) findCause() Cause {
 	c.Facts = slices.Clone(a.facts[known:])
 	return c
 }
+
+// isWeakCause reports whether a reason is only a cause where nothing says more.
+func isWeakCause(r Reason) bool { return r == VolumesCancelled || r == OperationFailed }
 
 // NeedsEvidenceOfEnd reports which evidence may say more about the end of a job than its own messages: Velero's pods,
 // or the storage locations.
@@ -175,13 +178,16 @@ func (a *jobJudge) explainServerEnd() Cause {
 	case last != nil:
 		a.AddSupport(SourcePod, last.Time, "%s", podEndText("the server's pod "+last.Pod, last))
 		a.nameMemory(last)
+		a.Names.ServerPod = "pod/" + last.Pod
 		c := Cause{Reason: ServerEnded, Text: "the Velero server ended with " + endText(last)}
-		hasLog := !last.IsEvicted && last.Reason != "OOMKilled"
+		hasLog := last.PodReason == "" && last.Reason != "OOMKilled"
 		switch kindOfEnd(last) {
 		case endedForMemory:
 			c = Cause{Reason: ServerOutOfMemory, Text: "the Velero server was killed for memory" + memoryLimitText(last)}
 		case endedByEviction:
 			c = Cause{Reason: ServerEvicted, Text: "the node evicted the Velero server" + causeClause(last.Message)}
+		case endedByShutdown:
+			c = Cause{Reason: NodeShutDown, Text: "the node of the Velero server was shut down"}
 		case endedByPanic:
 			c = Cause{Reason: ServerPanicked, Text: "the Velero server panicked (exit code 2)"}
 		}
@@ -240,6 +246,8 @@ func (a *jobJudge) explainAgentEnd(g causeGroup) Cause {
 				return Cause{Reason: NodeAgentOutOfMemory, Text: agent + " was killed for memory" + memoryLimitText(e)}
 			case endedByEviction:
 				return Cause{Reason: NodeAgentEvicted, Text: agent + " was evicted" + causeClause(e.Message)}
+			case endedByShutdown:
+				return Cause{Reason: NodeShutDown, Text: "node " + v.Node + " was shut down"}
 			}
 			return a.withFatalLine(Cause{Reason: NodeAgentEnded, Text: agent + " ended with " + endText(e)}, e)
 		}
@@ -282,7 +290,7 @@ func (a *jobJudge) explainLocation(c Cause) Cause {
 		return c
 	}
 	a.AddSupport(SourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, causeClause(l.Message))
-	if why := classifyStoreMessage(l.Message); isStoreCause(why) {
+	if why := classifyStoreMessage(l.Message); !why.IsZero() {
 		return Cause{Reason: why, Text: why.Meaning()}
 	}
 	return c
@@ -294,17 +302,23 @@ const (
 	endedOtherwise endKind = iota
 	endedForMemory
 	endedByEviction
+	endedByShutdown
 	endedByPanic
 )
 
-// kindOfEnd tells how a container ended. A container runtime reports OOMKilled, the kubelet Evicted
-// (pkg/kubelet/eviction/eviction_manager.go evictPod); a Go program that panics exits with 2 (runtime.fatalpanic).
+// kindOfEnd tells how a container ended. A container runtime reports OOMKilled; a Go program that panics exits with 2
+// (runtime.fatalpanic). The kubelet gives a whole pod a reason: Evicted (Kubernetes,
+// pkg/kubelet/eviction/eviction_manager.go evictPod), Preempting (pkg/kubelet/preemption/preemption.go
+// evictPodsToFreeRequests), Terminated at a shutdown of the node (pkg/kubelet/nodeshutdown/nodeshutdown_manager.go
+// killPods; Shutdown up to Kubernetes 1.21).
 func kindOfEnd(e *velero.PodEnd) endKind {
 	switch {
+	case e.PodReason == "Evicted" || e.PodReason == "Preempting":
+		return endedByEviction
+	case e.PodReason == "Terminated" || e.PodReason == "Shutdown":
+		return endedByShutdown
 	case e.Reason == "OOMKilled":
 		return endedForMemory
-	case e.IsEvicted:
-		return endedByEviction
 	case e.ExitCode == 2:
 		return endedByPanic
 	}
@@ -317,12 +331,28 @@ func memoryLimitText(e *velero.PodEnd) string {
 
 // endText returns the reason and the exit code of an end.
 func endText(e *velero.PodEnd) string {
-	return fmt.Sprintf("%s, exit code %d", e.ReasonText(), e.ExitCode)
+	return fmt.Sprintf("%s, exit code %d", e.ReasonText(), e.ExitCode) + human.InParens(signalText(e))
+}
+
+// signalText says which signal ended a container, empty for none: a shell's exit code is then 128 and the signal's
+// number, and container runtimes report it so. With the reason OOMKilled, or ContainerStatusUnknown of a kubelet that
+// does not find a container, 137 says nothing more (Kubernetes, pkg/kubelet/kubelet_pods.go
+// convertToAPIContainerStatuses).
+func signalText(e *velero.PodEnd) string {
+	switch {
+	case e.Reason != "Error": // the reason says more
+		return ""
+	case e.ExitCode == 137:
+		return "killed with SIGKILL"
+	case e.ExitCode == 143:
+		return "asked to end with SIGTERM"
+	}
+	return ""
 }
 
 func podEndText(who string, e *velero.PodEnd) string {
-	if e.IsEvicted {
-		return who + " was evicted" + causeClause(e.Message)
+	if kind := kindOfEnd(e); kind == endedByEviction || kind == endedByShutdown {
+		return who + " was ended by its node (" + e.PodReason + ")" + causeClause(e.Message)
 	}
 	limit := human.Prefixed("; its memory limit is ", e.MemoryLimit)
 	return who + " ended with " + endText(e) + limit + causeClause(strings.TrimSpace(e.Message))

@@ -32,40 +32,6 @@ func podOfServer(name string, created time.Time, status corev1.PodStatus) *corev
 	}
 }
 
-// statusAfterRestart is what a kubelet writes of a container that ended and runs again (Kubernetes,
-// pkg/kubelet/kubelet_pods.go convertToAPIContainerStatuses): the former end is lastState, and the only one kept.
-func statusAfterRestart(reason string, exitCode int32, ended time.Time) corev1.PodStatus {
-	return corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "velero", Ready: true, RestartCount: 3,
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{
-			StartedAt: metav1.NewTime(ended.Add(10 * time.Second)),
-		}},
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			Reason: reason, ExitCode: exitCode, FinishedAt: metav1.NewTime(ended),
-		}},
-	}}}
-}
-
-// statusOfEviction is what a kubelet writes of a pod that it evicts (Kubernetes, pkg/kubelet/eviction/eviction_manager.go
-// evictPod, and pkg/kubelet/kubelet_pods.go for the container that it then finds ended).
-func statusOfEviction(at time.Time) corev1.PodStatus {
-	return corev1.PodStatus{
-		Phase: corev1.PodFailed, Reason: "Evicted",
-		Message: "The node was low on resource: memory. Threshold quantity: 100Mi, available: 51108Ki. ",
-		Conditions: []corev1.PodCondition{{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "TerminationByKubelet",
-			LastTransitionTime: metav1.NewTime(at),
-		}},
-		ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "velero",
-			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				Reason: "ContainerStatusUnknown", ExitCode: 137, Message: "The container could not be located when the pod was " +
-					"terminated",
-			}},
-		}},
-	}
-}
-
 // jobFailedAtStart returns a backup that ran for a while until the next server marked it (pkg/cmd/server/server.go
 // markInProgressBackupsFailed).
 func jobFailedAtStart(t *testing.T, began, ended float64) *job.Job {
@@ -74,74 +40,6 @@ func jobFailedAtStart(t *testing.T, began, ended float64) *job.Job {
 		name: "bcdr", phase: velero.PhaseFailed, created: began, started: began, ended: ended, total: 88, done: 12,
 		reason: `found a backup with status "InProgress" during the server starting, mark it as "Failed"`,
 	}.job(t)
-}
-
-// The server that worked on a job ended: the verdict says how, where Kubernetes still knows it.
-func TestCauseIsHowTheServerEnded(t *testing.T) {
-	old := minutesAgo(500)
-	for name, c := range map[string]struct {
-		pods   []*corev1.Pod
-		hidden bool
-		reason Reason
-		says   string
-		doubt  string
-	}{
-		"killed for memory": {
-			pods:   []*corev1.Pod{podOfServer("velero-1", old, statusAfterRestart("OOMKilled", 137, minutesAgo(38)))},
-			reason: ServerOutOfMemory, says: "killed for memory (limit 512Mi) 2m after the backup began",
-		},
-		"a panic": {
-			pods:   []*corev1.Pod{podOfServer("velero-1", old, statusAfterRestart("Error", 2, minutesAgo(38)))},
-			reason: ServerPanicked, says: "panicked (exit code 2)",
-		},
-		"another error": {
-			pods:   []*corev1.Pod{podOfServer("velero-1", old, statusAfterRestart("Error", 1, minutesAgo(38)))},
-			reason: ServerEnded, says: "ended with Error, exit code 1",
-		},
-		"evicted": {
-			pods: []*corev1.Pod{
-				podOfServer("velero-1", old, statusOfEviction(minutesAgo(38))),
-				podOfServer("velero-2", minutesAgo(37), statusOfRunning()),
-			},
-			reason: ServerEvicted, says: "evicted the Velero server: The node was low on resource: memory.",
-		},
-		"a roll-out": {
-			pods:   []*corev1.Pod{podOfServer("velero-2", minutesAgo(37), statusOfRunning())},
-			reason: ServerReplaced, says: "another pod took the place of the Velero server 3m after the backup began",
-		},
-		"killed for memory long after the job": {
-			pods:   []*corev1.Pod{podOfServer("velero-1", old, statusAfterRestart("OOMKilled", 137, minutesAgo(5)))},
-			reason: ServerEnded, says: "ended while it worked on the job",
-			doubt: "not known any more; it restarted 3 times and last ended with OOMKilled",
-		},
-		"hidden pods": {hidden: true, reason: ServerEnded, says: "ended while it worked on the job", doubt: "may not be listed"},
-	} {
-		w := World{Now: minutesAgo(0), Server: velero.ServerOf(c.pods, minutesAgo(0))}
-		w.Server.Visible = !c.hidden
-		v := Judge(jobFailedAtStart(t, 40, 36), w)
-		if v.Reason != Failed || v.Cause.Reason != c.reason || !strings.Contains(v.Text, c.says) {
-			t.Errorf("%s: %s, cause %s: %s", name, v.Reason, v.Cause.Reason, v.Text)
-		}
-		doubts := ""
-		for _, f := range v.Cause.Facts {
-			if !f.Supports {
-				doubts += f.Text
-			}
-		}
-		if !strings.Contains(doubts, c.doubt) || c.doubt == "" && doubts != "" {
-			t.Errorf("%s: in doubt is %q, want %q", name, doubts, c.doubt)
-		}
-		if next := v.Next(); next.Text == "" || len(next.Commands) == 0 {
-			t.Errorf("%s: nothing to do next", name)
-		}
-	}
-}
-
-func statusOfRunning() corev1.PodStatus {
-	return corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "velero", Ready: true,
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(minutesAgo(37))}},
-	}}}
 }
 
 // The next step after a kill for memory is a limit twice as high: in the Deployment, or where OADP's operator takes it
@@ -168,43 +66,60 @@ func TestMessagesHaveCauses(t *testing.T) {
 		"PutObject, https response error StatusCode: 400, RequestID: 17D7, HostID: fd7a, api error "
 	for message, want := range map[string]Reason{
 		put + "XAmzContentSHA256Mismatch: The provided 'x-amz-content-sha256' header does not match what was computed.": StoreRefusesChecksum,
-		put + "AccessDenied: Access Denied":                                                                StoreDenies,
-		put + "ExpiredToken: The provided token has expired.":                                              StoreCredentialsExpired,
-		put + "InvalidAccessKeyId: The Access Key Id you provided does not exist":                          StoreCredentialsWrong,
-		put + "SignatureDoesNotMatch: The request signature we calculated does not match":                  StoreCredentialsWrong,
-		put + "NoSuchBucket: The specified bucket does not exist":                                          StoreBucketMissing,
-		put + "AuthorizationHeaderMalformed: the region 'a' is wrong; expecting 'b'":                       StoreRegionWrong,
-		put + "RequestTimeTooSkewed: The difference between the request time":                              StoreClockDiffers,
-		put + "XMinioStorageFull: Storage backend has reached its minimum free drive threshold":            StoreFull,
-		put + "SlowDown: Please reduce your request rate":                                                  StoreThrottles,
-		"dial tcp: lookup minio.velero.svc on 10.0.0.10:53: no such host":                                  StoreUnreachable,
-		put + "dial: tls: failed to verify certificate: x509: certificate signed by unknown authority":     StoreCertificateUntrusted,
-		"tls: failed to verify certificate: x509: certificate signed by unknown authority":                 ConnectionFailed,
-		"dial tcp 10.96.0.1:443: i/o timeout":                                                              ConnectionFailed,
-		`failed calling webhook "w": tls: failed to verify certificate: x509: certificate has expired`:     WebhookUnreachable,
-		"operation error EC2: CreateSnapshot, https response error StatusCode: 403, UnauthorizedOperation": {},
-		"context deadline exceeded":                                                                        ConnectionFailed,
-		"error writing: write /scratch/x: no space left on device":                                         VolumeFull,
-		`pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5`:       QuotaExceeded,
-		`admission webhook "v.kyverno.svc" denied the request: policy x`:                                   WebhookDenies,
-		`Internal error occurred: failed calling webhook "w": dial tcp 10.0.0.1:443: connection refused`:   WebhookUnreachable,
-		`storageclass.storage.k8s.io "gp3" not found`:                                                      StorageClassMissing,
-		"failed to get VolumeSnapshotClass for provisioner ebs.csi.aws.com":                                SnapshotClassMissing,
-		"found a dataupload velero/a with expose error: Pod is unschedulable: 0/15 nodes are available":    MoverNotScheduled,
-		"timeout on preparing data upload":                                                                 MoverNotReady,
-		"Asynchronous action timed out":                                                                    OperationTimedOut,
-		"timed out waiting for all PodVolumeBackups to complete":                                           VolumesTimedOut,
-		`found a datadownload with status "InProgress" during the node-agent starting, mark it as cancel`:  NodeAgentEnded,
-		`found a restore with status "InProgress" during the server starting, mark it as "Failed"`:         ServerEnded,
-		`secrets is forbidden: User "system:serviceaccount:velero:velero" cannot list resource`:            RightsMissing,
-		`no matches for kind "Widget" in version "example.com/v1"`:                                         KindMissing,
-		"fail to patch dynamic PV, err: context deadline exceeded, PVC: a, PV: b":                          ClaimNotBound,
-		"unable to locate ObjectStore plugin named velero.io/aws":                                          PluginMissing,
-		"error getting backup storage location: backupstoragelocations.velero.io \"x\" not found":          LocationNotFound,
-		"backup can't be created because BackupStorageLocation a is in Unavailable status.":                LocationWasUnavailable,
-		"backup can't be created because backup storage location a is currently in read-only mode":         LocationWasReadOnly,
-		"invalid repository password":                                                                      RepositoryPasswordWrong,
-		"something that nobody has seen before":                                                            {},
+		put + "AccessDenied: Access Denied":                                                                                       StoreDenies,
+		put + "ExpiredToken: The provided token has expired.":                                                                     StoreCredentialsExpired,
+		put + "InvalidAccessKeyId: The Access Key Id you provided does not exist":                                                 StoreCredentialsWrong,
+		put + "SignatureDoesNotMatch: The request signature we calculated does not match":                                         StoreCredentialsWrong,
+		put + "NoSuchBucket: The specified bucket does not exist":                                                                 StoreBucketMissing,
+		put + "AuthorizationHeaderMalformed: the region 'a' is wrong; expecting 'b'":                                              StoreRegionWrong,
+		put + "RequestTimeTooSkewed: The difference between the request time":                                                     StoreClockDiffers,
+		put + "XMinioStorageFull: Storage backend has reached its minimum free drive threshold":                                   StoreFull,
+		put + "SlowDown: Please reduce your request rate":                                                                         StoreThrottles,
+		"dial tcp: lookup minio.velero.svc on 10.0.0.10:53: no such host":                                                         StoreUnreachable,
+		put + "dial: tls: failed to verify certificate: x509: certificate signed by unknown authority":                            StoreCertificateUntrusted,
+		"tls: failed to verify certificate: x509: certificate signed by unknown authority":                                        ConnectionFailed,
+		"dial tcp 10.96.0.1:443: i/o timeout":                                                                                     ConnectionFailed,
+		`failed calling webhook "w": tls: failed to verify certificate: x509: certificate has expired`:                            WebhookUnreachable,
+		"operation error EC2: CreateSnapshot, https response error StatusCode: 403, UnauthorizedOperation":                        {},
+		"context deadline exceeded":                                                                                               ConnectionFailed,
+		"error writing: write /scratch/x: no space left on device":                                                                VolumeFull,
+		`pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5`:                              QuotaExceeded,
+		`admission webhook "v.kyverno.svc" denied the request: policy x`:                                                          WebhookDenies,
+		`Internal error occurred: failed calling webhook "w": dial tcp 10.0.0.1:443: connection refused`:                          WebhookUnreachable,
+		`storageclass.storage.k8s.io "gp3" not found`:                                                                             StorageClassMissing,
+		"failed to get VolumeSnapshotClass for provisioner ebs.csi.aws.com":                                                       SnapshotClassMissing,
+		"found a dataupload velero/a with expose error: Pod is unschedulable: 0/15 nodes are available":                           MoverNotScheduled,
+		"timeout on preparing data upload":                                                                                        MoverNotReady,
+		"Asynchronous action timed out":                                                                                           OperationTimedOut,
+		"timed out waiting for all PodVolumeBackups to complete":                                                                  VolumesTimedOut,
+		`found a datadownload with status "InProgress" during the node-agent starting, mark it as cancel`:                         NodeAgentEnded,
+		`found a restore with status "InProgress" during the server starting, mark it as "Failed"`:                                ServerEnded,
+		`secrets is forbidden: User "system:serviceaccount:velero:velero" cannot list resource`:                                   RightsMissing,
+		`no matches for kind "Widget" in version "example.com/v1"`:                                                                KindMissing,
+		"fail to patch dynamic PV, err: context deadline exceeded, PVC: a, PV: b":                                                 ClaimNotBound,
+		"unable to locate ObjectStore plugin named velero.io/aws":                                                                 PluginMissing,
+		"error getting backup storage location: backupstoragelocations.velero.io \"x\" not found":                                 LocationNotFound,
+		"backup can't be created because BackupStorageLocation a is in Unavailable status.":                                       LocationWasUnavailable,
+		"backup can't be created because backup storage location a is currently in read-only mode":                                LocationWasReadOnly,
+		"invalid repository password":                                                                                             RepositoryPasswordWrong,
+		`pods "a" is forbidden: minimum cpu usage per Container is 50m, but request is 10m`:                                       LimitRangeRefuses,
+		`pods "a" is forbidden: cpu max limit to request ratio per Container is 5, but provided ratio is 9`:                       LimitRangeRefuses,
+		`pods "a" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false`:                      PodSecurityDenies,
+		`namespaces "shop" not found`:                                                                                             NamespaceMissing,
+		"invalid resource policies: fail to get ResourcePolicies velero/p ConfigMap: configmaps \"p\" not found":                  ConfigMapMissing,
+		"failed to get resource modifiers configmap velero/m":                                                                     ConfigMapMissing,
+		"Validation error in resource modifiers provided in configmap velero/m: resource modifier rules cannot be empty":          ConfigMapInvalid,
+		"error in applying JSON Patch remove operation does not apply: doc is missing path: /data/none":                           ModifierFailed,
+		"The BSL away is unavailable, cannot retrieve the backup":                                                                 LocationWasUnavailable,
+		"daemonset pod not found in running state in node node-1":                                                                 NodeAgentNotRunning,
+		"restore execution failed: error downloading backup: rpc error: api error NoSuchKey: The specified key does not exist.":   BackupDamaged,
+		"error executing custom action (groupResource=pods, namespace=a, name=b): rpc error: code = Unknown desc = no":            PluginFailed,
+		"error executing custom action (groupResource=pods, namespace=a, name=b): dial tcp 10.0.0.1:443: i/o timeout":             ConnectionFailed,
+		"etcdserver: request is too large":                                                                                        ObjectRefused,
+		`BackupStorageLocation "a" is unavailable: unable to get credentials: unable to get key for secret: Secret "b" not found`: StoreCredentialsWrong,
+		"Backup store contains invalid top-level directories: [photos]":                                                           StoreHoldsOthers,
+		"the driver says no, plugin: velero.io/csi-pvc-backupper":                                                                 OperationFailed,
+		"something that nobody has seen before":                                                                                   {},
 	} {
 		if got := ClassifyMessage(message); got != want {
 			t.Errorf("%q shows %q, want %q", message, got, want)

@@ -172,7 +172,8 @@ func (a *jobJudge) noteServer() {
 	case !v.Visible:
 		a.AddDoubt(SourcePod, a.Now, "whether a Velero server runs was not seen: its pods may not be listed")
 	case !v.Running:
-		a.AddSupport(SourcePod, v.SeenAt, "no Velero server runs%s", human.Prefixed(": ", v.WaitingReason))
+		a.AddSupport(SourcePod, v.SeenAt, "no Velero server runs%s%s", human.Prefixed(": ", v.WaitingReason),
+			causeClause(v.WaitingMessage))
 	case v.StartedAt.IsZero():
 		a.AddSupport(SourcePod, v.SeenAt, "the Velero server is up")
 		a.AddDoubt(SourcePod, v.SeenAt, "since when the server runs is not known")

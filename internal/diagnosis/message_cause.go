@@ -179,7 +179,7 @@ var messageCauses = ignoreCase([]messageCause{
 	{reason: StoreCredentialsWrong, patterns: []string{
 		"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidClientTokenId",
 		"UnrecognizedClientException", "NoCredentialProviders", "failed to refresh cached credentials",
-		"no EC2 IMDS role found", "AuthenticationFailed", "invalid_grant", "AADSTS7000215",
+		"no EC2 IMDS role found", "unable to get credentials:", "AuthenticationFailed", "invalid_grant", "AADSTS7000215",
 		"could not find default credentials",
 	}},
 	{reason: StoreCredentialsWrong, patterns: []string{"StatusCode: 401", "Error 401"}, needsStore: true},
@@ -191,6 +191,8 @@ var messageCauses = ignoreCase([]messageCause{
 	{reason: StoreBucketMissing, patterns: []string{
 		"NoSuchBucket", "ContainerNotFound", "bucket does not exist", "bucket doesn't exist",
 	}},
+	// pkg/persistence/object_store.go IsValid.
+	{reason: StoreHoldsOthers, patterns: []string{"contains invalid top-level directories"}},
 	{reason: StoreFull, patterns: []string{
 		"XMinioStorageFull", "minimum free drive threshold", "XMinioAdminBucketQuotaExceeded",
 		"Bucket quota exceeded", "api error QuotaExceeded", "InsufficientStorage", "StatusCode: 507",
@@ -208,9 +210,15 @@ var messageCauses = ignoreCase([]messageCause{
 	{reason: StoreDenies, patterns: []string{"StatusCode: 403", "Error 403"}, needsStore: true},
 
 	// The API server: its plugins resourcequota and lifecycle, and k8s.io/apimachinery/pkg/api/errors.
-	{reason: QuotaExceeded, patterns: []string{"exceeded quota:", "failed quota:", "is forbidden: maximum * usage per"}},
+	{reason: QuotaExceeded, patterns: []string{"exceeded quota:", "failed quota:"}},
+	{reason: LimitRangeRefuses, patterns: []string{
+		"is forbidden: * usage per ", "is forbidden: * max limit to request ratio per ",
+	}},
 	{reason: NamespaceDeleted, patterns: []string{
 		"because it is being terminated", "terminating namespace * to disappear",
+	}},
+	{reason: NamespaceMissing, patterns: []string{
+		`namespaces "~" not found`, "fail to get the namespace ~ specified in", // pkg/backup/item_collector.go
 	}},
 	{reason: StorageClassMissing, patterns: []string{
 		`storageclass.storage.k8s.io "~" not found`, `storageclasses.storage.k8s.io "~" not found`,
@@ -226,6 +234,7 @@ var messageCauses = ignoreCase([]messageCause{
 	// k8s.io/apimachinery/pkg/util/validation/field.
 	{reason: RuleBroken, patterns: []string{"failed rule: ", `" is invalid: * invalid value: "object": `}},
 	{reason: ObjectRefused, patterns: []string{
+		"request is too large", "Request entity too large", "Too long: may not be more than",
 		"field is immutable", "forbidden: spec is immutable", "may not change once set",
 		`" is invalid: * invalid value: `, `" is invalid: * required value`, `" is invalid: * unsupported value: `,
 		`" is invalid: * forbidden: `, `" is invalid: * duplicate value: `, `" is invalid: * too long: `,
@@ -237,6 +246,22 @@ var messageCauses = ignoreCase([]messageCause{
 		"etcdserver: ", "the object has been modified", "the server is currently unable to handle the request",
 		"client rate limiter Wait", "the server was unable to return a response",
 		"unable to retrieve the complete list of server APIs",
+	}},
+
+	// internal/resourcepolicies/resource_policies.go, and pkg/controller/restore_controller.go validateAndComplete.
+	{reason: ConfigMapMissing, patterns: []string{
+		"fail to get ResourcePolicies * not found", "fail to get global backup volume policies * not found",
+		"failed to get resource modifiers configmap", `configmaps "~" not found`,
+	}},
+	{reason: ConfigMapInvalid, patterns: []string{
+		"ResourcePolicies from ConfigMap", "ResourcePolicies in ConfigMap", "global backup volume policies",
+		"resource modifiers provided in configmap",
+	}},
+
+	// internal/resourcemodifiers: json_patch.go, json_merge_patch.go, strategic_merge_patch.go, resource_modifiers.go.
+	{reason: ModifierFailed, patterns: []string{
+		"error in applying JSON Patch", "error in applying Strategic Patch", "error in applying patch",
+		"error in decoding json patch", "error in matching regex", "error in creating label selector",
 	}},
 
 	// Disks: the errors of the system calls (ENOSPC, EDQUOT), wherever they are wrapped.
@@ -264,6 +289,12 @@ var messageCauses = ignoreCase([]messageCause{
 		"timed out waiting for fs restore to complete",
 	}},
 
+	// pkg/nodeagent/node_agent.go isRunningInNode and KbClientIsRunningInNode.
+	{reason: NodeAgentNotRunning, patterns: []string{
+		"daemonset pod not found in running state", "node-agent is not running in node", "node-agent is not ready",
+		"daemonset not found",
+	}},
+
 	// pkg/controller/backup_operations_controller.go and restore_operations_controller.go.
 	{reason: OperationTimedOut, patterns: []string{"Asynchronous action timed out"}},
 
@@ -286,15 +317,22 @@ var messageCauses = ignoreCase([]messageCause{
 	// Validation (pkg/controller/backup_controller.go prepareBackupRequest, restore_controller.go validateAndComplete).
 	{reason: LocationWasReadOnly, patterns: []string{"currently in read-only mode"}},
 	{reason: LocationWasUnavailable, patterns: []string{
-		"is in Unavailable status", "backup storage location * is unavailable",
+		"is in Unavailable status", "backup storage location * is unavailable", "the BSL ~ is unavailable",
 	}},
 	{reason: LocationNotFound, patterns: []string{
 		"error getting backup storage location", "existing backup storage location was not specified",
-		"backupstoragelocation* not found",
+		`backupstoragelocations.velero.io "~" not found`, `BackupStorageLocation.velero.io "~" not found`,
 	}},
 	{reason: BackupNotFound, patterns: []string{
 		"error retrieving backup", "no backups found for schedule", "no completed backups found for schedule",
 		"backups.velero.io * not found",
+	}},
+
+	// The files of a backup (pkg/controller/restore_controller.go runValidatedRestore and downloadToTempFile;
+	// pkg/archive/extractor.go UnzipAndExtractBackup, whose error is gzip's or tar's).
+	{reason: BackupDamaged, patterns: []string{
+		"error downloading backup * does not exist", "gzip: invalid header", "error unzipping and extracting",
+		"NoSuchKey", "BlobNotFound",
 	}},
 
 	// A cancelled volume carries no cause of its own (pkg/controller/data_upload_controller.go OnDataUploadCancelled).
@@ -304,6 +342,15 @@ var messageCauses = ignoreCase([]messageCause{
 	{reason: StoreCertificateUntrusted, patterns: untrustedCertificates, needsStore: true},
 	{reason: StoreUnreachable, patterns: brokenConnections, needsStore: true},
 	{reason: ConnectionFailed, patterns: slices.Concat(untrustedCertificates, brokenConnections)},
+
+	// Plugins say what they like (pkg/backup/item_backupper.go executeActions, pkg/restore/restore.go restoreItem).
+	{reason: PluginFailed, patterns: []string{
+		"error executing custom action", "error executing ItemBlock action", "error preparing * rpc error: code = ",
+	}},
+
+	// Errors of operations that ended before Velero stored the results (pkg/controller/backup_operations_controller.go
+	// getBackupItemOperationProgress, wrapErrMsg).
+	{reason: OperationFailed, patterns: []string{", plugin: "}},
 })
 
 var (
@@ -325,14 +372,4 @@ func ignoreCase(rows []messageCause) []messageCause {
 		}
 	}
 	return rows
-}
-
-// isStoreCause reports whether a reason is about the object store.
-func isStoreCause(r Reason) bool {
-	switch r {
-	case StoreDenies, StoreCredentialsExpired, StoreCredentialsWrong, StoreRegionWrong, StoreBucketMissing,
-		StoreRefusesChecksum, StoreClockDiffers, StoreFull, StoreThrottles, StoreUnreachable, StoreCertificateUntrusted:
-		return true
-	}
-	return false
 }

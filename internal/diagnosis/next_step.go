@@ -53,7 +53,8 @@ type Names struct {
 	Kind, Name, Namespace string
 	// Server and Deployment are the Velero server as kubectl takes it: SERVER, DEPLOYMENT. A server without a Deployment
 	// is a pod.
-	Server, Deployment string
+	// ServerPod is the pod that describes why its container does not run, or how it ended: SERVERPOD.
+	Server, Deployment, ServerPod string
 	// Node, Agent and Pod are a node, its node-agent as kubectl takes it, and a pod that moves a volume: NODE, AGENT, POD.
 	Node, Agent, Pod string
 	// Restartable is a node-agent that goes on with a volume once it is restarted: RESTARTABLE.
@@ -68,8 +69,8 @@ type Names struct {
 	Access kubectl.ClusterAccess
 }
 
-var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|DEPLOYMENT|NODE|AGENT|RESTARTABLE|POD|LOCATION|BACKUP|` +
-	`SCHEDULE|MEMORY|CONTAINER)\b`)
+var nameWords = regexp.MustCompile(`\b(KIND|NAME|SERVER|SERVERPOD|DEPLOYMENT|NODE|AGENT|RESTARTABLE|POD|LOCATION|` +
+	`BACKUP|SCHEDULE|MEMORY|CONTAINER)\b`)
 
 func (n *Names) nameOf(word string) string {
 	switch word {
@@ -79,6 +80,8 @@ func (n *Names) nameOf(word string) string {
 		return n.Name
 	case "SERVER":
 		return n.Server
+	case "SERVERPOD":
+		return n.ServerPod
 	case "DEPLOYMENT":
 		return n.Deployment
 	case "NODE":

@@ -374,14 +374,14 @@ var (
 	ServerDown = NewReason("ServerDown", NewStep(
 		"Get the Velero server to run: its pod says why it does not. A job in progress is then marked Failed; "+
 			"a job that waits goes on.",
-		"kubectl describe SERVER",
+		"kubectl describe SERVERPOD",
 		"kubectl get deployments,pods",
 	))
 	// ServerCrashLooping: the server ends again and again.
 	ServerCrashLooping = NewReason("ServerCrashLooping", NewStep(
 		"Read why it ends; the facts name the last reason, such as OOMKilled.",
 		"kubectl logs SERVER --previous",
-		"kubectl describe SERVER",
+		"kubectl describe SERVERPOD",
 	))
 )
 
@@ -447,7 +447,7 @@ var (
 		"the Velero server was killed for memory while it worked on the job", NewStep(
 			"Raise the memory limit of the Velero server, then run the job again.",
 			"kubectl set resources DEPLOYMENT -c CONTAINER --limits=memory=MEMORY",
-			"kubectl describe SERVER",
+			"kubectl describe SERVERPOD",
 		).OnOADP(
 			"Raise spec.configuration.velero.podConfig.resourceAllocations.limits.memory in the "+
 				"DataProtectionApplication, then run the job again. Its operator reverts what is changed elsewhere.",
@@ -463,7 +463,7 @@ var (
 	ServerEvicted = NewCause("ServerEvicted",
 		"the node evicted the Velero server while it worked on the job", NewStep(
 			"Make room on the node, or give the server requests that keep it there, then run the job again.",
-			"kubectl describe SERVER",
+			"kubectl describe SERVERPOD",
 			"kubectl get pods -o wide",
 		))
 	ServerReplaced = NewCause("ServerReplaced",
@@ -476,7 +476,7 @@ var (
 	ServerEnded = NewCause("ServerEnded", "the Velero server ended while it worked on the job", NewStep(
 		"Read why it ended, then run the job again.",
 		"kubectl logs SERVER --previous --tail=200",
-		"kubectl describe SERVER",
+		"kubectl describe SERVERPOD",
 	))
 	NodeAgentOutOfMemory = NewCause("NodeAgentOutOfMemory",
 		"a node-agent was killed for memory while it moved volumes of the job", NewStep(
@@ -504,6 +504,12 @@ var (
 		"a node-agent ended or was replaced while it moved volumes of the job", NewStep(
 			"Read why it ended, then run the job again.",
 			"kubectl logs AGENT --previous --tail=200",
+			"kubectl get pods -o wide",
+		))
+	NodeShutDown = NewCause("NodeShutDown",
+		"the node on which the Velero server or a node-agent worked on the job was shut down", NewStep(
+			"Run the job again. Shut down or drain a node while no job runs on it.",
+			"kubectl get nodes",
 			"kubectl get pods -o wide",
 		))
 	StoreDenies = NewCause("StoreDenies", "the object store denies Velero access", NewStep(
@@ -541,6 +547,16 @@ var (
 		"veltui describe storage/LOCATION",
 	).OnOADP(
 		"Create the bucket, or correct it in spec.backupLocations of the DataProtectionApplication. Its "+
+			"operator reverts what is changed elsewhere.",
+		"kubectl edit dataprotectionapplications.oadp.openshift.io",
+	))
+	StoreHoldsOthers = NewCause("StoreHoldsOthers", "the bucket holds folders that are not Velero's", NewStep(
+		"Give Velero a bucket or a prefix of its own (spec.objectStorage.prefix), or move the folders away that the "+
+			"message names.",
+		"veltui describe storage/LOCATION",
+		"kubectl edit backupstoragelocations.velero.io LOCATION",
+	).OnOADP(
+		"Give Velero a bucket or a prefix of its own in spec.backupLocations of the DataProtectionApplication. Its "+
 			"operator reverts what is changed elsewhere.",
 		"kubectl edit dataprotectionapplications.oadp.openshift.io",
 	))
@@ -708,9 +724,10 @@ var (
 		"Correct what Velero names, and make a new one.",
 		"veltui describe KIND/NAME",
 	))
-	APIServerFailed = NewCause("APIServerFailed", "the API server or etcd did not answer", NewStep(
-		"Look at the API server, then run the job again.",
+	APIServerFailed = NewCause("APIServerFailed", "the API server, an API behind it, or etcd did not answer", NewStep(
+		"Get the API to answer that the message is about, then run the job again.",
 		"kubectl get --raw /readyz?verbose",
+		"kubectl get apiservices",
 		"veltui results KIND/NAME",
 	))
 	RepositoryPasswordWrong = NewCause("RepositoryPasswordWrong",
@@ -743,6 +760,53 @@ var (
 			"on such a pod at once.",
 		"veltui describe KIND/NAME",
 		"kubectl describe nodes",
+	))
+	NamespaceMissing = NewCause("NamespaceMissing", "a namespace that the job names does not exist", NewStep(
+		"Correct the namespaces that the job includes, or create the namespace, and run the job again.",
+		"kubectl get namespaces",
+		"veltui describe KIND/NAME",
+	))
+	LimitRangeRefuses = NewCause("LimitRangeRefuses", "a LimitRange of the namespace refuses objects", NewStep(
+		"Change the LimitRange of the namespace, or what the objects ask for.",
+		"kubectl get limitranges -A -o yaml",
+		"veltui results KIND/NAME",
+	))
+	ConfigMapMissing = NewCause("ConfigMapMissing", "a ConfigMap that the job names does not exist", NewStep(
+		"Create the ConfigMap in Velero's namespace, or name another one in a new job.",
+		"kubectl get configmaps",
+		"veltui describe KIND/NAME",
+	))
+	ConfigMapInvalid = NewCause("ConfigMapInvalid", "a ConfigMap that the job names holds no rules that Velero takes",
+		NewStep(
+			"Correct the ConfigMap that the message names, and make a new job.",
+			"veltui describe KIND/NAME",
+			"kubectl get configmaps",
+		))
+	ModifierFailed = NewCause("ModifierFailed", "a rule of the resource modifier fails on objects", NewStep(
+		"Correct the rule: the message names its path or its expression. Velero restores no object on which a rule fails.",
+		"veltui results KIND/NAME",
+		"veltui describe KIND/NAME",
+	))
+	BackupDamaged = NewCause("BackupDamaged", "the stored files of the backup are missing or damaged", NewStep(
+		"Restore from another backup. If the files were moved or changed in the bucket, put them back.",
+		"veltui get backups",
+		"veltui describe storage/LOCATION",
+	))
+	NodeAgentNotRunning = NewCause("NodeAgentNotRunning", "no node-agent runs on a node whose volumes are to be moved",
+		NewStep(
+			"Get the node-agents to run, also on that node: its taints, and the selector of the DaemonSet.",
+			"kubectl get daemonsets",
+			"kubectl get pods -o wide",
+		))
+	PluginFailed = NewCause("PluginFailed", "a plugin failed on objects", NewStep(
+		"Read what the plugin says: the message is the plugin's, not Velero's.",
+		"veltui results KIND/NAME",
+		"veltui logs KIND/NAME --level warning",
+	))
+	OperationFailed = NewCause("OperationFailed", "an item operation failed", NewStep(
+		"Read what the operation says; for a moved volume, read the logs of its node-agent, too.",
+		"veltui results KIND/NAME",
+		"veltui describe KIND/NAME",
 	))
 	NamespaceDeleted = NewCause("NamespaceDeleted", "a namespace of the job was being deleted", NewStep(
 		"Run the job again when the namespace is gone, or is there to stay.",

@@ -58,6 +58,9 @@ func (v Verdict) Next() Next {
 		return next
 	}
 	cause := v.Cause.Reason.Next(v.Names, v.Advice)
+	if v.Reason == Failed && len(cause.Commands) > 0 {
+		return cause // whatever made it fail, its log is not stored or says no more
+	}
 	for _, c := range next.Commands {
 		if !slices.Contains(cause.Commands, c) {
 			cause.Commands = append(cause.Commands, c)

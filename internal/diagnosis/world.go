@@ -73,12 +73,13 @@ type World struct {
 // ServerNames returns the names that commands need, of the server and of the cluster.
 func (e *World) ServerNames() Names {
 	n := Names{Access: e.Access, IsOADP: e.Server.IsOADP}
+	n.ServerPod = human.Prefixed("pod/", e.Server.Name)
 	switch s := e.Server; {
 	case s.Deployment != "":
 		n.Deployment = "deployment/" + s.Deployment
 		n.Server = n.Deployment
-	case s.Name != "":
-		n.Server = "pod/" + s.Name
+	default:
+		n.Server = n.ServerPod
 	}
 	return n
 }

@@ -54,8 +54,8 @@ type ContainerEnd struct {
 type PodEnd struct {
 	Pod, Container string
 	ContainerEnd
-	// IsEvicted is true if the node evicted the pod; Message then says what the node lacked.
-	IsEvicted bool
+	// PodReason is why the node ended the whole pod, such as Evicted, empty if it did not; Message is then the pod's.
+	PodReason string
 	// MemoryLimit is the limit of the container's memory, empty for none.
 	MemoryLimit string
 	// IsBeforeRestart is true if the container was started again since: its log is then the previous one.
@@ -72,8 +72,7 @@ func (e *PodEnd) DoubledMemory() string {
 }
 
 // readPodEnds returns how a container of a pod ended, as far as Kubernetes keeps it: the present end, and the one
-// before the last restart. An eviction ends the pod: the kubelet writes the pod's reason and message, and the condition
-// DisruptionTarget (Kubernetes, pkg/kubelet/eviction/eviction_manager.go evictPod).
+// before the last restart.
 func readPodEnds(p *corev1.Pod, s *ContainerState, spec *corev1.Container) (ends []PodEnd) {
 	base := PodEnd{Pod: p.Name}
 	if spec != nil {
@@ -93,18 +92,32 @@ func readPodEnds(p *corev1.Pod, s *ContainerState, spec *corev1.Container) (ends
 			ends = append(ends, e)
 		}
 	}
-	if p.Status.Reason != "Evicted" {
+	return withPodReason(ends, base, p, s)
+}
+
+// withPodReason returns the ends of a pod's container with why the node ended the whole pod: the kubelet makes the pod
+// Failed with a reason and a message, and adds the condition DisruptionTarget (Kubernetes,
+// pkg/kubelet/eviction/eviction_manager.go evictPod, pkg/kubelet/preemption/preemption.go evictPodsToFreeRequests,
+// pkg/kubelet/nodeshutdown/nodeshutdown_manager.go killPods). A pod that the kubelet never admitted has a reason too
+// (pkg/kubelet/kubelet.go rejectPod), but no end: nothing of it ran.
+func withPodReason(ends []PodEnd, base PodEnd, p *corev1.Pod, s *ContainerState) []PodEnd {
+	disrupted := time.Time{}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			disrupted = c.LastTransitionTime.Time
+		}
+	}
+	hasEnded := s != nil && s.End != nil
+	if p.Status.Phase != corev1.PodFailed || p.Status.Reason == "" || !hasEnded && disrupted.IsZero() {
 		return ends
 	}
-	if s == nil || s.End == nil {
+	if !hasEnded {
 		ends = append(ends, base)
 	}
 	last := &ends[len(ends)-1]
-	last.IsEvicted, last.Reason, last.Message = true, p.Status.Reason, p.Status.Message
-	for _, c := range p.Status.Conditions {
-		if last.Time.IsZero() && c.Type == corev1.DisruptionTarget {
-			last.Time = c.LastTransitionTime.Time
-		}
+	last.PodReason, last.Reason, last.Message = p.Status.Reason, p.Status.Reason, p.Status.Message
+	if last.Time.IsZero() {
+		last.Time = disrupted
 	}
 	return ends
 }

@@ -29,8 +29,9 @@ type ServerPod struct {
 	// StartedAt is when the container started, zero if unknown.
 	StartedAt time.Time
 	Restarts  int
-	// WaitingReason is why the container does not run, such as CrashLoopBackOff.
-	WaitingReason string
+	// WaitingReason is why the container does not run, such as CrashLoopBackOff. WaitingMessage is what the kubelet or
+	// the scheduler adds; it may be empty.
+	WaitingReason, WaitingMessage string
 	// LastTerminationReason is why the container last ended, such as OOMKilled, empty if it never ended.
 	LastTerminationReason string
 	LastTerminationAt     time.Time
@@ -95,13 +96,15 @@ func readServer(p *corev1.Pod) ServerPod {
 		// It may be any of the pod's containers, so since when is not known.
 		if s.Running = pod.Phase == corev1.PodRunning; !s.Running {
 			s.WaitingReason = cmp.Or(pod.Reason, pod.UnscheduledReason, string(pod.Phase))
+			s.WaitingMessage = cmp.Or(pod.Message, pod.UnscheduledMessage)
 		}
 		return s
 	}
 	s.Ready, s.Restarts = container.Ready, container.Restarts
-	s.Running, s.StartedAt, s.WaitingReason = container.IsRunning, container.StartedAt, container.WaitingReason
+	s.Running, s.StartedAt = container.IsRunning, container.StartedAt
+	s.WaitingReason, s.WaitingMessage = container.WaitingReason, container.WaitingMessage
 	if container.End != nil {
-		s.WaitingReason = container.End.Reason
+		s.WaitingReason, s.WaitingMessage = container.End.Reason, container.End.Message
 	}
 	if end := container.NewestEnd(); end != nil {
 		s.LastTerminationReason, s.LastTerminationAt = end.ReasonText(), end.Time
