@@ -30,7 +30,7 @@ const causeObjects = `{apiVersion: v1, kind: ConfigMap, metadata: {name: cm-a, l
 
 // causeDefinition is the kind of the custom object; it goes once the object is backed up.
 const causeDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: causewidgets.causes.veltui.io}, spec: {group: causes.veltui.io, scope: Namespaced, names: {kind: Causewidget, listKind: CausewidgetList, plural: causewidgets, singular: causewidget}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}
-{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: cause-class}, provisioner: example.com/none}`
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: cause-class}, provisioner: cause.csi.veltui.io}`
 
 // plantCauseSource makes the namespace and its backup. Then the kind of the custom object goes.
 func plantCauseSource(t *testing.T) {

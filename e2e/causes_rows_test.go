@@ -281,7 +281,7 @@ var backupCauses = []plantedCause{
 	{
 		name: "snapshot fails", phase: "PartiallyFailed", reason: "SnapshotFailed",
 		plant: func(p *causePlot) string {
-			return p.snapshots(`{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: cause-snapshots, labels: {velero.io/csi-volumesnapshot-class: "true"}}, driver: example.com/none, deletionPolicy: Delete}`)
+			return p.snapshots(`{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: cause-snapshots, labels: {velero.io/csi-volumesnapshot-class: "true"}}, driver: cause.csi.veltui.io, deletionPolicy: Delete}`)
 		},
 	},
 }
@@ -304,7 +304,7 @@ func (p *causePlot) snapshots(class string) (job string) {
 	must(p.T, theLab.StartSnapshots(patient(p.T)))
 	p.restart(append([]string{"--features=EnableCSI"}, unthrottled...)...)
 	p.makeNamespace(nil)
-	p.plantAll(strings.ReplaceAll(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-$NS}, spec: {capacity: {storage: 1Gi}, storageClassName: cause-class, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Delete, csi: {driver: example.com/none, volumeHandle: pv-$NS}, claimRef: {namespace: $NS, name: data}}}
+	p.plantAll(strings.ReplaceAll(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-$NS}, spec: {capacity: {storage: 1Gi}, storageClassName: cause-class, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Delete, csi: {driver: cause.csi.veltui.io, volumeHandle: pv-$NS}, claimRef: {namespace: $NS, name: data}}}
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: cause-class, volumeName: pv-$NS, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`, "$NS", p.namespace))
 	if class != "" {
 		p.plantAll(class)

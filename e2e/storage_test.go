@@ -33,7 +33,9 @@ func TestObjectStoreAway(t *testing.T) {
 	createBackup(t, "away-running", veleroapi.BackupSpec{
 		IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps"},
 	}, lab.Annotations{lab.HoldAnnotation: "away-running"})
-	await(t, "Backup", "away-running", "be in progress", lab.InPhase("InProgress"))
+	await(t, "Backup", "away-running", "be held with its items counted", func(h lab.History) bool {
+		return h.LastState().Progress != nil // it has asked the store whether the backup is there
+	})
 	must(t, theLab.KillS3())
 	must(t, theLab.AwaitLocation(patient(t), veleroapi.BackupStorageLocationPhaseUnavailable))
 	t.Run("jobs in progress name the location", func(t *testing.T) {

@@ -119,6 +119,7 @@ func TestMessagesHaveCauses(t *testing.T) {
 		`BackupStorageLocation "a" is unavailable: unable to get credentials: unable to get key for secret: Secret "b" not found`: StoreCredentialsWrong,
 		"Backup store contains invalid top-level directories: [photos]":                                                           StoreHoldsOthers,
 		"the driver says no, plugin: velero.io/csi-pvc-backupper":                                                                 OperationFailed,
+		"fail to get the namespace shop specified in backup.Spec.IncludedNamespaces":                                              NamespaceMissing,
 		"something that nobody has seen before":                                                                                   {},
 	} {
 		if got := ClassifyMessage(message); got != want {
