@@ -43,7 +43,7 @@ func TestCauseOfFailedValidation(t *testing.T) {
 	for text, want := range map[string]Reason{
 		"Invalid included/excluded resource lists: excludes list cannot contain an item in the includes list: pods":     SpecRefused,
 		"encountered labelSelector as well as orLabelSelectors in backup spec, only one can be specified":               SpecRefused,
-		`invalid resource policies: fail to get ResourcePolicies velero/p ConfigMap: configmaps "p" not found`:          SpecRefused,
+		`invalid resource policies: fail to get ResourcePolicies velero/p ConfigMap: configmaps "p" not found`:          ConfigMapMissing,
 		"backup can't be created because backup storage location a is currently in read-only mode":                      LocationWasReadOnly,
 		"an existing backup storage location was not specified at backup creation time and the default a was not found": LocationNotFound,
 	} {
