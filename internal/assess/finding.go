@@ -136,3 +136,10 @@ func (f *Finding) countRepeat(since time.Time) {
 	}
 	f.Count, f.Since = f.Count+1, since
 }
+
+// nameRepeats adds to the summary how many occurrences the finding stands for: its time is that of the first.
+func (f *Finding) nameRepeats(unit string) {
+	if f != nil && f.Count > 1 {
+		f.Summary = strings.TrimSuffix(f.Summary, ".") + human.InParens(human.Count(f.Count, unit))
+	}
+}

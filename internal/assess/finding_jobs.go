@@ -137,6 +137,9 @@ func (l *findingBuilder) addEnded() {
 			)
 		}
 	}
+	for _, f := range failed {
+		f.nameRepeats("run")
+	}
 }
 
 // addEmpty lists the jobs that ended Completed a short while ago and hold nothing, without the runs of schedules.

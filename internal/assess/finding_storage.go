@@ -124,6 +124,9 @@ func (l *findingBuilder) addDeletions() {
 			newest[d.Spec.BackupName] = l.addObjectFinding(watch.DeleteRequests, d.DeleteBackupRequest, d.finding)
 		}
 	}
+	for _, f := range newest {
+		f.nameRepeats("request")
+	}
 }
 
 // addEtcd lists OpenShift's etcd backups: for a schedule whose last backup failed, only the schedule.

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/etcd"
@@ -261,6 +262,26 @@ func TestAttention(t *testing.T) {
 }
 
 // A finding is another one once its reason, severity or beginning is, and the same for a longer row of failures.
+// A finding whose time is that of the first of several says how many it stands for.
+func TestRepeatsAreNamed(t *testing.T) {
+	failed := veleroapi.RestorePhaseFailed
+	snap := alive(
+		restored("c", "shop", failed, time.Hour), restored("b", "shop", failed, 2*time.Hour),
+		restored("a", "shop", failed, 3*time.Hour), restored("other", "crm", failed, 4*time.Hour),
+	)
+	for i, name := range []string{"x", "y"} {
+		d := deletion("b", time.Duration(2+i)*time.Hour, veleroapi.DeleteBackupRequestPhaseProcessed, "denied")
+		d.Name, d.UID = name, types.UID(name)
+		snap.DeleteRequests = append(snap.DeleteRequests, d)
+	}
+	for _, f := range new(Estimates).AssessSnapshot(snap, noon).ListFindings() {
+		want := map[string]string{"restore/c": " (3 runs)", "deletion/x": " (2 requests)", "restore/other": ""}[f.Ref()]
+		if !strings.HasSuffix(f.Summary, want) || want == "" && strings.Contains(f.Summary, "run") {
+			t.Errorf("%s: %q, want it to end in %q", f.Ref(), f.Summary, want)
+		}
+	}
+}
+
 func TestFindingKey(t *testing.T) {
 	nights := func(n int) Finding {
 		var jobs []*job.Job

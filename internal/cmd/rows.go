@@ -47,7 +47,7 @@ func newRow(context string, a *assess.Assessment, j *job.Job) listRow {
 		object:    j.Object,
 		uid:       j.UID,
 		ref:       jobRefOf(j),
-		ageSince:  j.BeganAt(),
+		ageSince:  j.AgeSince(),
 		assessed:  a,
 		context:   context,
 	}

@@ -61,8 +61,7 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// Times are the reader's own. One of another day says so, however few hours
-// ago it was.
+// Times are the reader's own. One of another day says so; in a narrow cell, only one that is more than a day ago.
 func TestClock(t *testing.T) {
 	now := time.Date(2026, 11, 21, 0, 30, 0, 0, time.FixedZone("CET", 3600))
 	for _, c := range []struct {
@@ -71,7 +70,8 @@ func TestClock(t *testing.T) {
 	}{
 		{time.Time{}, "", ""},
 		{time.Date(2026, 11, 20, 23, 10, 0, 0, time.UTC), "00:10", "00:10"},
-		{time.Date(2026, 11, 20, 22, 55, 0, 0, time.UTC), "Nov 20 23:55", "Nov 20"},
+		{time.Date(2026, 11, 20, 22, 55, 0, 0, time.UTC), "Nov 20 23:55", "23:55"},
+		{time.Date(2026, 11, 19, 23, 29, 0, 0, time.UTC), "Nov 20 00:29", "Nov 20"},
 		{time.Date(2026, 11, 22, 23, 10, 0, 0, time.UTC), "Nov 23 00:10", "Nov 23"},
 		{time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC), "2025-11-21 13:00", "2025-11"},
 	} {

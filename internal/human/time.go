@@ -152,10 +152,13 @@ func ClockUTC(t time.Time) string { return t.UTC().Format("15:04 MST") }
 // TimeOfDay formats the time of day with its zone, in now's time zone: 15:04:05 CET.
 func TimeOfDay(t, now time.Time) string { return t.In(now.Location()).Format("15:04:05 MST") }
 
-// CompactClock formats t within seven cells: 15:04, Nov 21, 2025-11.
+// CompactClock formats a past time within seven cells: 15:04 within a day, else Nov 21 or 2025-11.
 func CompactClock(t, now time.Time) string {
-	if t.IsZero() {
+	switch age := now.Sub(t); {
+	case t.IsZero():
 		return ""
+	case age >= 0 && age < 24*time.Hour:
+		return t.In(now.Location()).Format("15:04")
 	}
 	short := map[string]string{"": "15:04", sameYearLayout: "Jan 02", otherYearLayout: "2006-01"}
 	return t.In(now.Location()).Format(short[dateLayout(t, now)])

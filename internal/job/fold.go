@@ -215,6 +215,15 @@ func (j *Job) PhaseOrStage() string {
 // BeganAt returns when the job began, or was created. Backups synced from storage were created long after they began.
 func (j *Job) BeganAt() time.Time { return cmp.Or(j.Started, j.Created) }
 
+// AgeSince returns the time from which a job's age counts, which never moves: its creation, or the start of a backup
+// that was synced from storage later.
+func (j *Job) AgeSince() time.Time {
+	if !j.Started.IsZero() && (j.Created.IsZero() || j.Started.Before(j.Created)) {
+		return j.Started
+	}
+	return j.Created
+}
+
 // TotalDuration returns how long an ended job took, 0 if unknown.
 func (j *Job) TotalDuration() time.Duration {
 	if j == nil || j.Started.IsZero() || j.Completed.IsZero() {

@@ -426,3 +426,19 @@ func TestSeenLate(t *testing.T) {
 		t.Errorf("elapsed %v without a completion time, want until the last change", got)
 	}
 }
+
+// An age is that of kubectl, and goes on when a job that waited starts. A backup that was synced from storage is as old
+// as its run.
+func TestAgeSince(t *testing.T) {
+	created, started := minutesAgo(10), minutesAgo(2)
+	for name, c := range map[string]struct{ created, started, want time.Time }{
+		"waits":         {created, time.Time{}, created},
+		"waited":        {created, started, created},
+		"was synced":    {started, created, created},
+		"never created": {time.Time{}, started, started},
+	} {
+		if got := (&Job{Created: c.created, Started: c.started}).AgeSince(); !got.Equal(c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

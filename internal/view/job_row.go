@@ -142,8 +142,8 @@ var JobColumns = []JobColumn{
 			Screen: ScreenColumn{Title: "AGE", Width: 6, Right: true},
 		},
 		Cell: func(r JobRow) Cell {
-			cell := AgeCell(Dim, r.BeganAt(), r.Now, "")
-			cell.Text.Text = CoarseAge(r.BeganAt(), r.Now)
+			cell := AgeCell(Dim, r.AgeSince(), r.Now, "")
+			cell.Text.Text = CoarseAge(r.AgeSince(), r.Now)
 			return cell
 		},
 		Sort: JobOrder{
@@ -200,8 +200,8 @@ func FindJobColumn(name string) JobColumn {
 	return JobColumns[slices.IndexFunc(JobColumns, func(c JobColumn) bool { return c.Name == name })]
 }
 
-// CompareAges orders jobs by when they began, the newest first.
-func CompareAges(a, b *job.Job) int { return b.BeganAt().Compare(a.BeganAt()) }
+// CompareAges orders jobs by their age, the newest first.
+func CompareAges(a, b *job.Job) int { return b.AgeSince().Compare(a.AgeSince()) }
 
 func progressCell(r JobRow) Cell {
 	if !r.FractionKnown || r.IsEmpty() { // 100 % of nothing would look like a success
