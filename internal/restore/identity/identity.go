@@ -82,7 +82,8 @@ type Merged struct {
 }
 
 // FindMerged returns the items that become one object, sorted by object, and those of which only the body tells under
-// which name Velero restores them. Its error is the cause of the fates' context.
+// which name Velero restores them. Namespaces that become one are no such items: they come, with the labels of one of
+// them. Its error is the cause of the fates' context.
 func (r *Resolver) FindMerged(fates *collector.Fates) (all []Merged, unknown []collector.Item, err error) {
 	shared, err := sharedNamespaces(fates)
 	if err != nil {
@@ -92,7 +93,7 @@ func (r *Resolver) FindMerged(fates *collector.Fates) (all []Merged, unknown []c
 	contents := map[string][]collector.Item{}
 	mayRename := map[string]bool{}
 	err = fates.EachLabelledItem(func(i collector.Item, labels func() (map[string]string, bool)) {
-		if !isRestored(i) {
+		if !isRestored(i) || i.Resource == live.Namespaces {
 			return
 		}
 		if _, asked := mayRename[i.Resource]; !asked {

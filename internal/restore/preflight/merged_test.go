@@ -40,14 +40,16 @@ func TestItemsMerged(t *testing.T) {
 		names  string // of the obstacle
 		words  string // in what is found, or unchecked
 		doubt  bool
+		none   bool // whether no namespace is there
 	}{
 		"two namespaces become one": {items: both("configmaps", "x"), spec: merge, names: "a/x b/x",
 			words: "Namespaces a and b become shop"},
 		"a namespace becomes another of the backup": {items: both("secrets", "x"), spec: onto, names: "a/x b/x",
 			words: "Namespaces a and b become b"},
-		"different names":       {items: []item{{"configmaps", "a", "x", ""}, {"configmaps", "b", "y", ""}}, spec: merge},
-		"different kinds":       {items: []item{{"configmaps", "a", "x", ""}, {"secrets", "b", "x", ""}}, spec: merge},
-		"what Kubernetes makes": {items: both("configmaps", "kube-root-ca.crt"), spec: merge},
+		"different names":           {items: []item{{"configmaps", "a", "x", ""}, {"configmaps", "b", "y", ""}}, spec: merge},
+		"the namespaces themselves": {items: []item{{"namespaces", "", "a", ""}, {"namespaces", "", "b", ""}}, spec: merge, none: true},
+		"different kinds":           {items: []item{{"configmaps", "a", "x", ""}, {"secrets", "b", "x", ""}}, spec: merge},
+		"what Kubernetes makes":     {items: both("configmaps", "kube-root-ca.crt"), spec: merge},
 		"the account that Kubernetes makes": {items: both(serviceAccounts, "default"), spec: merge, names: "a/default b/default",
 			words: "Kubernetes makes this ServiceAccount", doubt: true},
 		"another account": {items: both(serviceAccounts, "app"), spec: merge, names: "a/app b/app"},
@@ -73,7 +75,7 @@ func TestItemsMerged(t *testing.T) {
 		"snapshots without CSI": {items: both(snapshots, "daily")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := given{items: c.items, spec: c.spec, velero: c.velero}
+			g := given{items: c.items, spec: c.spec, velero: c.velero, none: c.none}
 			if c.rules != "" {
 				g.spec, g.around = rename(c.rules, c.policy)
 			}
