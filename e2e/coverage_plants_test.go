@@ -279,8 +279,8 @@ var schedulePlants = []schedulePlant{
 		"expired",
 		func(s *veleroapi.ScheduleSpec) { s.Schedule = "@every 5s" },
 		"",
-		"NotInBackup",
-		"although schedule why-expired takes it",
+		"BackupDeleted",
+		"is not there any more",
 	},
 	{"new", ofSpec(func(s *veleroapi.BackupSpec) { s.IncludedNamespaces = []string{"why-new*"} }), doneWell, "", ""},
 }

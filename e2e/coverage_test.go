@@ -37,8 +37,8 @@ var coverageWorkloads = map[string]string{
 }
 
 type predicted struct {
-	Namespaces, Claims, Data, Unknown []string
-	Workloads                         map[string][]string
+	Namespaces, Claims, Data, Unknown, MissingNamespaces []string
+	Workloads                                            map[string][]string
 }
 
 type coverageItem struct{ Namespace, Name, State, Reason, Sentence, Backup, Schedule string }
@@ -349,6 +349,8 @@ func TestCoverage(t *testing.T) {
 			ExcludedClusterScopedResources:   []string{"*"},
 			IncludedNamespaceScopedResources: []string{"pods", "persistentvolumeclaims"},
 		},
+		"cov-missing":         {IncludedNamespaces: []string{"cov-b1", "cov-no-such", "no-match-*"}},
+		"cov-missing-by-glob": {IncludedNamespaces: []string{"cov-b1", "cov-no-such-*"}},
 		"cov-no-snaps": {IncludedNamespaces: []string{"cov-*"}, SnapshotVolumes: &no},
 		"cov-everything": {
 			IncludedNamespaces:      []string{"*"},
@@ -406,6 +408,10 @@ namespacedFilterPolicies:
 			),
 		)
 		h := ended(t, "Backup", name)
+		if fails := h.LastState().Phase == "PartiallyFailed"; strings.HasPrefix(name, "cov-missing") &&
+			fails != slices.Equal(want.MissingNamespaces, []string{"cov-no-such"}) {
+			t.Errorf("schedule %s is %s, missing namespaces predicted: %q", name, h.LastState().Phase, want.MissingNamespaces)
+		}
 		got := coverageList(t, name)
 		same := func(what string, want, got []string) {
 			if !slices.Equal(slices.Compact(want), slices.Compact(got)) {

@@ -45,8 +45,8 @@ E2E_LIST_1 := TestFinalPatchLost TestCauses
 E2E_LIST_2 := TestDelete TestCoverageReasons TestLostPatchOfAFailedBackup TestRules TestSchedulesStorageAndDeletions
 E2E_LIST_3 := TestRestores TestDryRunEqualsRestore TestDryRunStoresNothing TestVerifyFindsWhatDidNotComeBack \
   TestVerifySaysWhatBecameOfVolumes TestVerifyFindsLostVolumes TestVerifyFindsVolumesThatPodsDidNotGet \
-  TestVerifyComparesContents TestVerifyNamesMergedItems TestVerifyAfterTheSameRestoreTwice \
-  TestVerifyReadsTheResourceModifier
+  TestVerifyComparesContents TestVerifyNamesMergedItems TestVerifyReadsNewNames \
+  TestVerifyAfterTheSameRestoreTwice TestVerifyReadsTheResourceModifier
 E2E_LIST_4 := TestCoverage TestDescribe TestCompare TestVolumesWaitForASlot TestCancelOneOfThree \
   TestVolumesAndOperationsPages TestDeleteSnapshots TestPreviewIsWhatVeleroRestores
 E2E_SHARDS := 1 2 3 4 rest

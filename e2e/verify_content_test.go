@@ -571,6 +571,44 @@ func TestVerifyNamesMergedItems(t *testing.T) {
 	}
 }
 
+// TestVerifyReadsNewNames: what a modifier gave another name is looked for under that; of two items to which it gave
+// one, one is missing.
+func TestVerifyReadsNewNames(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "names"}}))
+	for _, which := range []string{"configmap/a-1", "configmap/a-2", "configmap/b", "configmap/c"} {
+		eventuallyCreate(t, contentObject(t, which, "names"))
+	}
+	mods := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "verify-names"},
+		Data: map[string]string{"rules": `version: v1
+resourceModifierRules:
+- conditions: {groupResource: configmaps, resourceNameRegex: "^a-", namespaces: [names]}
+  mergePatches:
+  - patchData: '{"metadata": {"name": "a"}}'
+- conditions: {groupResource: configmaps, resourceNameRegex: "^b$", namespaces: [names]}
+  mergePatches:
+  - patchData: '{"metadata": {"name": "renamed"}}'
+`},
+	}
+	must(t, theLab.Client.Create(ctx, mods))
+	wantEnd(t, backup(t, "names", veleroapi.BackupSpec{IncludedNamespaces: []string{"names"}}, nil), "Completed")
+	restore(t, "names-2", veleroapi.RestoreSpec{
+		BackupName: "names", NamespaceMapping: map[string]string{"names": "names-2"},
+		ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: mods.Name},
+	}, nil)
+	for _, args := range [][]string{{"restore/names-2"}, {"restore/names-2", "--compare"}} {
+		_, printed := runVeltui(t, append([]string{"verify", "--all"}, args...)...)
+		d, found := verified(t, exitRefused, args...)
+		if d.LostItems != 1 || !strings.HasPrefix(found["configmaps/a"], "Missing") ||
+			!strings.Contains(printed, "names-2/renamed from names/b") ||
+			!strings.Contains(printed, "names-2/a from names/a-2: the restore gives it the name of names/a-1") {
+			t.Errorf("%v %s", found, printed)
+		}
+	}
+	must(t, theLab.DeleteAndWait(ctx, mods))
+}
+
 // TestVerifyAfterTheSameRestoreTwice: a restore into the cluster of the backup finds all there, and the same once more
 // after the policy update wrote Velero's labels: nothing is lost, CRDs neither, but only a comparison tells. Without
 // volumes: Velero would take those of other namespaces from their claims.

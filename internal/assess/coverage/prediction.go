@@ -113,10 +113,12 @@ func Predict(c *Cluster, s *Schedule) Prediction {
 	return out
 }
 
-// missingNamespaces returns the included namespaces that do not exist. A pattern without a match is no error.
+// missingNamespaces returns the included namespaces that do not exist. A pattern without a match is no error, nor is a
+// name that a pattern excludes (pkg/util/wildcard/expand.go, GetWildcardResult).
 func (p *backupPlan) missingNamespaces() (missing []string) {
+	excluded := velero.IncludeExclude{Excludes: p.spec.ExcludedNamespaces}
 	for _, name := range p.spec.IncludedNamespaces {
-		if !strings.ContainsAny(name, "*?[") && p.Objects[Namespaces][name] == nil {
+		if excluded.Matches(name) && !strings.ContainsAny(name, "*?[") && p.Objects[Namespaces][name] == nil {
 			missing = append(missing, name)
 		}
 	}

@@ -187,9 +187,12 @@ func TestNoScheduleNamesTheNamespace(t *testing.T) {
 // TestPredictMissingNamespaces: Velero counts an error for each included namespace that does not exist.
 func TestPredictMissingNamespaces(t *testing.T) {
 	for want, plant := range map[string]func(*scene){
-		"":        func(s *scene) { s.spec.IncludedNamespaces = []string{"shop", "no-*"} },
-		"shpo":    func(s *scene) { s.spec.IncludedNamespaces = []string{"shop", "shpo"} },
-		"a shpo":  func(s *scene) { s.spec.IncludedNamespaces = []string{"shpo", "a", "x[ab]"} },
+		"":       func(s *scene) { s.spec.IncludedNamespaces = []string{"shop", "no-*"} },
+		"shpo":   func(s *scene) { s.spec.IncludedNamespaces = []string{"shop", "shpo"} },
+		"a shpo": func(s *scene) { s.spec.IncludedNamespaces = []string{"shpo", "a", "x[ab]"} },
+		" excluded": func(s *scene) {
+			s.spec.IncludedNamespaces, s.spec.ExcludedNamespaces = []string{"shop", "shpo"}, []string{"shp*"}
+		},
 		" unseen": func(s *scene) { s.spec.IncludedNamespaces = []string{"shpo"}; s.cluster.Unchecked[Namespaces] = "no" },
 		" paused": func(s *scene) { s.spec.IncludedNamespaces = []string{"shpo"}; s.schedule.Spec.Paused = true },
 		" all":    func(*scene) {},

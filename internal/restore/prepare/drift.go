@@ -64,6 +64,14 @@ var Drifts = []Drift{
 	{Resource: pods, Field: "spec.priority", MayLack: true, Writer: apiServer + ", plugin/pkg/admission/priority"},
 	{Resource: "namespaces", Field: "spec.finalizers", Writer: apiServer + ", core/namespace/strategy.go"},
 	{
+		Resource: "endpoints", Field: "subsets", MayLack: true, Managers: []string{kubeControllerManager},
+		Writer: "the endpoints controller, pkg/controller/endpoint/endpoints_controller.go",
+	},
+	{
+		Resource: "endpoints", Field: "metadata.labels", MayLack: true, Managers: []string{kubeControllerManager},
+		Writer: "the endpoints controller, which copies those of the Service",
+	},
+	{
 		Resource: serviceAccounts, Field: "secrets",
 		Managers: []string{kubeControllerManager, "openshift-controller-manager"},
 		Writer:   "the tokens controller before 1.24, and OpenShift's for its registry",

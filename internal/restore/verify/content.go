@@ -227,18 +227,33 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 	prepare.KeepUserFields(resource, o)
 	l.fields = c.table.HashDeep(o.Object)
 	found := c.findDifference(resource, i.wantedFields, l)
-	differ := found.paths
-	if storage.Cmp(i.storage) < 0 { // a claim may grow, by its user or the driver
-		differ = slices.Compact(append(differ, "spec.resources.requests.storage"))
+	if resource == claims { // it may grow, by its user or the driver, and then holds as much
+		found.paths = slices.DeleteFunc(found.paths, func(path string) bool { return path == storageField })
+		if storage.Cmp(i.storage) < 0 {
+			found.paths = append(found.paths, storageField)
+		}
 	}
 	if i.losesStatus && !isStatus {
-		differ, i.Why = append(differ, "status"), strings.TrimPrefix(i.Why+"; "+statusLostReason, "; ")
+		found.paths, i.Why = append(found.paths, "status"), strings.TrimPrefix(i.Why+"; "+statusLostReason, "; ")
 	}
-	i.Content = Same
-	switch outside := slices.ContainsFunc(differ, func(path string) bool { return topLevelField(path) != "metadata" }); {
-	case len(differ) == 0 && len(found.unattributed) > 0 && i.State != Differs:
-		differ = found.unattributed
-		i.setNotCompared("it has fields more, and no managed fields that tell who wrote them")
+	if slices.Contains(found.paths, "spec.replicas") {
+		i.replicas, i.isScaled = replicas, l.findHand(c.table.PathID("spec.replicas"), &autoscalerDrift) >= 0
+	}
+	c.judgeContent(i, l, found)
+	i.wantedFields = nil
+}
+
+const storageField = "spec.resources.requests.storage"
+
+// judgeContent judges an object by the fields in which it differs.
+func (c *Comparison) judgeContent(i *comparedItem, l *liveFields, found difference) {
+	differ := found.paths
+	outside := slices.ContainsFunc(differ, func(path string) bool { return topLevelField(path) != "metadata" })
+	switch i.Content = Same; {
+	case len(differ) == 0 && len(found.unattributed) > 0:
+		if differ, i.Content = found.unattributed, ""; i.State != Differs {
+			i.setNotCompared("it has fields more, and no managed fields that tell who wrote them")
+		}
 	case len(differ) == 0:
 		c.markSame(i)
 	case i.State == Differs: // already reported
@@ -254,10 +269,7 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 	default:
 		i.Content = Changed
 	}
-	if slices.Contains(differ, "spec.replicas") {
-		i.replicas, i.isScaled = replicas, l.findHand(c.table.PathID("spec.replicas"), &autoscalerDrift) >= 0
-	}
-	i.Fields, i.wantedFields = diff.ShownFields(differ), nil
+	i.Fields = diff.ShownFields(differ)
 }
 
 // markSame marks an object that is as the restore was to make it. Velero may have called it different.

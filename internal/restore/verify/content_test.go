@@ -12,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/internal/restore/diff"
 	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/modifier"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
@@ -28,8 +29,10 @@ type contentCase struct {
 	versions    int
 	unread      string // a resource modifier that could not be read
 	autoscaler  bool
-	full        bool  // as much as may be is kept of other objects
-	stripped    bool  // the object has no managed fields
+	full        bool // as much as may be is kept of other objects
+	stripped    bool // the object has no managed fields
+	noStatus    bool // the kind does not keep its status apart
+	modifier    *modifier.Rules
 	wantState   State // Restored if empty
 	wantContent ContentState
 	wantFields  string
@@ -64,15 +67,21 @@ func (c contentCase) compare(t *testing.T) (Item, Result) {
 		},
 	}
 	in := Input{RestoreName: "r1", Started: began, Ended: ended, Items: items}
-	in.Target = live.NewState(BuildQuery(items), func(string, string, string) *live.Object { return &c.object })
+	in.Target = live.NewState(BuildQuery(items), func(string, string, string) *live.Object {
+		if c.live == "" {
+			return nil
+		}
+		return &c.object
+	})
 	r := Judge(in)
 	spec := veleroapi.RestoreSpec{BackupName: "b", NamespaceMapping: map[string]string{"old": "shop"}}
 	comparison := NewComparison(
 		in,
 		&r,
-		prepare.Rules{Restore: spec, RestoreName: "r1", UnreadModifier: c.unread},
+		prepare.Rules{Restore: spec, RestoreName: "r1", UnreadModifier: c.unread, Modifier: c.modifier},
 		func(string) []string { return make([]string, c.versions) },
 	)
+	comparison.SetStatusKinds(func(string) bool { return !c.noStatus })
 	read := func(text, namespace string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
 		body, err := yaml.YAMLToJSON([]byte(text))
@@ -147,43 +156,49 @@ func TestContent(t *testing.T) {
 			live: "{apiVersion: v1, kind: Pod, metadata: {annotations: {init.hook.restore.velero.io/container-image: x, init.hook.restore.velero.io/command: run}}, spec: {containers: [{name: web}], initContainers: [{name: restore-wait}, {name: velero-restore-init-1a2b3c4d, image: x, command: [run]}, {name: mine}]}}", wantContent: Same},
 		"an init container of its own is gone": {resource: "pods", backup: "{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}], initContainers: [{name: mine, image: x}]}}",
 			live: "{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}], initContainers: [{name: restore-wait}]}}", wantContent: Changed, wantFields: "spec.initContainers[mine].image spec.initContainers[mine].name"},
-		"a quantity in another form":     {resource: "deployments.apps", backup: deployment(3, "{name: web, resources: {limits: {cpu: 1000m, memory: 1024Mi}}}"), live: deployment(3, "{name: web, resources: {limits: {cpu: '1', memory: 1Gi}}}"), wantContent: Same},
-		"another quantity":               {resource: "deployments.apps", backup: deployment(3, "{name: web, resources: {limits: {cpu: 1000m}}}"), live: deployment(3, "{name: web, resources: {limits: {cpu: '2'}}}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].resources.limits.cpu"},
-		"a claim that asks for less":     {resource: "persistentvolumeclaims", object: later, backup: "{apiVersion: v1, kind: X, spec: {volumeName: a, resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, spec: {volumeName: b, resources: {requests: {storage: 512Mi}}}}", wantState: CreatedByOthers, wantContent: Recreated, wantFields: "spec.resources.requests.storage"},
-		"a claim that has grown":         {resource: "persistentvolumeclaims", backup: "{apiVersion: v1, kind: X, spec: {resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, spec: {resources: {requests: {storage: 2Gi}}}}", wantContent: Same},
-		"annotations of clusters":        {resource: "ingresses.networking.k8s.io", backup: annotatedBy("old"), live: annotatedBy("new"), wantContent: Same},
-		"annotations of their users":     {resource: "ingresses.networking.k8s.io", backup: "{apiVersion: v1, kind: X, metadata: {annotations: {ingress.kubernetes.io/ssl-redirect: a, k8s.v1.cni.cncf.io/networks: a, service.kubernetes.io/topology-mode: a}}}", live: "{apiVersion: v1, kind: X}", wantContent: Changed, wantFields: "metadata.annotations.ingress.kubernetes.io/ssl-redirect metadata.annotations.k8s.v1.cni.cncf.io/networks metadata.annotations.service.kubernetes.io/topology-mode"},
-		"of a CronJob's template":        {resource: "cronjobs.batch", backup: "{apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {spec: {template: {metadata: {annotations: {cattle.io/timestamp: a}}}}}}}", live: "{apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {spec: {template: {metadata: {annotations: {cattle.io/timestamp: b}}}}}}}", wantContent: Same},
-		"a bundle of OpenShift":          {resource: "configmaps", backup: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {service.beta.openshift.io/inject-cabundle: 'true'}}, data: {service-ca.crt: a}}", live: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {service.beta.openshift.io/inject-cabundle: 'true'}}, data: {service-ca.crt: b}}", wantContent: Same},
-		"annotations of controllers":     {resource: "deployments.apps", backup: "{apiVersion: apps/v1, kind: Deployment, metadata: {annotations: {deployment.kubernetes.io/revision: '3', team: a}}, spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: x}}}}}", live: "{apiVersion: apps/v1, kind: Deployment, metadata: {annotations: {deployment.kubernetes.io/revision: '1', team: a}}, spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: y}}}}}", wantContent: Same},
-		"an annotation of somebody":      {resource: "configmaps", backup: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {team: a}}}", live: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {team: b}}}", wantContent: Changed, wantFields: "metadata.annotations.team"},
-		"scaled":                         {resource: "deployments.apps", backup: deployment(3, web), live: deployment(0, web), wantContent: Scaled, wantFields: "spec.replicas"},
-		"scaled by an autoscaler":        {resource: "deployments.apps", backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantContent: Same},
-		"scaled to none beside one":      {resource: "deployments.apps", backup: deployment(3, web), live: deployment(0, web), autoscaler: true, wantContent: Scaled, wantFields: "spec.replicas"},
-		"made again, and scaled":         {resource: "deployments.apps", object: later, backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantState: CreatedByOthers, wantContent: Same},
-		"existed, and scaled":            {resource: "deployments.apps", did: results.Failed, object: older, backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantState: Existed, wantContent: Same},
-		"existed, and scaled to none":    {resource: "deployments.apps", did: results.Failed, object: older, backup: deployment(3, web), live: deployment(0, web), autoscaler: true, wantState: Differs, wantFields: "spec.replicas"},
-		"a namespace, and a modifier":    {resource: "namespaces", unread: "mods", backup: "{apiVersion: v1, kind: Namespace, metadata: {labels: {a: b}}}", live: "{apiVersion: v1, kind: Namespace}", wantContent: Changed, wantFields: "metadata.labels.a"},
-		"another image":                  {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:2', args: [a, b]}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].image"},
-		"another image and scaled":       {resource: "deployments.apps", backup: deployment(3, web), live: deployment(5, "{name: web, image: 'web:2', args: [a, b]}"), autoscaler: true, wantContent: Changed, wantFields: "spec.template.spec.containers[web].image"},
-		"one container more":             {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, web+", {name: side}"), wantContent: Changed, wantFields: "spec.template.spec.containers"},
-		"one container less":             {resource: "deployments.apps", backup: deployment(3, web+", {name: side}"), live: deployment(3, web), wantContent: Changed, wantFields: "spec.template.spec.containers[side].name"},
-		"other arguments":                {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a]}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].args"},
-		"defaults of a newer Kubernetes": {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a, b], terminationMessagePath: /dev/x, resources: {}}"), wantContent: Same},
-		"nothing tells who wrote it":     {resource: "deployments.apps", stripped: true, backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a, b], tty: true}"), wantContent: NotCompared, wantFields: "spec.template.spec.containers[web].tty"},
-		"a sidecar that a webhook added": {resource: "pods", backup: "{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}}", live: "{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: proxy}, {name: web}]}}", wantContent: Same},
-		"its controller's":               {resource: "pods", object: live.Object{OwnerKind: "ReplicaSet"}, backup: "{apiVersion: v1, kind: Pod, spec: {x: 1}}", live: "{apiVersion: v1, kind: Pod, spec: {x: 2}}"},
-		"a lease":                        {resource: "leases.coordination.k8s.io", backup: "{apiVersion: v1, kind: Lease, spec: {x: 1}}", live: "{apiVersion: v1, kind: Lease, spec: {x: 2}}"},
-		"subjects mapped":                {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: ServiceAccount, name: a, namespace: old}]}", live: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: ServiceAccount, name: a, namespace: shop}]}", wantContent: Same},
-		"subjects gone":                  {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, roleRef: {name: x}, subjects: [{kind: ServiceAccount, name: a, namespace: old}]}", live: "{apiVersion: v1, kind: RoleBinding, roleRef: {name: x}}", wantContent: Emptied, wantFields: "subjects[a].kind subjects[a].name subjects[a].namespace"},
-		"one subject more":               {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: User, name: a}]}", live: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: User, name: a}, {kind: User, name: b}]}", wantContent: Changed, wantFields: "subjects"},
-		"a token":                        {resource: "secrets", backup: fmt.Sprintf(token, "b2xk"), live: fmt.Sprintf(token, "bmV3"), wantContent: Same},
-		"rules that are aggregated":      {resource: "clusterroles.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: ClusterRole, aggregationRule: {x: [1]}, rules: [{verbs: [get]}]}", live: "{apiVersion: v1, kind: ClusterRole, aggregationRule: {x: [1]}}", wantContent: Same},
-		"an injected caBundle":           {resource: live.ValidatingWebhooks, backup: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: YQ==}}]}", live: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: Yg==}}]}", wantContent: Same},
-		"a custom resource":              {resource: "widgets.example.com", backup: "{apiVersion: example.com/v1, kind: Widget, spec: {size: 1, deep: {er: {x: 1}}}}", live: "{apiVersion: example.com/v1, kind: Widget, spec: {size: 1, deep: {er: {x: 2}}}, status: {ready: true}}", wantContent: Changed, wantFields: "spec.deep.er.x"},
-		"several versions":               {resource: "widgets.example.com", versions: 2, backup: "{apiVersion: example.com/v1, kind: Widget}", live: "{apiVersion: example.com/v1, kind: Widget}", wantContent: NotCompared},
-		"a modifier, and it differs":     {resource: "configmaps", unread: "mods", backup: config, live: "{apiVersion: v1, kind: ConfigMap}", wantContent: NotCompared, wantFields: "data.a data.b"},
-		"a modifier, and it is the same": {resource: "configmaps", unread: "mods", backup: config, live: config, wantContent: Same},
+		"a quantity in another form":      {resource: "deployments.apps", backup: deployment(3, "{name: web, resources: {limits: {cpu: 1000m, memory: 1024Mi}}}"), live: deployment(3, "{name: web, resources: {limits: {cpu: '1', memory: 1Gi}}}"), wantContent: Same},
+		"another quantity":                {resource: "deployments.apps", backup: deployment(3, "{name: web, resources: {limits: {cpu: 1000m}}}"), live: deployment(3, "{name: web, resources: {limits: {cpu: '2'}}}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].resources.limits.cpu"},
+		"a claim that asks for less":      {resource: "persistentvolumeclaims", object: later, backup: "{apiVersion: v1, kind: X, spec: {volumeName: a, resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, spec: {volumeName: b, resources: {requests: {storage: 512Mi}}}}", wantState: CreatedByOthers, wantContent: Recreated, wantFields: "spec.resources.requests.storage"},
+		"a claim that has grown":          {resource: "persistentvolumeclaims", backup: "{apiVersion: v1, kind: X, spec: {resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, spec: {resources: {requests: {storage: 2Gi}}}}", wantContent: Same},
+		"a claim that its user has grown": {resource: "persistentvolumeclaims", backup: "{apiVersion: v1, kind: X, spec: {resources: {requests: {storage: 1Gi}}}}", live: "{apiVersion: v1, kind: X, metadata: {managedFields: [{manager: kubectl, fieldsV1: {f:spec: {f:resources: {f:requests: {f:storage: {}}}}}}]}, spec: {resources: {requests: {storage: 2Gi}}}}", wantContent: Same},
+		"annotations of clusters":         {resource: "ingresses.networking.k8s.io", backup: annotatedBy("old"), live: annotatedBy("new"), wantContent: Same},
+		"annotations of their users":      {resource: "ingresses.networking.k8s.io", backup: "{apiVersion: v1, kind: X, metadata: {annotations: {ingress.kubernetes.io/ssl-redirect: a, k8s.v1.cni.cncf.io/networks: a, service.kubernetes.io/topology-mode: a}}}", live: "{apiVersion: v1, kind: X}", wantContent: Changed, wantFields: "metadata.annotations.ingress.kubernetes.io/ssl-redirect metadata.annotations.k8s.v1.cni.cncf.io/networks metadata.annotations.service.kubernetes.io/topology-mode"},
+		"of a CronJob's template":         {resource: "cronjobs.batch", backup: "{apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {spec: {template: {metadata: {annotations: {cattle.io/timestamp: a}}}}}}}", live: "{apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {spec: {template: {metadata: {annotations: {cattle.io/timestamp: b}}}}}}}", wantContent: Same},
+		"a bundle of OpenShift":           {resource: "configmaps", backup: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {service.beta.openshift.io/inject-cabundle: 'true'}}, data: {service-ca.crt: a}}", live: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {service.beta.openshift.io/inject-cabundle: 'true'}}, data: {service-ca.crt: b}}", wantContent: Same},
+		"annotations of controllers":      {resource: "deployments.apps", backup: "{apiVersion: apps/v1, kind: Deployment, metadata: {annotations: {deployment.kubernetes.io/revision: '3', team: a}}, spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: x}}}}}", live: "{apiVersion: apps/v1, kind: Deployment, metadata: {annotations: {deployment.kubernetes.io/revision: '1', team: a}}, spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: y}}}}}", wantContent: Same},
+		"an annotation of somebody":       {resource: "configmaps", backup: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {team: a}}}", live: "{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {team: b}}}", wantContent: Changed, wantFields: "metadata.annotations.team"},
+		"scaled":                          {resource: "deployments.apps", backup: deployment(3, web), live: deployment(0, web), wantContent: Scaled, wantFields: "spec.replicas"},
+		"scaled by an autoscaler":         {resource: "deployments.apps", backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantContent: Same},
+		"scaled to none beside one":       {resource: "deployments.apps", backup: deployment(3, web), live: deployment(0, web), autoscaler: true, wantContent: Scaled, wantFields: "spec.replicas"},
+		"made again, and scaled":          {resource: "deployments.apps", object: later, backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantState: CreatedByOthers, wantContent: Same},
+		"existed, and scaled":             {resource: "deployments.apps", did: results.Failed, object: older, backup: deployment(3, web), live: deployment(5, web), autoscaler: true, wantState: Existed, wantContent: Same},
+		"existed, and scaled to none":     {resource: "deployments.apps", did: results.Failed, object: older, backup: deployment(3, web), live: deployment(0, web), autoscaler: true, wantState: Differs, wantFields: "spec.replicas"},
+		"a namespace, and a modifier":     {resource: "namespaces", unread: "mods", backup: "{apiVersion: v1, kind: Namespace, metadata: {labels: {a: b}}}", live: "{apiVersion: v1, kind: Namespace}", wantContent: Changed, wantFields: "metadata.labels.a"},
+		"another image":                   {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:2', args: [a, b]}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].image"},
+		"another image and scaled":        {resource: "deployments.apps", backup: deployment(3, web), live: deployment(5, "{name: web, image: 'web:2', args: [a, b]}"), autoscaler: true, wantContent: Changed, wantFields: "spec.template.spec.containers[web].image"},
+		"one container more":              {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, web+", {name: side}"), wantContent: Changed, wantFields: "spec.template.spec.containers"},
+		"one container less":              {resource: "deployments.apps", backup: deployment(3, web+", {name: side}"), live: deployment(3, web), wantContent: Changed, wantFields: "spec.template.spec.containers[side].name"},
+		"other arguments":                 {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a]}"), wantContent: Changed, wantFields: "spec.template.spec.containers[web].args"},
+		"defaults of a newer Kubernetes":  {resource: "deployments.apps", backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a, b], terminationMessagePath: /dev/x, resources: {}}"), wantContent: Same},
+		"nothing tells who wrote it":      {resource: "deployments.apps", stripped: true, backup: deployment(3, web), live: deployment(3, "{name: web, image: 'web:1', args: [a, b], tty: true}"), wantContent: NotCompared, wantFields: "spec.template.spec.containers[web].tty"},
+		"a sidecar that a webhook added":  {resource: "pods", backup: "{apiVersion: v1, kind: Pod, spec: {containers: [{name: web}]}}", live: "{apiVersion: v1, kind: Pod, spec: {nodeName: n1, containers: [{name: proxy}, {name: web}]}}", wantContent: Same},
+		"its controller's":                {resource: "pods", object: live.Object{OwnerKind: "ReplicaSet"}, backup: "{apiVersion: v1, kind: Pod, spec: {x: 1}}", live: "{apiVersion: v1, kind: Pod, spec: {x: 2}}"},
+		"a lease":                         {resource: "leases.coordination.k8s.io", backup: "{apiVersion: v1, kind: Lease, spec: {x: 1}}", live: "{apiVersion: v1, kind: Lease, spec: {x: 2}}"},
+		"subjects mapped":                 {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: ServiceAccount, name: a, namespace: old}]}", live: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: ServiceAccount, name: a, namespace: shop}]}", wantContent: Same},
+		"subjects gone":                   {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, roleRef: {name: x}, subjects: [{kind: ServiceAccount, name: a, namespace: old}]}", live: "{apiVersion: v1, kind: RoleBinding, roleRef: {name: x}}", wantContent: Emptied, wantFields: "subjects[a].kind subjects[a].name subjects[a].namespace"},
+		"one subject more":                {resource: "rolebindings.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: User, name: a}]}", live: "{apiVersion: v1, kind: RoleBinding, subjects: [{kind: User, name: a}, {kind: User, name: b}]}", wantContent: Changed, wantFields: "subjects"},
+		"a token":                         {resource: "secrets", backup: fmt.Sprintf(token, "b2xk"), live: fmt.Sprintf(token, "bmV3"), wantContent: Same},
+		"rules that are aggregated":       {resource: "clusterroles.rbac.authorization.k8s.io", backup: "{apiVersion: v1, kind: ClusterRole, aggregationRule: {x: [1]}, rules: [{verbs: [get]}]}", live: "{apiVersion: v1, kind: ClusterRole, aggregationRule: {x: [1]}}", wantContent: Same},
+		"an injected caBundle":            {resource: live.ValidatingWebhooks, backup: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: YQ==}}]}", live: "{apiVersion: admissionregistration.k8s.io/v1, kind: X, webhooks: [{name: a.b.c, sideEffects: None, clientConfig: {caBundle: Yg==}}]}", wantContent: Same},
+		"a custom resource":               {resource: "widgets.example.com", backup: "{apiVersion: example.com/v1, kind: Widget, spec: {size: 1, deep: {er: {x: 1}}}}", live: "{apiVersion: example.com/v1, kind: Widget, spec: {size: 1, deep: {er: {x: 2}}}, status: {ready: true}}", wantContent: Changed, wantFields: "spec.deep.er.x"},
+		"its status, which is a field":    {resource: "widgets.example.com", noStatus: true, backup: "{kind: Widget, apiVersion: v1, spec: {a: b}, status: {phase: ok}}", live: "{kind: Widget, apiVersion: v1, spec: {a: b}}", wantContent: Changed, wantFields: "status"},
+		"its status, written again":       {resource: "widgets.example.com", noStatus: true, backup: "{kind: Widget, apiVersion: v1, spec: {a: b}, status: {phase: ok}}", live: "{kind: Widget, apiVersion: v1, spec: {a: b}, status: {phase: new}}", wantContent: Same},
+		"its status, kept apart":          {resource: "widgets.example.com", backup: "{kind: Widget, apiVersion: v1, spec: {a: b}, status: {phase: ok}}", live: "{kind: Widget, apiVersion: v1, spec: {a: b}}", wantContent: Same},
+		"existed with more, by nobody":    {resource: "configmaps", stripped: true, did: results.Failed, object: older, backup: config, live: "{apiVersion: v1, kind: ConfigMap, data: {a: '1', b: '2'}, immutable: true}", wantState: Differs, wantFields: "immutable"},
+		"endpoints of a controller":       {resource: "endpoints", backup: "{kind: Endpoints, apiVersion: v1, subsets: [{addresses: [{ip: 10.0.0.1}]}]}", live: "{kind: Endpoints, apiVersion: v1, subsets: [{addresses: [{ip: 10.0.0.9}]}]}", wantContent: Same},
+		"several versions":                {resource: "widgets.example.com", versions: 2, backup: "{apiVersion: example.com/v1, kind: Widget}", live: "{apiVersion: example.com/v1, kind: Widget}", wantContent: NotCompared},
+		"a modifier, and it differs":      {resource: "configmaps", unread: "mods", backup: config, live: "{apiVersion: v1, kind: ConfigMap}", wantContent: NotCompared, wantFields: "data.a data.b"},
+		"a modifier, and it is the same":  {resource: "configmaps", unread: "mods", backup: config, live: config, wantContent: Same},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, r := c.compare(t)
@@ -283,5 +298,33 @@ func TestContentsThatAreNotCompared(t *testing.T) {
 	); !strings.Contains(all, "maps several namespaces to its namespace") ||
 		!strings.Contains(all, "could not read the backup: cut off") {
 		t.Error(all)
+	}
+}
+
+// TestWhyItIsGone: the body of what Velero created and is gone tells what may have taken it.
+func TestWhyItIsGone(t *testing.T) {
+	rules, err := modifier.Parse(map[string]string{"rules": `version: v1
+resourceModifierRules:
+- conditions: {groupResource: configmaps}
+  mergePatches:
+  - patchData: '{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "x"}]}}'
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const owned = "{kind: ConfigMap, apiVersion: v1, metadata: {ownerReferences: [{kind: Pod, name: q}]}}"
+	for name, c := range map[string]struct {
+		contentCase
+		why string
+	}{
+		"the owner of a modifier": {
+			contentCase{resource: "configmaps", backup: owned, modifier: rules}, "the restore gives the owner Pod p",
+		},
+		"the owner that Velero drops": {contentCase{resource: "configmaps", backup: owned}, "it is not there now"},
+	} {
+		item, _ := c.compare(t)
+		if item.State != Gone || !strings.Contains(item.Why, c.why) || item.Content != "" {
+			t.Errorf("%s: %+v", name, item)
+		}
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
+	"github.com/veltui/veltui/internal/stored/results"
 )
 
 // entry is an entry of managed fields, in YAML; fields are FieldsV1.
@@ -259,6 +261,9 @@ func TestDriftByAnotherHand(t *testing.T) {
 
 // fieldObject returns an object in which a field has a value, beside another, and the FieldsV1 of the field.
 func fieldObject(d prepare.Drift, value string) (text, fields string) {
+	if d.Field == "metadata.labels" {
+		return "{kind: X, apiVersion: v1, kept: {x: y}, metadata: {labels: {a: " + value + "}}}", "{f:metadata: {f:labels: {f:a: {}}}}"
+	}
 	path := strings.Split(d.Field, ".")
 	text, fields = value, "{}"
 	if last := path[len(path)-1]; last == "data" {
@@ -299,5 +304,35 @@ func TestAutoscalerByAnotherHand(t *testing.T) {
 		if item.Content != want {
 			t.Errorf("%s: %s %q, want %s", manager, item.Content, item.Fields, want)
 		}
+	}
+}
+
+// TestAccountOfTheCluster: of the ServiceAccount that the cluster makes in each namespace, what users added is compared.
+func TestAccountOfTheCluster(t *testing.T) {
+	items := results.Items{Kinds: []results.Kind{{Name: "serviceaccounts", Items: []results.Item{
+		{Namespace: "shop", Name: "default", Status: results.Failed, Why: differs},
+	}}}}
+	in := Input{RestoreName: "r1", Started: began, Ended: ended, Items: items}
+	in.Target = live.NewState(BuildQuery(items), func(string, string, string) *live.Object {
+		return &live.Object{Created: began}
+	})
+	r := Judge(in)
+	if !r.IsComplete() || r.Kinds[0].Items[0].State != Existed {
+		t.Errorf("without a comparison: %+v", r.Kinds[0].Items[0])
+	}
+	c := NewComparison(in, &r, prepare.Rules{}, func(string) []string { return nil })
+	body := func(secrets string) []byte {
+		return []byte(`{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": "shop", "name": "default",
+			"managedFields": [{"manager": "kube-controller-manager"}]}` + secrets + `}`)
+	}
+	c.AddBackupItem("serviceaccounts", "shop", "default", body(`, "imagePullSecrets": [{"name": "pull"}]`))
+	var account unstructured.Unstructured
+	if err := account.UnmarshalJSON(body("")); err != nil {
+		t.Fatal(err)
+	}
+	c.CompareLive("serviceaccounts", &account)
+	c.FinishResult(nil, nil)
+	if i := r.Kinds[0].Items[0]; i.Content != Emptied {
+		t.Errorf("%+v", i)
 	}
 }

@@ -72,7 +72,7 @@ func Judge(in Input) Result {
 				i.Namespace,
 				i.Name,
 			); item.State == Existed && (i.Status == results.Failed || i.HasDifferences()) &&
-				isContentComparable(from.Name, i.Name, o) {
+				isContentComparable(from.Name, i.Name, o) && !isClusterWritten(from.Name, i.Name) {
 				item.Content, item.Why = NotCompared, item.Why+compareHint
 			}
 			k.CountByState[item.State]++

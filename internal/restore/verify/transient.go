@@ -65,11 +65,16 @@ var clusterWrittenResources = map[string]bool{
 }
 
 // isContentComparable reports whether the content of an object means anything. An object with a controller is left to
-// the controller, which rewrites it at will; volumes and snapshots are judged by their data.
+// the controller, which rewrites it at will; volumes and snapshots are judged by their data. Of the objects that the
+// cluster writes itself, a ServiceAccount has what users added, which Velero merges into it.
 func isContentComparable(resource, name string, o live.Object) bool {
-	return o.OwnerKind == "" && !clusterWrittenResources[resource] && transientReasons[resource] == "" &&
-		!discardedResources[resource] &&
-		!clusterObjects[[2]string{resource, name}]
+	return o.OwnerKind == "" && transientReasons[resource] == "" && !discardedResources[resource] &&
+		(!clusterObjects[[2]string{resource, name}] || resource == "serviceaccounts")
+}
+
+// isClusterWritten reports whether the cluster itself writes an object, so that Velero's warning says nothing of it.
+func isClusterWritten(resource, name string) bool {
+	return clusterWrittenResources[resource] || clusterObjects[[2]string{resource, name}]
 }
 
 // creatorResources maps resources to those whose controllers create them, named after the creator with a changing
