@@ -351,7 +351,7 @@ func TestCoverage(t *testing.T) {
 		},
 		"cov-missing":         {IncludedNamespaces: []string{"cov-b1", "cov-no-such", "no-match-*"}},
 		"cov-missing-by-glob": {IncludedNamespaces: []string{"cov-b1", "cov-no-such-*"}},
-		"cov-no-snaps": {IncludedNamespaces: []string{"cov-*"}, SnapshotVolumes: &no},
+		"cov-no-snaps":        {IncludedNamespaces: []string{"cov-*"}, SnapshotVolumes: &no},
 		"cov-everything": {
 			IncludedNamespaces:      []string{"*"},
 			IncludedResources:       []string{"*"},

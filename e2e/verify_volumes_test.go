@@ -245,7 +245,7 @@ func TestVerifyFindsLostVolumes(t *testing.T) {
 	}
 	d, found = verified(t, exitRefused, "restore/"+ns)
 	wantFound(t, lostVolumes(d, found), want)
-	want["persistentvolumeclaims/shrunk"] = "Recreated spec.resources.requests.storage"
+	want["persistentvolumeclaims/shrunk"] = "Recreated spec.volumeName spec.resources.requests.storage"
 	want["persistentvolumeclaims/modes"] = "Recreated spec.accessModes"
 	want["persistentvolumeclaims/rebound"] = "Recreated spec.volumeName"
 	d, found = verified(t, exitRefused, "restore/"+ns, "--compare")

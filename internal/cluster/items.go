@@ -23,7 +23,7 @@ func (c *Cluster) FetchItems(ctx context.Context, j *job.Job, server velero.Serv
 		return results.ListItems(list, nil), err
 	}
 	sections, noReasons := c.fetchItemMessages(ctx, j)
-	items, _, err := c.compareItems(
+	items, err := c.compareItems(
 		ctx,
 		j,
 		server,
@@ -33,6 +33,7 @@ func (c *Cluster) FetchItems(ctx context.Context, j *job.Job, server velero.Serv
 			kinds, _, err := e.FetchKinds(ctx)
 			return kinds, err
 		},
+		nil,
 	)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -47,7 +48,8 @@ func (c *Cluster) FetchItems(ctx context.Context, j *job.Job, server velero.Serv
 	return items, nil
 }
 
-// compareItems joins a restore's list with the contents of its backup. It returns the fates of the backup's items, too.
+// compareItems joins a restore's list with the contents of its backup. naming, if not nil, returns what
+// the restore renames.
 func (c *Cluster) compareItems(
 	ctx context.Context,
 	j *job.Job,
@@ -55,14 +57,15 @@ func (c *Cluster) compareItems(
 	list []artifact.KindItems,
 	sections []results.MessageSection,
 	served func(context.Context, *BackupStore) (collector.Discovery, error),
-) (results.Items, *collector.Fates, error) {
+	naming func(context.Context, *collector.Fates) (results.Naming, error),
+) (results.Items, error) {
 	restore, err := FindRestoreSpec(j)
 	if err != nil {
-		return results.Items{}, nil, err
+		return results.Items{}, err
 	}
 	e, index, err := c.readIndex(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
 	if err != nil {
-		return results.Items{}, nil, err
+		return results.Items{}, err
 	}
 	spec := collector.RestoreInput{Restore: restore, Policy: SelectionPolicy(j), Server: BuildCollectorServer(server)}
 	spec.ExistingNamespaces, err = e.FetchExistingNamespaces(ctx, j.Started)
@@ -71,15 +74,20 @@ func (c *Cluster) compareItems(
 	}
 	kinds, err := served(ctx, e)
 	if err != nil {
-		return results.Items{}, nil, err
+		return results.Items{}, err
 	}
 	if err := e.ReadPolicy(ctx, &spec); err != nil {
-		return results.Items{}, nil, err
+		return results.Items{}, err
 	}
 	fates, err := index.DetermineFates(ctx, spec, kinds)
 	if err != nil {
-		return results.Items{}, nil, err
+		return results.Items{}, err
 	}
-	items, err := results.CompareItems(list, sections, fates)
-	return items, fates, err
+	var names results.Naming
+	if naming != nil {
+		if names, err = naming(ctx, fates); err != nil {
+			return results.Items{}, err
+		}
+	}
+	return results.CompareItems(list, sections, fates, names)
 }

@@ -173,7 +173,8 @@ func (c *Cluster) fetchExpectedItems(
 		list, noList = c.FetchResources(ctx, j)
 		sections, noReasons = c.fetchItemMessages(ctx, j)
 	}
-	items, fates, noBackup := c.compareItems(
+	unreadModifier := ""
+	items, noBackup := c.compareItems(
 		ctx,
 		j,
 		server,
@@ -182,6 +183,10 @@ func (c *Cluster) fetchExpectedItems(
 		func(context.Context, *BackupStore) (collector.Discovery, error) {
 			return collector.LiveDiscovery(served.ResourceLists), nil
 		},
+		func(ctx context.Context, fates *collector.Fates) (names results.Naming, err error) {
+			names, unreadModifier, err = findNames(ctx, j, server, reader, served, fates)
+			return names, err
+		},
 	)
 	switch {
 	case ctx.Err() != nil:
@@ -189,9 +194,7 @@ func (c *Cluster) fetchExpectedItems(
 	case noBackup != nil && noList != nil:
 		return items, true, nil, noBackup
 	case noBackup == nil:
-		if items.UnreadModifier, err = renameItems(ctx, j, server, reader, served, &items, fates); err != nil {
-			return items, false, nil, err
-		}
+		items.UnreadModifier = unreadModifier
 	case noBackup != nil:
 		items = results.ListItems(list, sections)
 		items.CompareUnavailable = sanitize.String(noBackup.Error())
@@ -205,55 +208,51 @@ func (c *Cluster) fetchExpectedItems(
 	return items, noList != nil, notes, nil
 }
 
-// renameItems gives items the names under which a restore with a resource modifier made them. It returns the name of a
+// findNames returns the names under which a restore with a resource modifier made its items, and the name of a
 // modifier that could not be read, empty for none.
-func renameItems(
+func findNames(
 	ctx context.Context,
 	j *job.Job,
 	server velero.Server,
 	reader *live.Reader,
 	served *live.ServedKinds,
-	items *results.Items,
 	fates *collector.Fates,
-) (unread string, err error) {
+) (names results.Naming, unread string, err error) {
 	spec, err := FindRestoreSpec(j)
-	names := preflight.ConfigMapNames(spec, server.Flags.DefaultResourceModifier)
-	if err != nil || len(names) == 0 {
-		return "", err
+	configMaps := preflight.ConfigMapNames(spec, server.Flags.DefaultResourceModifier)
+	if err != nil || len(configMaps) == 0 {
+		return nil, "", err
 	}
 	around, err := reader.FetchEnvironment(
-		ctx, served, live.EnvironmentQuery{VeleroNamespace: j.Namespace, ConfigMapNames: names},
+		ctx, served, live.EnvironmentQuery{VeleroNamespace: j.Namespace, ConfigMapNames: configMaps},
 	)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	applied := preflight.FindModifier(spec, server.Flags.DefaultResourceModifier, around)
 	if applied.Rules == nil {
-		return applied.Name, nil
+		return nil, applied.Name, nil
 	}
 	type place struct{ resource, namespace, name string }
 	renamed := map[place]identity.Object{} // with an empty name where it is unknown
 	resolver := identity.Resolver{Modifier: applied.Rules}
 	err = fates.EachLabelledItem(func(i collector.Item, labels func() (map[string]string, bool)) {
-		if i.Fate != collector.ToRestore || i.Resource == live.Namespaces {
+		if i.Fate != collector.ToRestore {
 			return
 		}
+		at := place{sanitize.String(i.Resource), sanitize.String(i.Namespace), sanitize.String(i.Name)}
 		if o, known := resolver.Identify(i, labels); !known {
-			renamed[place{i.Resource, i.Namespace, i.Name}] = identity.Object{}
+			renamed[at] = identity.Object{}
 		} else if o.Name != i.Name {
-			renamed[place{i.Resource, i.Namespace, i.Name}] = o
+			renamed[at] = o
 		}
 	})
-	if len(renamed) > 0 {
-		items.RenameTargets(func(resource, namespace, name string) (string, bool) {
-			o, changed := renamed[place{resource, namespace, name}]
-			if !changed {
-				return name, true
-			}
+	return func(resource, namespace, name string) (string, bool) {
+		if o, changed := renamed[place{resource, namespace, name}]; changed {
 			return o.Name, o.Name != ""
-		})
-	}
-	return "", err
+		}
+		return name, true
+	}, "", err
 }
 
 // fetchVolumeEvidence reads what Velero stored about the volumes of a restore and of its backup.

@@ -81,46 +81,73 @@ type difference struct {
 // object lacks or has with another value counts unless a row of [prepare.Drifts] explains it, and nobody but the row's
 // controllers wrote it. A field that the object has more counts if somebody wrote it since: defaults, and what
 // admission and Velero add, do not. Additional data of ConfigMaps and Secrets always count: nothing fills them in.
-func (c *Comparison) findDifference(resource string, wanted []diff.FieldHash, l *liveFields) (d difference) {
+func (c *Comparison) findDifference(resource string, wanted []diff.FieldHash, l *liveFields) difference {
+	b := differenceBuilder{
+		liveFields: l, isInjected: slices.Contains(injectedResources, resource), shorter: map[string]bool{},
+	}
 	want := diff.ValuesByPath(wanted)
-	shorter, longer, more := map[string]bool{}, []string{}, []string{}
 	for _, f := range diff.ChangedFields(wanted, l.fields) {
 		path := c.table.FieldName(f)
 		_, known := want[f.Path]
 		row := l.findDrift(path)
-		list, isLength := strings.CutSuffix(path, diff.LengthSuffix)
 		switch {
 		case row != nil && (row.MayLack || f.Value != diff.Absent) && l.findHand(f.Path, row) < 0:
-		case known && f.Value == diff.Absent && strings.HasSuffix(path, diff.EmptySuffix):
-			if strings.HasSuffix(path, "elector"+diff.EmptySuffix) { // an empty selector selects all, an absent one nothing
-				d.paths = append(d.paths, path)
-			}
-		case known && isLength:
-			if f.Value == diff.Absent || !slices.Contains(injectedResources, resource) || l.findHand(f.Path, row) >= 0 {
-				longer = append(longer, list)
-			}
 		case known:
-			if f.Value == diff.Absent {
-				markShorter(shorter, path)
-			}
-			d.paths = append(d.paths, path)
-		case topLevelField(path) == "data", topLevelField(path) == "binaryData":
-			d.paths = append(d.paths, path)
-		case len(l.writers) == 0:
-			d.unattributed = append(d.unattributed, path)
-		case l.findHand(f.Path, row) >= 0:
-			more = append(more, path)
+			b.addKnown(path, f, row)
+		default:
+			b.addMore(path, f, row)
 		}
 	}
-	for _, list := range longer {
-		if !shorter[list] {
-			d.paths = append(d.paths, list)
+	for _, list := range b.longer {
+		if !b.shorter[list] {
+			b.paths = append(b.paths, list)
 		}
 	}
-	d.paths = append(d.paths, topmost(more, longer)...)
-	d.paths = shownPaths(d.paths)
-	d.unattributed = shownPaths(topmost(d.unattributed, nil))
-	return d
+	b.paths = shownPaths(append(b.paths, topmost(b.more, b.longer)...))
+	b.unattributed = shownPaths(topmost(b.unattributed, nil))
+	return b.difference
+}
+
+// differenceBuilder collects the fields of a difference.
+type differenceBuilder struct {
+	*liveFields
+	difference
+	isInjected   bool            // admission and controllers add elements to the object's lists
+	shorter      map[string]bool // the lists that lack an element
+	longer, more []string        // the lists whose length differs, and the fields that somebody wrote since
+}
+
+// addKnown adds a field that the restore was to make, and that the object lacks or has with another value.
+func (b *differenceBuilder) addKnown(path string, f diff.FieldHash, row *prepare.Drift) {
+	list, isLength := strings.CutSuffix(path, diff.LengthSuffix)
+	isAbsent := f.Value == diff.Absent
+	switch {
+	case isLength:
+		if isAbsent || !b.isInjected || b.findHand(f.Path, row) >= 0 {
+			b.longer = append(b.longer, list)
+		}
+		return
+	case isAbsent && strings.HasSuffix(path, diff.EmptySuffix):
+		// An empty selector selects everything, an absent one nothing.
+		if !strings.HasSuffix(path, "elector"+diff.EmptySuffix) {
+			return
+		}
+	case isAbsent:
+		markShorter(b.shorter, path)
+	}
+	b.paths = append(b.paths, path)
+}
+
+// addMore adds a field that the object has more.
+func (b *differenceBuilder) addMore(path string, f diff.FieldHash, row *prepare.Drift) {
+	switch top := topLevelField(path); {
+	case top == "data", top == "binaryData":
+		b.paths = append(b.paths, path)
+	case len(b.writers) == 0:
+		b.unattributed = append(b.unattributed, path)
+	case b.findHand(f.Path, row) >= 0:
+		b.more = append(b.more, path)
+	}
 }
 
 // markShorter marks the lists that lack an element of a path.

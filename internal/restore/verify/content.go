@@ -90,7 +90,8 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 		for n := range k.Items {
 			i := &k.Items[n]
 			at := itemKey{k.Name, i.Namespace, i.Name}
-			if i.State != LeftOut {
+			// Of items that a modifier gives one name, Velero says which it created.
+			if i.State != LeftOut && !(i.State == Missing && i.BackupName != "") {
 				sources[at]++
 			}
 			from := itemKey{k.Name, cmp.Or(i.BackupNamespace, i.Namespace), cmp.Or(i.BackupName, i.Name)}

@@ -284,10 +284,10 @@ func (j *itemJudge) judgePresent(resource string, i results.Item, o live.Object)
 		return CreatedByOthers, "Velero could not restore it, and somebody made one after that: " + i.Why
 	case i.Status == results.Failed:
 		return Differs, cmp.Or(i.Why, "one of that name existed, and Velero left it as it was")
-	case i.Status == results.Skipped && !later, i.Status == results.Missing && older && j.Unlisted:
-		return Existed, "it is older than the restore"
 	case i.Status == results.Updated, ours && !older:
 		return Restored, ""
+	case i.Status == results.Skipped && !later, i.Status == results.Missing && older && j.Unlisted:
+		return Existed, "it is older than the restore"
 	case later:
 		return CreatedByOthers, createdByOthersReason(o)
 	case i.Status == results.Missing && older:

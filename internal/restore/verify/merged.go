@@ -16,32 +16,31 @@ type mergedItems map[itemKey][]results.Item
 func findMerged(items results.Items) mergedItems {
 	all := mergedItems{}
 	for _, k := range items.Kinds {
-		first := map[[2]string]int{}
-		for n, i := range k.Items {
-			if isLeftOut(i) || i.NameUnknown || i.BackupNamespace == "" && i.BackupName == "" &&
-				i.Why != results.DuplicateReason {
-				continue
-			}
-			first[[2]string{i.Namespace, i.Name}] = n
-		}
-		if len(first) == 0 {
+		if !slices.ContainsFunc(k.Items, isMoved) {
 			continue
 		}
+		count := map[[2]string]int{}
 		for _, i := range k.Items {
-			if _, mapped := first[[2]string{i.Namespace, i.Name}]; mapped && !isLeftOut(i) && !i.NameUnknown {
+			if !isLeftOut(i) && !i.NameUnknown {
+				count[[2]string{i.Namespace, i.Name}]++
+			}
+		}
+		for _, i := range k.Items {
+			if !isLeftOut(i) && !i.NameUnknown && count[[2]string{i.Namespace, i.Name}] > 1 {
 				at := itemKey{k.Name, i.Namespace, i.Name}
 				all[at] = append(all[at], i)
 			}
 		}
 	}
-	for at, of := range all {
-		if len(of) < 2 {
-			delete(all, at)
-			continue
-		}
+	for _, of := range all {
 		slices.SortStableFunc(of, func(a, b results.Item) int { return cmp.Compare(mergeRank(a), mergeRank(b)) })
 	}
 	return all
+}
+
+// isMoved reports whether an item has another namespace or name in the target, or lost its name to an item that has.
+func isMoved(i results.Item) bool {
+	return i.BackupNamespace != "" || i.BackupName != "" || i.Why == results.DuplicateReason
 }
 
 // isLeftOut reports whether the restore was not to bring an item back.

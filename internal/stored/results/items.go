@@ -181,8 +181,14 @@ type listedItem struct {
 }
 
 // CompareItems joins what a restore lists, its messages and its backup's contents. The result includes what did not
-// come back, and why. Its only error is the cause of the fates' context.
-func CompareItems(list []artifact.KindItems, sections []MessageSection, fates *collector.Fates) (Items, error) {
+// come back, and why. names, if not nil, knows what the restore renames. Its only error is the cause of the fates'
+// context.
+func CompareItems(
+	list []artifact.KindItems,
+	sections []MessageSection,
+	fates *collector.Fates,
+	names Naming,
+) (Items, error) {
 	b, reasons := newItemsBuilder(), indexReasons(sections)
 	listed := map[itemKey]*listedItem{}
 	kindOf := map[string]string{}
@@ -207,13 +213,20 @@ func CompareItems(list []artifact.KindItems, sections []MessageSection, fates *c
 			sanitize.String(of.TargetNamespace),
 		)
 		of.Resource = internText(sanitize.String(of.Resource))
-		l := listed[targetKey(of)]
+		renamed, known := names.rename(of)
+		// Velero lists what it creates under the new name, and what exists, as all before 1.17, under the old one.
+		l := listed[targetKey(of, renamed)]
+		if old := listed[targetKey(of, of.Name)]; old != nil && (l == nil || l.isInBackup) {
+			l = old
+		}
 		if l == nil || l.isInBackup {
 			missing = append(missing, of)
 			return
 		}
 		l.isInBackup = true
-		b.addItem(of.Resource, newComparedItem(of, l.status, reasons, kindOf))
+		i := newComparedItem(of, renamed, l.status, reasons, kindOf)
+		i.NameUnknown = !known
+		b.addItem(of.Resource, i)
 	})
 	if err != nil {
 		return Items{}, err
@@ -229,13 +242,15 @@ func CompareItems(list []artifact.KindItems, sections []MessageSection, fates *c
 		b.addItem(key.resource, reasons.withReason(i, key.resource, kindOf[key.resource]))
 	}
 	for _, of := range missing {
-		i := newComparedItem(of, Missing, reasons, kindOf)
+		renamed, known := names.rename(of)
+		i := newComparedItem(of, renamed, Missing, reasons, kindOf)
+		i.NameUnknown = !known
 		switch {
 		case of.Resource == namespaces && inhabited[of.TargetNamespace]:
 			i.Status, i.Why = LeftOut, leftOutReasons[collector.NamespaceExists]
 		case of.Fate != collector.ToRestore:
 			i.Status, i.Why = LeftOut, leftOutReasons[of.Fate]
-		case listed[targetKey(of)] != nil: // Velero's message is about the other item
+		case listed[targetKey(of, renamed)] != nil: // Velero's message is about the other item
 			i.Status, i.Why = LeftOut, DuplicateReason
 		case i.Why != "":
 		case others[[2]string{of.Resource, i.Namespace}] > 0:
@@ -251,38 +266,50 @@ func CompareItems(list []artifact.KindItems, sections []MessageSection, fates *c
 // DuplicateReason is why an item is left out that a mapping gives the name of another item.
 const DuplicateReason = "an item of that name came into this namespace from another one"
 
-// RenameTargets gives items the names under which the restore makes them. find returns the name of an item of the
-// backup, and false if it is unknown.
-func (items *Items) RenameTargets(find func(resource, backupNamespace, name string) (renamed string, known bool)) {
-	for _, k := range items.Kinds {
-		for n := range k.Items {
-			i := &k.Items[n]
-			renamed, known := find(k.Name, cmp.Or(i.BackupNamespace, i.Namespace), i.Name)
-			if i.NameUnknown = !known; known && renamed != i.Name {
-				i.BackupName, i.Name = i.Name, sanitize.String(renamed)
-			}
-		}
+// Naming returns the name under which a restore makes an item of a backup, and false where only its body tells.
+// Namespace and name are those in the backup.
+type Naming func(resource, namespace, name string) (renamed string, known bool)
+
+// rename returns the name of an item in the target, and whether that is known. Namespaces keep their names but for a
+// mapping.
+func (n Naming) rename(of collector.Item) (string, bool) {
+	if n == nil || of.Resource == namespaces {
+		return of.Name, true
 	}
+	renamed, known := n(of.Resource, of.Namespace, of.Name)
+	if !known {
+		return of.Name, false
+	}
+	return sanitize.String(renamed), true
 }
 
-// targetKey returns the key under which Velero lists an item of the backup after the restore.
-func targetKey(of collector.Item) itemKey {
+// targetKey returns the key under which Velero lists an item of the backup after a restore that gives it a name.
+func targetKey(of collector.Item, name string) itemKey {
 	if of.Resource == namespaces {
 		return itemKey{of.Resource, "", of.TargetNamespace}
 	}
-	return itemKey{of.Resource, of.TargetNamespace, of.Name}
+	return itemKey{of.Resource, of.TargetNamespace, name}
 }
 
 const namespaces = "namespaces"
 
-func newComparedItem(of collector.Item, did ItemStatus, reasons reasonIndex, kindOf map[string]string) Item {
-	key := targetKey(of)
+func newComparedItem(
+	of collector.Item,
+	name string,
+	did ItemStatus,
+	reasons reasonIndex,
+	kindOf map[string]string,
+) Item {
+	key := targetKey(of, name)
 	i := Item{Namespace: key.namespace, Name: key.name, Status: did, IsCleanedUp: of.IsCleanedUp}
 	switch {
 	case of.Resource == namespaces && of.TargetNamespace != of.Name:
 		i.BackupNamespace = of.Name
 	case of.Resource != namespaces && of.Namespace != of.TargetNamespace:
 		i.BackupNamespace = of.Namespace
+	}
+	if of.Resource != namespaces && name != of.Name {
+		i.BackupName = of.Name
 	}
 	return reasons.withReason(i, of.Resource, kindOf[of.Resource])
 }

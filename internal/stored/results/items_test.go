@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,7 +129,7 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
-	items, err := CompareItems(list, sections, fates)
+	items, err := CompareItems(list, sections, fates, nil)
 	if err != nil {
 		t.Fatal(items, err)
 	}
@@ -169,12 +170,12 @@ secrets 1
 			}
 		}
 	}
-	if items, err = CompareItems(list, sections, fates); err != nil || dump(items) != want {
+	if items, err = CompareItems(list, sections, fates, nil); err != nil || dump(items) != want {
 		t.Errorf("of the next Velero: %v, got\n%s\nwant\n%s", err, dump(items), want)
 	}
 
 	// A namespace that is not listed as made was there, if items went into it.
-	items, err = CompareItems(list[1:], sections, fates)
+	items, err = CompareItems(list[1:], sections, fates, nil)
 	if err != nil || !strings.Contains(dump(items), `left out /shop-2 from "shop": this namespace was there already`) {
 		t.Error(dump(items), err)
 	}
@@ -241,7 +242,7 @@ func BenchmarkCompare60000(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if kept, err = CompareItems(list, sections, fates); err != nil {
+		if kept, err = CompareItems(list, sections, fates, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -283,9 +284,58 @@ func TestCompareTwoNamespacesInOne(t *testing.T) {
 			},
 		},
 	)
-	items, err := CompareItems([]artifact.KindItems{resources("v1/ConfigMap", "c/kube-root-ca.crt failed")}, sections, fates)
+	items, err := CompareItems([]artifact.KindItems{resources("v1/ConfigMap", "c/kube-root-ca.crt failed")}, sections, fates, nil)
 	if want := "configmaps 2\n  failed c/kube-root-ca.crt from \"a\": already exists. Warning: differs\n  left out c/kube-root-ca.crt from \"b\": an item of that name came into this namespace from another one\n"; err != nil ||
 		!strings.HasPrefix(dump(items), want) {
 		t.Errorf("%v:\n%s", err, dump(items))
+	}
+}
+
+// TestCompareRenamedItems: Velero lists what a resource modifier renames under the new name, and before 1.17 under the
+// old one; of two items with one new name, it lists one.
+func TestCompareRenamedItems(t *testing.T) {
+	x := backupOf(t, func(put func(resource, namespace, name, body string)) {
+		for _, name := range []string{"a-1", "a-2", "b", "c", "d"} {
+			put("configmaps", "shop", name, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}`)
+		}
+	})
+	fates, err := x.DetermineFates(t.Context(), collector.RestoreInput{}, collector.Discovery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(_, _, name string) (string, bool) {
+		renamed := map[string]string{"a-1": "a", "a-2": "a", "b": "new", "d": ""}
+		if to, ok := renamed[name]; ok {
+			return to, to != ""
+		}
+		return name, true
+	}
+	for _, listed := range []string{"shop/new created", "shop/b created", "shop/new created,shop/a-2 skipped"} {
+		first, second, _ := strings.Cut(listed, ",")
+		all := []string{"shop/a created", first, "shop/c created", "shop/other created"}
+		if second != "" {
+			all = append(all, second)
+		}
+		list := resources("v1/ConfigMap", all...)
+		items, err := CompareItems([]artifact.KindItems{list}, nil, fates, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range items.Kinds {
+			for _, i := range k.Items {
+				if k.Name == "configmaps" {
+					got = append(got, fmt.Sprint(i.Status, " ", i.Name, " ", i.BackupName, " ", i.NameUnknown))
+				}
+			}
+		}
+		want := []string{"missing d  true", "created a a-1 false", "created c  false", "created new b false",
+			"created other  false", "left out a a-2 false"}
+		if second != "" {
+			want = slices.Insert(want[:5], 1, "skipped a a-2 false")
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", listed, got, want)
+		}
 	}
 }
