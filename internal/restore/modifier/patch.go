@@ -154,8 +154,8 @@ func applyStrategicPatch(kind schema.GroupVersionKind, object, patch []byte) ([]
 	}
 	typed, err := patchScheme.New(kind)
 	if err != nil {
-		return nil, fmt.Errorf("Velero knows no kind %s of %s, and applies no strategic merge patch to it", kind.Kind,
-			kind.GroupVersion())
+		return nil, fmt.Errorf("kind %s of %s is none that Velero knows, so it applies no strategic merge patch to it",
+			kind.Kind, kind.GroupVersion())
 	}
 	return strategicpatch.StrategicMergePatch(object, patch, typed)
 }

@@ -20,11 +20,10 @@ type comparedItem struct {
 	kind         *Kind
 	sourceCount  int // how many items of the backup go there
 	wantedFields []diff.FieldHash
-	writers      []string        // the keys of the managed fields in the backup
-	drifts       []prepare.Drift // of the body
-	unsure       string          // why veltui cannot tell what Velero creates
-	losesStatus  bool            // Velero drops the status that the backup has of it, and no controller may write it again
-	isAbsent     bool            // its object is not there: only the reason is asked
+	writers      []string // the keys of the managed fields in the backup
+	unsure       string   // why veltui cannot tell what Velero creates
+	losesStatus  bool     // Velero drops the status that the backup has of it, and no controller may write it again
+	isAbsent     bool     // its object is not there: only the reason is asked
 	isRead       bool
 	storage      resource.Quantity // what a claim was to request
 	replicas     int64             // in the cluster, if they differ
