@@ -214,11 +214,10 @@ var messageCauses = ignoreCase([]messageCause{
 	{reason: LimitRangeRefuses, patterns: []string{
 		"is forbidden: * usage per ", "is forbidden: * max limit to request ratio per ",
 	}},
+	// Velero only looks for namespaces that the job names (pkg/backup/item_collector.go) or has just listed or made.
+	{reason: NamespaceMissing, patterns: []string{"fail to get the namespace ~ specified in"}},
 	{reason: NamespaceDeleted, patterns: []string{
-		"because it is being terminated", "terminating namespace * to disappear",
-	}},
-	{reason: NamespaceMissing, patterns: []string{
-		`namespaces "~" not found`, "fail to get the namespace ~ specified in", // pkg/backup/item_collector.go
+		"because it is being terminated", "terminating namespace * to disappear", `namespaces "~" not found`,
 	}},
 	{reason: StorageClassMissing, patterns: []string{
 		`storageclass.storage.k8s.io "~" not found`, `storageclasses.storage.k8s.io "~" not found`,

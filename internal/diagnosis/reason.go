@@ -808,7 +808,7 @@ var (
 		"veltui results KIND/NAME",
 		"veltui describe KIND/NAME",
 	))
-	NamespaceDeleted = NewCause("NamespaceDeleted", "a namespace of the job was being deleted", NewStep(
+	NamespaceDeleted = NewCause("NamespaceDeleted", "a namespace of the job was being deleted, or is gone", NewStep(
 		"Run the job again when the namespace is gone, or is there to stay.",
 		"veltui results KIND/NAME",
 		"kubectl get namespaces",
