@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/veltui/veltui/internal/job"
@@ -50,14 +51,15 @@ type Verdict struct {
 	Cause Cause
 }
 
-// Next returns what to do next: Advice, or the text of the next step of the cause or of the reason, with its commands.
-// The commands that read more about a job that ended badly follow those against the cause.
+// Next returns what to do next: the step of the cause and then Advice, or Advice or else the step of the reason, with the
+// commands. The commands that read more about a job that ended badly follow those against the cause.
 func (v Verdict) Next() Next {
 	next := v.Reason.Next(v.Names, v.Advice)
 	if v.Cause.IsZero() {
 		return next
 	}
-	cause := v.Cause.Reason.Next(v.Names, v.Advice)
+	cause := v.Cause.Reason.Next(v.Names, "")
+	cause.Text = strings.TrimSpace(cause.Text + " " + v.Advice)
 	if v.Reason == Failed && len(cause.Commands) > 0 {
 		return cause // whatever made it fail, its log is not stored or says no more
 	}
