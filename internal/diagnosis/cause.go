@@ -47,6 +47,16 @@ type causeGroup struct {
 	count    int
 }
 
+// volumes returns the volumes that say so.
+func (g causeGroup) volumes() (all []*job.Volume) {
+	for _, m := range g.messages {
+		if m.volume != nil {
+			all = append(all, m.volume)
+		}
+	}
+	return all
+}
+
 // findCause returns why the job ended badly. Most messages decide: one object of a hundred may fail for a reason of
 // its own. That something was cancelled or has ended is only a cause where nothing says why.
 func (a *jobJudge) findCause() Cause {
@@ -74,8 +84,10 @@ func (a *jobJudge) findCause() Cause {
 			}
 		}
 	}
-	known := len(a.facts)
-	c := a.explainMovers(Cause{})
+	known, c := len(a.facts), Cause{}
+	if len(groups) > 0 { // nothing that was said is in the table
+		c = a.explainMovers(c, groups[0].volumes())
+	}
 	c.Facts = slices.Clone(a.facts[known:])
 	return c
 }
@@ -131,7 +143,7 @@ func (a *jobJudge) buildCause(g causeGroup) Cause {
 	case NodeAgentEnded:
 		c = a.explainAgentEnd(g)
 	case MoverNotReady, MoverNotScheduled, VolumesCancelled:
-		c = a.explainMovers(c)
+		c = a.explainMovers(c, g.volumes())
 	case LocationWasUnavailable:
 		c = a.explainLocation(c)
 	case SpecRefused:

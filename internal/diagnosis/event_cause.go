@@ -79,28 +79,40 @@ func (a *jobJudge) addPodEvent(who string, e *velero.PodEvent) {
 var moverEvents = []struct {
 	fits   func(*velero.PodEvent) bool
 	reason Reason
-	text   func(e *velero.PodEvent) string
+	// isBeforeStart is true for what only keeps a pod from starting: of a pod that started later, it explains nothing.
+	isBeforeStart bool
+	text          func(e *velero.PodEvent) string
 }{
-	{(*velero.PodEvent).IsEviction, MoverEvicted, func(e *velero.PodEvent) string {
+	{(*velero.PodEvent).IsEviction, MoverEvicted, false, func(e *velero.PodEvent) string {
 		return evictionText("a pod that moved a volume", e)
 	}},
-	{(*velero.PodEvent).IsUnscheduled, MoverNotScheduled, func(e *velero.PodEvent) string {
+	{(*velero.PodEvent).IsUnscheduled, MoverNotScheduled, true, func(e *velero.PodEvent) string {
 		return MoverNotScheduled.Meaning() + causeClause(human.Shorten(e.Message, 160))
 	}},
-	{(*velero.PodEvent).KeepsPodFromStarting, MoverNotReady, func(e *velero.PodEvent) string {
+	{(*velero.PodEvent).KeepsPodFromStarting, MoverNotReady, true, func(e *velero.PodEvent) string {
 		return "the pods that move volumes did not start: " + e.Reason + causeClause(human.Shorten(e.Message, 160))
 	}},
 }
 
+// hasStarted reports whether the mover of a volume that has ended moved anything, or could have. Velero gives what never
+// started the time of its end as that of its start (pkg/controller/data_upload_controller.go Reconcile, tryCancelDataUpload
+// and updateStatusWithPhaseFailed, and their siblings), within the second to which times are stored.
+func hasStarted(v *job.Volume) bool {
+	ended := v.Completed
+	if ended.IsZero() {
+		ended = v.LastChanged
+	}
+	return v.Done > 0 || !v.Started.IsZero() && ended.Sub(v.Started) > time.Second
+}
+
 // explainMovers returns why the pods of volumes that failed did not do their work, by their events; c without any.
-func (a *jobJudge) explainMovers(c Cause) Cause {
+func (a *jobJudge) explainMovers(c Cause, volumes []*job.Volume) Cause {
 	if len(a.jobEvidence().PodEvents) == 0 {
 		return c
 	}
 	for _, shown := range moverEvents {
-		for i := range a.j.Volumes {
-			v := &a.j.Volumes[i]
-			if !v.HasFailed() {
+		for _, v := range volumes {
+			if shown.isBeforeStart && hasStarted(v) {
 				continue
 			}
 			e := a.findPodEvent(v.Created, job.LatestTime(v.Completed, v.LastChanged), func(e *velero.PodEvent) bool {

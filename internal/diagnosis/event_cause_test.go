@@ -69,6 +69,40 @@ func TestCauseIsAnEventOfAPodThatIsGone(t *testing.T) {
 	}
 }
 
+// What keeps a pod from starting explains a volume that never started, and only the volumes that the cause is about.
+func TestEventsBeforeAStartExplainWhatNeverStarted(t *testing.T) {
+	const cancelled = "data upload is canceled"
+	volume := func(name, message string, started float64, done int64) job.Volume {
+		v := job.Volume{Kind: velero.DataUpload, Name: name, Phase: velero.VolumeFailed, Message: message, Done: done,
+			Created: minutesAgo(39), Completed: minutesAgo(31), LastChanged: minutesAgo(31)}
+		if started > 0 {
+			v.Started = minutesAgo(started)
+		}
+		return v
+	}
+	for name, c := range map[string]struct {
+		volumes []job.Volume
+		event   string
+		reason  Reason
+	}{
+		"never started":                  {[]job.Volume{volume("a", cancelled, 0, 0)}, "FailedScheduling", MoverNotScheduled},
+		"given up, so started at once":   {[]job.Volume{volume("a", cancelled, 31, 0)}, "FailedScheduling", MoverNotScheduled},
+		"started, cancelled":             {[]job.Volume{volume("a", cancelled, 37, 0)}, "FailedScheduling", VolumesCancelled},
+		"moved, cancelled":               {[]job.Volume{volume("a", cancelled, 0, 9)}, "FailedMount", VolumesCancelled},
+		"moved, failed in other words":   {[]job.Volume{volume("a", "nobody knows", 37, 9)}, "FailedMount", Reason{}},
+		"moved, evicted":                 {[]job.Volume{volume("a", "nobody knows", 37, 9)}, "Evicted", MoverEvicted},
+		"a volume of another cause":      {[]job.Volume{volume("a", "nobody knows", 0, 0), volume("b", cancelled, 37, 9)}, "Evicted", VolumesCancelled},
+		"the second of the same volumes": {[]job.Volume{volume("b", cancelled, 37, 9), volume("a", cancelled, 0, 0)}, "FailedMount", MoverNotReady},
+	} {
+		j := spec{name: "shop", phase: velero.PhasePartiallyFailed, created: 40, started: 40, ended: 30, volumes: c.volumes}.job(t)
+		events := []velero.PodEvent{{Pod: "a", Reason: c.event, Message: "for a while", Count: 1, Time: minutesAgo(38)}}
+		w := World{Now: minutesAgo(0), Evidence: map[types.UID]JobEvidence{j.UID: {EndEvidence: EndEvidence{PodEvents: events}}}}
+		if v := Judge(j, w); v.Cause.Reason != c.reason {
+			t.Errorf("%s: %s, want %s: %s", name, v.Cause.Reason, c.reason, v.Text)
+		}
+	}
+}
+
 // The verdict on a backup says whose data is not in it, once for each reason.
 func TestSkippedVolumes(t *testing.T) {
 	j := spec{name: "shop", phase: velero.PhaseCompleted, created: 40, started: 40, ended: 30, total: 9, done: 9}.job(t)
@@ -86,6 +120,23 @@ func TestSkippedVolumes(t *testing.T) {
 	if !strings.Contains(facts, "the data of 2 volumes is not in it (shop/b and shop/c): policy\n"+
 		"the data of 1 volume is not in it (shop/a): not opted in") {
 		t.Error(facts)
+	}
+}
+
+// What is advised about volumes comes after the step against the cause of a failure.
+func TestAdviceAboutVolumesKeepsTheStepOfTheCause(t *testing.T) {
+	j := spec{name: "shop", phase: velero.PhasePartiallyFailed, created: 40, started: 40, ended: 30, total: 88, done: 88,
+		errors: 1}.job(t)
+	judge := func(skipped ...SkippedVolume) string {
+		w := World{Now: minutesAgo(0), Evidence: map[types.UID]JobEvidence{j.UID: {EndEvidence: EndEvidence{
+			ResultErrors:   []ResultError{{Text: "api error AccessDenied: Access Denied", Count: 1}},
+			SkippedVolumes: skipped,
+		}}}}
+		return Judge(j, w).Next().Text
+	}
+	alone, with := judge(), judge(SkippedVolume{"shop/a", "policy"})
+	if want := alone + " If a restore needs the data"; alone != StoreDenies.NextStep().Text() || !strings.HasPrefix(with, want) {
+		t.Errorf("next: %s\nwith a skipped volume: %s", alone, with)
 	}
 }
 
