@@ -67,7 +67,8 @@ const (
 	Renamed
 	// SharedContent: the items are volume snapshots with one name. Velero names the content of a snapshot, which has no
 	// namespace, after the restore's uid and the name of the snapshot alone
-	// (pkg/restore/actions/csi/volumesnapshotcontent_action.go, Execute, since 1.16).
+	// (pkg/restore/actions/csi/volumesnapshotcontent_action.go, Execute, since 1.16). Somebody else made them: the names
+	// of Velero's own are generated, and no claim comes from others (pkg/backup/actions/csi/pvc_action.go).
 	SharedContent
 )
 

@@ -32,6 +32,7 @@ func (c *checker) newResolver() *identity.Resolver {
 type mergedGroup struct {
 	group
 	first     identity.Merged
+	exists    bool            // whether the objects are in the target before the restore
 	sources   []string        // their namespaces in the backup
 	objects   map[string]bool // the names of the objects
 	isDefault bool            // whether Kubernetes makes the object in each namespace itself
@@ -48,15 +49,19 @@ func (c *checker) checkMerged() error {
 		if m.Name == rootCAConfigMap && m.Resource == live.ConfigMaps {
 			continue // Kubernetes makes it itself, the same everywhere
 		}
+		exists := c.isInTarget(&m)
+		if exists && c.leavesAll(&m) {
+			continue // of all of them, and ObjectsExist says so
+		}
 		sources := sourcesOf(m.Items)
 		isDefault := m.Resource == serviceAccounts && m.Name == defaultServiceAccount && m.Cause == identity.Mapped
-		key := fmt.Sprint(m.Cause, m.Resource, m.Namespace, sources, isDefault)
+		key := fmt.Sprint(m.Cause, m.Resource, m.Namespace, sources, isDefault, exists)
 		if m.Cause == identity.Renamed {
 			key += m.Name
 		}
 		g := groups[key]
 		if g == nil {
-			g = &mergedGroup{first: m, sources: sources, objects: map[string]bool{}, isDefault: isDefault}
+			g = &mergedGroup{first: m, exists: exists, sources: sources, objects: map[string]bool{}, isDefault: isDefault}
 			groups[key] = g
 		}
 		g.objects[m.Name] = true
@@ -79,6 +84,27 @@ func (c *checker) checkMerged() error {
 	return nil
 }
 
+// isInTarget reports whether the object that several items become is in the target already. Velero restores snapshots
+// and their contents under new names.
+func (c *checker) isInTarget(m *identity.Merged) bool {
+	if c.State == nil || m.Cause == identity.SharedContent ||
+		m.Resource == snapshots && c.newResolver().RenamesContents {
+		return false
+	}
+	_, seen := c.State.FindItem(m.Resource, m.Namespace, m.Name)
+	return seen == live.Present
+}
+
+// leavesAll reports whether Velero restores none of the items of an object that exists: it compares the first with the
+// object, warns where they differ, and comes to no other (pkg/restore/restore.go, restoreItem).
+func (c *checker) leavesAll(m *identity.Merged) bool {
+	return m.Cause == identity.Mapped && m.Resource != serviceAccounts && !c.updatesExisting()
+}
+
+func (c *checker) updatesExisting() bool {
+	return c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate
+}
+
 func sourcesOf(items []collector.Item) (all []string) {
 	for _, i := range items {
 		all = append(all, i.Namespace)
@@ -94,10 +120,18 @@ func (c *checker) mergedFinding(g *mergedGroup) Finding {
 	names := sanitize.String(human.JoinNames(slices.Sorted(maps.Keys(g.objects)), maxNames))
 	switch m.Cause {
 	case identity.Mapped:
+		does := "restores only the first of each that it comes to, which is chance,"
+		switch {
+		case g.exists && m.Resource == serviceAccounts:
+			f.Severity = Doubt
+			does = "adds to the object that exists what the first of each holds that it comes to, which is chance,"
+		case g.exists:
+			does = "patches the object that exists to what the first of each holds that it comes to, which is chance,"
+		}
 		f.Sentence = fmt.Sprintf(
-			"Namespaces %s become %s, and several of them hold %s of the same name: %s. Velero restores only the first "+
-				"of each that it comes to, which is chance, and skips the others without a word.",
-			sources, m.Namespace, m.Resource, names,
+			"Namespaces %s become %s, and several of them hold %s of the same name: %s. Velero %s and skips the others "+
+				"without a word.",
+			sources, m.Namespace, m.Resource, names, does,
 		)
 		f.Remedy = "Map the namespaces to different names, or restore what they have in common from one of them only."
 		if g.isDefault {
@@ -106,12 +140,17 @@ func (c *checker) mergedFinding(g *mergedGroup) Finding {
 		}
 	case identity.Renamed:
 		f.Sentence = fmt.Sprintf("The resource modifier %s gives %s of %s one name, %s. %s", c.modifier.Name,
-			human.Count(len(m.Items), "item"), m.Resource, human.Namespaced(m.Namespace, names), c.renamedText(m))
+			human.Count(len(m.Items), "item"), m.Resource, human.Namespaced(m.Namespace, names), c.renamedText(m, g.exists))
+		if g.exists && !c.updatesExisting() {
+			f.Severity = Doubt
+		}
 		f.Remedy = "Correct the modifier: each item needs a name of its own."
 	case identity.SharedContent:
+		f.Severity = Doubt
 		f.Sentence = fmt.Sprintf(
 			"Namespaces %s hold volume snapshots of the same name: %s. Velero gives their contents one name, so that only "+
-				"the first content of each comes, with a warning. Claims from the other snapshots stay Pending.",
+				"the first content of each comes, with a warning. The other snapshots never become ready. No claim comes from "+
+				"them: claims come from the snapshots that Velero made itself, which have names of their own.",
 			sources, names,
 		)
 		f.Remedy = "Restore the namespaces one after another."
@@ -120,18 +159,22 @@ func (c *checker) mergedFinding(g *mergedGroup) Finding {
 }
 
 // renamedText says which of the items under one name comes.
-func (c *checker) renamedText(m *identity.Merged) string {
+func (c *checker) renamedText(m *identity.Merged, exists bool) string {
 	name := func(i collector.Item) string { return sanitize.String(human.Namespaced(i.Namespace, i.Name)) }
 	first, others := name(m.Items[0]), []string{}
 	for _, i := range m.Items[1:] {
 		others = append(others, name(i))
+	}
+	if exists && !c.updatesExisting() {
+		return fmt.Sprintf("An object of this name exists: Velero leaves it as it is, and restores none of %s, with a "+
+			"warning for each that differs.", human.JoinNames(append([]string{first}, others...), maxNames))
 	}
 	rest := human.JoinNames(others, maxNames)
 	if !m.Ordered {
 		first, rest = "the first that it comes to, which is chance", "the others ("+strings.Join(
 			append([]string{first}, rest), ", ")+")"
 	}
-	if c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate {
+	if c.updatesExisting() {
 		return fmt.Sprintf("Velero restores %s, and then patches that object to what %s hold: only the last stays.",
 			first, rest)
 	}
