@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 	"github.com/veltui/veltui/ui/dialog"
@@ -139,5 +140,27 @@ func TestMarksStayOnTheirTab(t *testing.T) {
 	b.keys("3", "m", "5", "X")
 	if findScreen[*dialogScreen](b.Model) != nil {
 		t.Error("X on a storage location deletes a marked backup")
+	}
+}
+
+// A change that was left to be watched closes no form when its outcome comes: the form is about something else.
+func TestOtherChangesCloseNoForm(t *testing.T) {
+	t.Parallel()
+	b := changing(t)
+	b.write(":preview hourly-web-0900")
+	b.keys("enter")
+	form := findScreen[*restoreFormScreen](b.Model)
+	for _, p := range []action.Plan{
+		{Action: action.Pause, Kind: scheduleKind, Name: form.RestoreName()},
+		{Action: action.Create, Kind: job.Backup, Name: form.RestoreName()},
+		{Action: action.Create, Kind: job.Restore, Name: "another"},
+	} {
+		if b.closeUsedForm(p); findScreen[*restoreFormScreen](b.Model) == nil {
+			t.Fatalf("%s %s/%s closes the form", p.Action, p.Kind, p.Name)
+		}
+	}
+	b.closeUsedForm(action.Plan{Action: action.Create, Kind: job.Restore, Name: form.RestoreName()})
+	if findScreen[*restoreFormScreen](b.Model) != nil {
+		t.Error("the form of the restore that was created stays")
 	}
 }

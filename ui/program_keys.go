@@ -368,7 +368,7 @@ func (m *Model) handleClick(at tea.MouseClickMsg) tea.Cmd {
 		m.isFrameStale = false
 		return nil
 	}
-	m.notice = ""
+	m.notice, m.awaitedResource = "", nil
 	again, cmd := on.HandleClick(at.X, at.Y-headerLines)
 	if open := keys.FindByAction(m.activeBindings(), "open"); again && open != nil && open.UnavailableReason() == "" {
 		cmd = open.Do(open.Keys[0])

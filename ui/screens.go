@@ -153,9 +153,12 @@ func (s *restoreFormScreen) FetchMissing() tea.Cmd {
 	return s.Form.FetchMissing()
 }
 
-// closeUsedForm closes the form whose restore has been created.
-func (m *Model) closeUsedForm(action.Plan) {
-	i := slices.IndexFunc(m.screens, func(s screenOnStack) bool { _, ok := s.(*restoreFormScreen); return ok })
+// closeUsedForm closes the form whose restore a plan has created, if it has.
+func (m *Model) closeUsedForm(p action.Plan) {
+	i := slices.IndexFunc(m.screens, func(s screenOnStack) bool {
+		form, ok := s.(*restoreFormScreen)
+		return ok && p.Action == action.Create && p.Kind == job.Restore && form.RestoreName() == p.Name
+	})
 	if i < 0 {
 		return
 	}

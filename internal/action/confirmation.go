@@ -22,7 +22,12 @@ const (
 // Confirmation returns how a person confirms the plan.
 func (p *Plan) Confirmation() Confirmation {
 	switch p.Action {
-	case Pause, Unpause:
+	case Pause:
+		return ConfirmByKey
+	case Unpause:
+		if p.startsRun { // a pause does not take back the backup
+			return ConfirmByContext
+		}
 		return ConfirmByKey
 	case Create:
 		if p.changesExisting() {

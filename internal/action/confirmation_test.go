@@ -30,6 +30,7 @@ func TestConfirmationFollowsTheStakes(t *testing.T) {
 		"restore by a policy not known":   {Plan{Action: Create, targets: restore("replace")}, "prod/shop"},
 		"pause":                           {Plan{Action: Pause}, ""},
 		"unpause":                         {Plan{Action: Unpause}, ""},
+		"unpause what is due":             {Plan{Action: Unpause, startsRun: true}, "prod"},
 		"an action that is not known yet": {Plan{Action: "later"}, "prod/shop"},
 	} {
 		c.plan.Name = "shop"

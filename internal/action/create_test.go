@@ -358,8 +358,13 @@ func TestFirstRun(t *testing.T) {
 				Status: veleroapi.ScheduleStatus{LastBackup: &last},
 			},
 		}
-		if got := firstRunText(o, at, c.skip); !strings.HasPrefix(got, c.want) {
+		got, startsRun := describeFirstRun(o, at, c.skip)
+		if !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q", name, got)
+		}
+		wantsRun := strings.Contains(c.want, "Velero starts it") || strings.HasPrefix(c.want, "it makes a backup")
+		if startsRun != wantsRun {
+			t.Errorf("%s: starts a run: %v", name, startsRun)
 		}
 	}
 }

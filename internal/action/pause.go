@@ -104,17 +104,18 @@ func (pauseAction) fillPlan(e *Evidence, p *Plan) bool {
 		return true
 	}
 	p.Will = append(p.Will, "take back spec.paused, only if nothing has changed the schedule since")
-	p.Afterwards = append(p.Afterwards, firstRunText(o, e.Now, p.request.SkipImmediately))
+	text, startsRun := describeFirstRun(o, e.Now, p.request.SkipImmediately)
+	p.Afterwards, p.startsRun = append(p.Afterwards, text), startsRun
 	if p.request.SkipImmediately {
 		p.Will = append(p.Will, "set spec.skipImmediately: Velero leaves out what was missed, and takes the field back")
 	}
 	return true
 }
 
-// firstRunText says when the schedule makes its first backup once it is unpaused
+// describeFirstRun says when the schedule makes its first backup once it is unpaused, and whether that is soon
 // (pkg/controller/schedule_controller.go Reconcile, ifDue, getNextRunTime; 1.16 to 1.18.3). A schedule without a next
 // run is always due.
-func firstRunText(o *proposal, at time.Time, skip bool) string {
+func describeFirstRun(o *proposal, at time.Time, skip bool) (text string, startsRun bool) {
 	s := o.schedule.DeepCopy()
 	skipsByDefault := s.Spec.SkipImmediately == nil
 	if s.Spec.SkipImmediately != nil && *s.Spec.SkipImmediately {
@@ -126,7 +127,7 @@ func firstRunText(o *proposal, at time.Time, skip bool) string {
 	}
 	table, err := velero.ParseTimetable(s.Spec.Schedule, time.UTC)
 	if err != nil {
-		return "it makes no backup: " + sanitize.String(err.Error())
+		return "it makes no backup: " + sanitize.String(err.Error()), false
 	}
 	zone := ", if its server's time zone is UTC"
 	if strings.Contains(s.Spec.Schedule, "TZ=") || strings.Contains(s.Spec.Schedule, "@every") {
@@ -137,19 +138,19 @@ func firstRunText(o *proposal, at time.Time, skip bool) string {
 	switch {
 	case skip && strings.Contains(s.Spec.Schedule, "@every"):
 		// Name no time: it changes while the plan is read.
-		return "the next run is one interval after Velero sees it: " + sanitize.String(s.Spec.Schedule)
+		return "the next run is one interval after Velero sees it: " + sanitize.String(s.Spec.Schedule), false
 	case next.IsZero():
 		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(
 			s.Spec.Schedule,
-		) + ", and Velero takes that for due"
+		) + ", and Velero takes that for due", true
 	case !next.After(at) && o.blockingBackup != "":
-		return due + "once backup " + o.blockingBackup + " has ended"
+		return due + "once backup " + o.blockingBackup + " has ended", true
 	case !next.After(at) && skipsByDefault:
-		return due + "within a minute, unless its server runs with --schedule-skip-immediately"
+		return due + "within a minute, unless its server runs with --schedule-skip-immediately", true
 	case !next.After(at):
-		return due + "within a minute; veltui schedule unpause --skip-immediately leaves it out"
+		return due + "within a minute; veltui schedule unpause --skip-immediately leaves it out", true
 	default:
-		return "the next run is at " + human.ClockTime(next, at) + zone
+		return "the next run is at " + human.ClockTime(next, at) + zone, false
 	}
 }
 

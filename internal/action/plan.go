@@ -56,6 +56,7 @@ type Plan struct {
 	// FailingJobs are the jobs in progress, as KIND/NAME, that a restart fails, including the job itself.
 	FailingJobs []string
 
+	startsRun bool // true if Velero starts a backup soon after Unpause
 	request  Request
 	evidence Evidence
 	targets  []*unstructured.Unstructured // the objects to patch

@@ -103,7 +103,7 @@ func (w *writeCommand) confirmAndApply(
 		return action.Outcome{}, err
 	}
 	if plan.IsPossible() && w.needsConfirmation() {
-		text := cmp.Or(plan.ConfirmationText(w.context), "y")
+		text := cmp.Or(plan.ConfirmationText(w.context), "yes")
 		if err := w.cli.stdio.askConfirmation(ctx, text, plan.Evidence().Cluster); err != nil {
 			return action.Outcome{}, err
 		}

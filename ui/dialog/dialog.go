@@ -69,6 +69,8 @@ type Dialog struct {
 	ignoresKeys    bool            // true at the beginning of a stage
 	ignoredKey     bool            // true if a key was ignored in this stage
 	lastKeyAt      time.Time       // when a key was last pressed in the stage
+	anyKeyAt       time.Time       // when a key was last pressed in the dialog
+	isBurst        bool            // true if the last key came at once with the key before it
 	graceTimer     fetch.Debouncer // ends the time in which keys are ignored
 	redrawTimer    fetch.Debouncer // redraws while work is in progress
 

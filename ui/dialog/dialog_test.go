@@ -328,3 +328,27 @@ func TestLongContextNames(t *testing.T) {
 		}
 	}
 }
+
+// Where a key is enough, neither a paste nor the last key of a paste that the terminal does not mark is that key.
+func TestPasteConfirmsNoPause(t *testing.T) {
+	b := newBench(t)
+	b.open()
+	plan := b.planChoices[0]
+	plan.Action = action.Pause
+	b.planChoices = []action.Plan{plan}
+	b.HandlePaste(tea.PasteMsg{Content: "shop\n"})
+	b.shows("A paste does nothing here.")
+	for _, key := range []string{"s", "h", "o", "p", "enter"} {
+		b.pass(time.Millisecond)
+		b.keys(key)
+	}
+	if b.stage != StageChoosing || b.fake.done() != "" {
+		t.Fatalf("an unmarked paste applied %q", b.fake.done())
+	}
+	b.shows("as from a paste, so nothing was done")
+	b.pass(burstInterval)
+	b.keys("enter")
+	if b.stage != StageApplying {
+		t.Errorf("enter does not apply it:\n%s", b.frame())
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -22,8 +23,10 @@ func (d *Dialog) HasHelp() bool {
 
 // SwallowsKey reports whether the stage still ignores keys, and counts the key.
 func (d *Dialog) SwallowsKey() bool {
+	now := d.options.Clock()
+	d.isBurst, d.anyKeyAt = now.Sub(d.anyKeyAt) < burstInterval, now
 	if d.ignoresKeys {
-		d.lastKeyAt, d.ignoredKey = d.options.Clock(), true
+		d.lastKeyAt, d.ignoredKey = now, true
 	}
 	return d.ignoresKeys
 }
@@ -77,7 +80,7 @@ func (d *Dialog) newBindings() []keys.Binding {
 			Writes:      true,
 			Active:      keyedPlan,
 			Unavailable: unavailableForEither(impossible, unreadable),
-			Do:          act(func() tea.Cmd { return d.startRun(false) }),
+			Do:          act(d.confirmByKey),
 		},
 		{
 			Keys:        []string{"enter"},
@@ -210,7 +213,11 @@ func (d *Dialog) HandleTyping(msg tea.Msg) tea.Cmd {
 
 // HandlePaste puts pasted text into the field. A paste never confirms.
 func (d *Dialog) HandlePaste(msg tea.PasteMsg) tea.Cmd {
-	if d.stage == StageChoosing {
+	switch {
+	case d.stage == StageChoosing && d.isConfirmedByKey():
+		d.showWarning("A paste does nothing here.")
+		return nil
+	case d.stage == StageChoosing:
 		d.showWarning("Press enter first, then paste.")
 		return nil
 	}
@@ -255,6 +262,18 @@ func (d *Dialog) chooseNextPlan() tea.Cmd {
 }
 
 func (d *Dialog) isConfirmedByKey() bool { return d.chosenPlan().Confirmation() == action.ConfirmByKey }
+
+// burstInterval is the longest time between the keys of a paste that the terminal does not mark.
+const burstInterval = 100 * time.Millisecond
+
+// confirmByKey applies a plan for which a key is enough. The last key of an unmarked paste is no such key.
+func (d *Dialog) confirmByKey() tea.Cmd {
+	if d.isBurst {
+		d.showWarning("enter came at once with other keys, as from a paste, so nothing was done.")
+		return nil
+	}
+	return d.startRun(false)
+}
 
 // confirmationRequest says what a person types to confirm the chosen plan.
 func (d *Dialog) confirmationRequest() string {

@@ -136,6 +136,9 @@ func (f *Form) SetAssessment(a *assess.Assessment) {
 	}
 }
 
+// RestoreName returns the name of the restore in the form, empty if Velero is to make one.
+func (f *Form) RestoreName() string { return f.draft.Restore.Name }
+
 // ExitMessage returns the last copied command, for the user's own terminal.
 func (f *Form) ExitMessage() string { return f.copiedCommand }
 
