@@ -3,6 +3,7 @@ package verify
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +25,7 @@ type comparedItem struct {
 	unsure       string   // why veltui cannot tell what Velero creates
 	losesStatus  bool     // Velero drops the status that the backup has of it, and no controller may write it again
 	isAbsent     bool     // its object is not there: only the reason is asked
+	isMerged     bool     // an account that existed, into which Velero merged that of the backup
 	isRead       bool
 	storage      resource.Quantity // what a claim was to request
 	replicas     int64             // in the cluster, if they differ
@@ -43,6 +45,8 @@ type liveFields struct {
 	owners  diff.Owners // nil until they are needed
 	drifts  []prepare.Drift
 	known   []string // the keys of the managed fields in the backup, which Velero gives to what it creates
+	// since is when the restore began; zero if an earlier writer counts, too.
+	since time.Time
 }
 
 // findHand returns the index of the writer who wrote a field after the restore took it over, and who is none of the
@@ -55,7 +59,8 @@ func (l *liveFields) findHand(path uint32, drift *prepare.Drift) int {
 	}
 	return l.owners.Find(path, func(at int) bool {
 		w := l.writers[at]
-		return w.Manager != velero.ServerManager && !slices.Contains(l.known, w.Key()) &&
+		wroteSince := w.Time.IsZero() || !w.Time.Before(l.since)
+		return wroteSince && w.Manager != velero.ServerManager && !slices.Contains(l.known, w.Key()) &&
 			(drift == nil || !slices.Contains(drift.Managers, w.Manager))
 	})
 }
@@ -80,16 +85,17 @@ type difference struct {
 // object lacks or has with another value counts unless a row of [prepare.Drifts] explains it, and nobody but the row's
 // controllers wrote it. A field that the object has more counts if somebody wrote it since: defaults, and what
 // admission and Velero add, do not. Additional data of ConfigMaps and Secrets always count: nothing fills them in.
-func (c *Comparison) findDifference(resource string, wanted []diff.FieldHash, l *liveFields) difference {
+func (c *Comparison) findDifference(i *comparedItem, l *liveFields) difference {
 	b := differenceBuilder{
-		liveFields: l, isInjected: slices.Contains(injectedResources, resource), shorter: map[string]bool{},
+		liveFields: l, isInjected: slices.Contains(injectedResources, i.liveKey.resource), shorter: map[string]bool{},
 	}
-	want := diff.ValuesByPath(wanted)
-	for _, f := range diff.ChangedFields(wanted, l.fields) {
+	want := diff.ValuesByPath(i.wantedFields)
+	for _, f := range diff.ChangedFields(i.wantedFields, l.fields) {
 		path := c.table.FieldName(f)
 		_, known := want[f.Path]
 		row := l.findDrift(path)
 		switch {
+		case i.isMerged && isKeptByMerge(path, known, f):
 		case row != nil && (row.MayLack || f.Value != diff.Absent) && l.findHand(f.Path, row) < 0:
 		case known:
 			b.addKnown(path, f, row)
@@ -105,6 +111,14 @@ func (c *Comparison) findDifference(resource string, wanted []diff.FieldHash, l 
 	b.paths = shownPaths(append(b.paths, topmost(b.more, b.longer)...))
 	b.unattributed = shownPaths(topmost(b.unattributed, nil))
 	return b.difference
+}
+
+// isKeptByMerge reports whether a field of a merged account is the account's own: Velero adds the elements, labels and
+// annotations that the account lacks, and keeps what the account has
+// (pkg/restore/merge_service_account.go, mergeServiceAccounts, 1.18.3).
+func isKeptByMerge(path string, known bool, f diff.FieldHash) bool {
+	isLength := strings.HasSuffix(path, diff.LengthSuffix) && f.Value != diff.Absent
+	return !known || isLength || f.Value != diff.Absent && topLevelField(path) == "metadata"
 }
 
 // differenceBuilder collects the fields of a difference.

@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/stored/results"
 )
 
 // ContentState says how an object's content compares to what the restore was to make. The names are API.
@@ -85,7 +86,7 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 		byLive:   map[itemKey]*comparedItem{},
 		input:    in,
 	}
-	sources := map[itemKey]int{}
+	sources, merged := map[itemKey]int{}, findMergedAccounts(in)
 	for kind, k := range r.Kinds {
 		for n := range k.Items {
 			i := &k.Items[n]
@@ -110,7 +111,7 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 				continue
 			}
 			i.Content, i.Why = "", strings.TrimSuffix(i.Why, compareHint)
-			c.byLive[at] = &comparedItem{Item: i, liveKey: at, kind: &r.Kinds[kind]}
+			c.byLive[at] = &comparedItem{Item: i, liveKey: at, kind: &r.Kinds[kind], isMerged: merged[at]}
 			c.byBackup[from] = c.byLive[at]
 		}
 	}
@@ -118,6 +119,23 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 		i.sourceCount = sources[at]
 	}
 	return c
+}
+
+// findMergedAccounts returns the ServiceAccounts that existed, by their place in the cluster: Velero merges that of the
+// backup into each (pkg/restore/restore.go, restoreItem, 1.18.3).
+func findMergedAccounts(in Input) map[itemKey]bool {
+	merged := map[itemKey]bool{}
+	for _, k := range in.Items.Kinds {
+		if k.Name != "serviceaccounts" {
+			continue
+		}
+		for _, i := range k.Items {
+			o, _ := in.Target.FindItem(k.Name, i.Namespace, i.Name)
+			merged[itemKey{k.Name, i.Namespace, i.Name}] = in.predatesRestore(o) || i.Status == results.Updated ||
+				i.Status == results.Skipped || i.Status == results.Failed
+		}
+	}
+	return merged
 }
 
 // WantsBody reports whether the body of an item of the backup is needed.
@@ -224,10 +242,13 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 		table: c.table, writers: diff.ReadWriters(o), known: i.writers,
 		drifts: prepare.FindDrifts(resource, o), object: o.Object,
 	}
+	if i.State != Differs { // that object is not the restore's: earlier writers made the difference
+		l.since = c.input.Started
+	}
 	_, isStatus := o.Object["status"]
 	prepare.KeepUserFields(resource, o)
 	l.fields = c.table.HashDeep(o.Object)
-	found := c.findDifference(resource, i.wantedFields, l)
+	found := c.findDifference(i, l)
 	if resource == claims { // it may grow, by its user or the driver, and then holds as much
 		found.paths = slices.DeleteFunc(found.paths, func(path string) bool { return path == storageField })
 		if storage.Cmp(i.storage) < 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -334,5 +335,62 @@ func TestAccountOfTheCluster(t *testing.T) {
 	c.FinishResult(nil, nil)
 	if i := r.Kinds[0].Items[0]; i.Content != Emptied {
 		t.Errorf("%+v", i)
+	}
+}
+
+// TestMergedAccount: of an account that existed, only what the backup has and the account lacks counts. Velero keeps
+// what the account has.
+func TestMergedAccount(t *testing.T) {
+	const backup = "{kind: ServiceAccount, metadata: {annotations: {role: a}}, imagePullSecrets: [{name: a}]}"
+	hand := func(at string) string {
+		return entry("kubectl-patch", at, "{f:metadata: {f:annotations: {f:role: {}}}, f:imagePullSecrets: "+
+			`{'k:{"name":"b"}': {.: {}, f:name: {}}}}`)
+	}
+	older := live.Object{Created: began.Add(-time.Hour)}
+	for name, c := range map[string]struct {
+		live string
+		want ContentState
+	}{
+		"an element more": {"{annotations: {role: a}}, imagePullSecrets: [{name: b}, {name: a}]", Same},
+		"another role":    {"{annotations: {role: b}}, imagePullSecrets: [{name: a}]", Same},
+		"a label more":    {"{annotations: {role: a}, labels: {x: y}}, imagePullSecrets: [{name: a}]", Same},
+		"another element": {"{annotations: {role: a}}, imagePullSecrets: [{name: b}]", Changed},
+		"no element":      {"{annotations: {role: a}}", Emptied},
+		"no annotation":   {"{annotations: {x: y}}, imagePullSecrets: [{name: a}]", Changed},
+		"a field more":    {"{annotations: {role: a}}, imagePullSecrets: [{name: a}], secrets: [{name: t}]", Same},
+	} {
+		for _, did := range []results.ItemStatus{results.Updated, results.Skipped} {
+			item, _ := contentCase{
+				resource: "serviceaccounts", did: did, object: older, backup: backup,
+				live: written(t, "{kind: ServiceAccount, metadata: "+c.live+"}", hand(beforeBackup)),
+			}.compare(t)
+			if item.Content != c.want {
+				t.Errorf("%s, %s: %s %q, want %s", name, did, item.Content, item.Fields, c.want)
+			}
+		}
+	}
+}
+
+// TestWrittenBeforeTheRestore: who wrote before the restore began did not change what the restore made, but may be why
+// an object differs that Velero left.
+func TestWrittenBeforeTheRestore(t *testing.T) {
+	const backup, is = "{kind: ConfigMap, data: {a: b}}", "{kind: ConfigMap, data: {a: b}, immutable: true}"
+	for _, c := range []struct {
+		did   results.ItemStatus
+		at    string
+		state State
+		want  ContentState
+	}{
+		{results.Created, beforeBackup, Restored, Same},
+		{results.Created, afterRestore, Restored, Changed},
+		{results.Failed, beforeBackup, Differs, ""},
+	} {
+		item, _ := contentCase{
+			resource: "configmaps", did: c.did, backup: backup,
+			live: written(t, is, entry("kubectl-edit", c.at, "{f:immutable: {}}")),
+		}.compare(t)
+		if item.State != c.state || item.Content != c.want {
+			t.Errorf("%s, written %s: %s %s %q", c.did, c.at, item.State, item.Content, item.Fields)
+		}
 	}
 }
