@@ -228,8 +228,8 @@ func (j *Judge) NeedsBackup(b *veleroapi.Backup) bool {
 
 func (t *trackedItem) needsBackup(b *veleroapi.Backup) bool {
 	expires := b.Status.Expiration
-	if t.earlierText != "" && t.madeAt.After(BackupStart(b)) && !t.isLabelledWith(b) {
-		return false // a backup that began earlier holds an earlier object, too
+	if t.earlierText != "" && t.isYoungerThan(b) && !t.isLabelledWith(b) {
+		return false // an older backup holds an earlier object, too
 	}
 	return !t.isUnbound() && (t.Backup == "" || !t.NeverExpires && (expires == nil || expires.After(t.ExpiresAt)))
 }
@@ -246,7 +246,7 @@ func (j *Judge) RecordUnread(b *veleroapi.Backup, why error) {
 	for n, things := range j.itemsByNamespace {
 		if takes(n) {
 			for _, t := range things {
-				if t.Backup == "" {
+				if t.Backup == "" && (!t.isYoungerThan(b) || t.isLabelledWith(b)) {
 					t.unreadBackups++
 				}
 			}
@@ -276,8 +276,10 @@ func (j *Judge) AddBackup(b *veleroapi.Backup, r *Record) {
 			}
 			restored := j.isRestoredFrom(t, b)
 			switch why := r.Failed[resource+" "+key]; {
-			case !restored && resource != Namespaces && t.madeAt.After(BackupStart(b)):
+			case !restored && t.isYoungerThan(b):
 				t.addEarlier(b)
+			case !restored && t.isMadeDuring(b) && !t.hasOwnVolume():
+				t.addVerdict(b, unknownVerdict(MadeDuring, "it was made while this backup ran, which may hold an earlier one"))
 			case resource == Claims:
 				t.addVerdict(b, r.judgeClaim(key, t.volumeName(restored)))
 			case why != "":
@@ -287,6 +289,31 @@ func (j *Judge) AddBackup(b *veleroapi.Backup, r *Record) {
 			}
 		}
 	}
+}
+
+// clockTolerance is how much the clocks of Velero and the API server may differ, besides times in whole seconds.
+const clockTolerance = 10 * time.Second
+
+// isYoungerThan reports whether an item was made after a backup had ended, so that the backup holds an earlier object
+// of its name, if any. Velero does not record when it lists an object. A namespace holds nothing of its own.
+func (t *trackedItem) isYoungerThan(b *veleroapi.Backup) bool {
+	end := BackupStart(b)
+	if b.Status.CompletionTimestamp != nil && b.Status.CompletionTimestamp.After(end) {
+		end = b.Status.CompletionTimestamp.Time
+	}
+	return t.resource != Namespaces && t.madeAt.After(end.Add(clockTolerance))
+}
+
+// isMadeDuring reports whether an item was made between the start and the end of a backup, as far as clocks tell.
+func (t *trackedItem) isMadeDuring(b *veleroapi.Backup) bool {
+	return t.resource != Namespaces && t.madeAt.After(BackupStart(b)) && !t.isYoungerThan(b)
+}
+
+// hasOwnVolume reports whether the name of a claim's volume comes from the claim's uid, as provisioners form it: then a
+// backup that names the volume holds the data of this claim.
+func (t *trackedItem) hasOwnVolume() bool {
+	claim := t.asClaim()
+	return claim != nil && claim.UID != "" && strings.HasSuffix(claim.Spec.VolumeName, string(claim.UID))
 }
 
 // isLabelledWith reports whether an object has the labels of a restore of a backup.
@@ -315,7 +342,7 @@ func (t *trackedItem) volumeName(restored bool) string {
 	return ""
 }
 
-// addEarlier records that a backup lists an item's name and began before the item was made: of two objects of one
+// addEarlier records that a backup lists an item's name and ended before the item was made: of two objects of one
 // name, only the creation tells them apart, as Velero's lists hold no uid.
 func (t *trackedItem) addEarlier(b *veleroapi.Backup) {
 	if t.Backup != "" || t.earlierText != "" {

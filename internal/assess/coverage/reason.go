@@ -61,6 +61,7 @@ const (
 	TooOld              Reason = "TooOld" // the newest copy is older than the target
 	// the last copy expires before the next run of the schedule that takes it
 	ExpiresFirst    Reason = "ExpiresFirst"
+	MadeDuring      Reason = "MadeDuring"      // it was made while the backup ran that lists its name
 	NotRead         Reason = "NotRead"         // backups that could hold it were not read
 	NotSeen         Reason = "NotSeen"         // what would decide it may not be read
 	ServerUnknown   Reason = "ServerUnknown"   // it depends on flags of the server, which is not seen

@@ -52,6 +52,23 @@ var copyPlants = map[string]copyPlant{
 	"made again in the second of the backup": {func(s *scene, b *veleroapi.Backup, _ *Record) {
 		s.claim.CreationTimestamp = *b.Status.StartTimestamp
 	}, Covered, "", ""},
+	"made while the backup ran": {func(s *scene, b *veleroapi.Backup, _ *Record) {
+		b.Status.CompletionTimestamp = new(minutesAgo(40))
+		s.claim.CreationTimestamp = minutesAgo(45)
+	}, Undecided, MadeDuring, "backup b: it was made while this backup ran"},
+	"made a moment before the backup, by another clock": {func(s *scene, b *veleroapi.Backup, _ *Record) {
+		s.claim.CreationTimestamp = metav1.NewTime(b.Status.StartTimestamp.Add(2 * time.Second))
+	}, Undecided, MadeDuring, "may hold an earlier one"},
+	"made while the backup ran, and the backup names its volume": {func(s *scene, b *veleroapi.Backup, r *Record) {
+		b.Status.CompletionTimestamp = new(minutesAgo(40))
+		s.claim.CreationTimestamp, s.claim.UID = minutesAgo(45), "u1"
+		s.cluster.Volumes["pvc-u1"], s.claim.Spec.VolumeName = s.volume, "pvc-u1"
+		r.Saved["shop/data"] = SavedData{"pvc-u1", includedVerdict}
+	}, Covered, "", ""},
+	"made after the backup ended": {func(s *scene, b *veleroapi.Backup, _ *Record) {
+		b.Status.CompletionTimestamp = new(minutesAgo(50))
+		s.claim.CreationTimestamp = minutesAgo(45)
+	}, Unprotected, Recreated, "an earlier claim"},
 	"another volume, older": {func(s *scene, _ *veleroapi.Backup, r *Record) {
 		r.Saved["shop/data"] = SavedData{"pv-before", includedVerdict}
 	}, Unprotected, Recreated, "had another volume then, pv-before"},
@@ -207,6 +224,21 @@ func TestPredictMissingNamespaces(t *testing.T) {
 		named := slices.ContainsFunc(p.TitledLists(), func(l ItemList) bool { return l.Title == "Missing" })
 		if named != (len(p.MissingNamespaces) > 0) {
 			t.Errorf("%q: %+v", want, p.TitledLists())
+		}
+	}
+}
+
+// TestUnreadBackupThatCannotHoldIt: an item that was made after an unread backup ended waits for its schedule.
+func TestUnreadBackupThatCannotHoldIt(t *testing.T) {
+	for made, want := range map[int]Reason{5: NotYet, 50: NotRead, 90: NotRead} {
+		s := newScene()
+		s.schedule.LastEndedRunStart = now.Add(-time.Hour)
+		b := s.backup("b", time.Hour, 24*time.Hour, veleroapi.BackupPhaseCompleted, nil)
+		b.Status.CompletionTimestamp = new(minutesAgo(45))
+		s.cluster.Objects["deployments.apps"]["shop/web"].SetCreationTimestamp(minutesAgo(made))
+		r, _ := s.judge(t)
+		if web := r.Namespaces[0].Workloads[0]; web.Reason != want {
+			t.Errorf("made %d minutes ago: %+v, want %s", made, web, want)
 		}
 	}
 }
