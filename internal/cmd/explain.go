@@ -149,7 +149,8 @@ func (c *cli) buildExplanation(
 // --artifacts it also finds out why Velero's finalizer did not run for a backup.
 func (c *cli) explainEndedJob(ctx context.Context, l *explanation, found *cluster.CloserLook, f explainFlags) error {
 	j, reader := l.Job, c.newCluster()
-	reader.OnWaiting, reader.NoArtifacts = c.stdio.warnSlow(waitingForAnswerText), f.isReport && !f.artifacts
+	reader.OnWaiting = c.stdio.warnSlow(waitingForAnswerText)
+	reader.NoArtifacts = f.isReport && !f.artifacts && !c.settings.isReadOnly() // the reader knows of read-only itself
 	l.assessed, l.JudgedJob = l.assessed.WithEndEvidence(j, reader.GatherEndEvidence(ctx, l.assessed, j))
 	open := slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.HasEnded() })
 	if len(j.MalformedFields) > 0 || open {
