@@ -94,9 +94,9 @@ var moverEvents = []struct {
 	}},
 }
 
-// hasStarted reports whether the mover of a volume that has ended moved anything, or could have. Velero gives what never
-// started the time of its end as that of its start (pkg/controller/data_upload_controller.go Reconcile, tryCancelDataUpload
-// and updateStatusWithPhaseFailed, and their siblings), within the second to which times are stored.
+// hasStarted reports whether the mover of a volume that has ended moved anything, or could have. Velero gives what
+// never started the time of its end as that of its start (pkg/controller/data_upload_controller.go tryCancelDataUpload,
+// updateStatusWithPhaseFailed and their siblings), within the second to which times are stored.
 func hasStarted(v *job.Volume) bool {
 	ended := v.Completed
 	if ended.IsZero() {

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -62,16 +63,27 @@ func classifyStoreMessage(message string) Reason {
 // storeWords are words that only messages about the object store have: of Velero (pkg/persistence/object_store.go,
 // pkg/plugin/framework/object_store_server.go), and of the libraries of the stores.
 var storeWords = []string{
-	"operation error s3", "objectstore", "object store", "object storage", "storage location", "backupstoragelocation",
-	"bucket", "putting object", "getting object", "listing objects", "headobject", "getobject", "putobject",
-	"listobjects", "blob.core", "storage.googleapis", "minio", "amazonaws.com", "velero-backup.json",
+	"operation error s3", "object store", "object storage", "storage location", "backupstoragelocation",
+	"putting object", "getting object", "listing objects", "headobject", "getobject", "putobject",
+	"listobjects", "blob.core", "storage.googleapis", "//minio", "lookup minio", "amazonaws.com",
+	"velero-backup.json",
 }
 
+// storeNouns are words about the object store that kinds of Kubernetes also have in their names, such as
+// objectbucketclaims.objectbucket.io.
+var storeNouns = regexp.MustCompile(`(?:^|[\s"'(:=])(?:bucket|objectstore)(?:[\s"'):,;=]|\.?$|\.\s)`)
+
+// namesStore reports whether a message is about the object store. What names a path of the API server is about that.
 func namesStore(message string) bool {
-	return slices.ContainsFunc(storeWords, func(word string) bool { return strings.Contains(message, word) })
+	if strings.Contains(message, "/api/v1/") || strings.Contains(message, "/apis/") {
+		return false
+	}
+	return storeNouns.MatchString(message) ||
+		slices.ContainsFunc(storeWords, func(word string) bool { return strings.Contains(message, word) })
 }
 
 func classifyMessage(message string, isAboutStore bool) Reason {
+	message = " " + message // so that a pattern that begins with a space fits the first word
 	for i := range messageCauses {
 		if messageCauses[i].needsStore && !isAboutStore {
 			continue
@@ -160,7 +172,7 @@ var messageCauses = ignoreCase([]messageCause{
 	// Snapshots (pkg/util/csi/volume_snapshot.go; up to 1.13 the plugin velero-plugin-for-csi), before the codes of
 	// stores: drivers of the same clouds have the same codes.
 	{reason: SnapshotFailed, patterns: []string{
-		"failed to take snapshot", "failed to take a snapshot", "failed to create snapshot", "error taking snapshot",
+		"failed to take snapshot", "failed to take a snapshot", "failed to create snapshot",
 		"failed to check and update snapshot content", "CSI snapshot * failed",
 	}},
 
@@ -184,6 +196,9 @@ var messageCauses = ignoreCase([]messageCause{
 	}},
 	{reason: StoreCredentialsWrong, patterns: []string{"StatusCode: 401", "Error 401"}, needsStore: true},
 	{reason: StoreClockDiffers, patterns: []string{"RequestTimeTooSkewed"}},
+	// Native snapshots (pkg/backup/item_backupper.go takePVSnapshot): their plugins have the credentials of the store,
+	// but not its other errors.
+	{reason: SnapshotFailed, patterns: []string{"error taking snapshot of volume"}},
 	{reason: StoreRegionWrong, patterns: []string{
 		"AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraint",
 		"incorrect region", "bucket is in this region",
@@ -198,6 +213,13 @@ var messageCauses = ignoreCase([]messageCause{
 		"Bucket quota exceeded", "api error QuotaExceeded", "InsufficientStorage", "StatusCode: 507",
 		"storage quota",
 	}},
+	// nginx's page, which clients of stores hand on, and Azure's code. The API server's own words are among those of
+	// ObjectRefused.
+	{reason: StoreRefusesSize, patterns: []string{
+		"<title>413", "413 Request Entity Too Large", "413 Payload Too Large", "413 Content Too Large",
+		"RequestBodyTooLarge",
+	}},
+	{reason: StoreRefusesSize, patterns: []string{"StatusCode: 413"}, needsStore: true},
 	{reason: StoreThrottles, patterns: []string{
 		"SlowDown", "ServerBusy", "TooManyRequests",
 	}},
@@ -233,7 +255,7 @@ var messageCauses = ignoreCase([]messageCause{
 	// k8s.io/apimachinery/pkg/util/validation/field.
 	{reason: RuleBroken, patterns: []string{"failed rule: ", `" is invalid: * invalid value: "object": `}},
 	{reason: ObjectRefused, patterns: []string{
-		"request is too large", "Request entity too large", "Too long: may not be more than",
+		"request is too large", "Request entity too large: limit is ", "Too long: may not be more than",
 		"field is immutable", "forbidden: spec is immutable", "may not change once set",
 		`" is invalid: * invalid value: `, `" is invalid: * required value`, `" is invalid: * unsupported value: `,
 		`" is invalid: * forbidden: `, `" is invalid: * duplicate value: `, `" is invalid: * too long: `,
@@ -250,7 +272,7 @@ var messageCauses = ignoreCase([]messageCause{
 	// internal/resourcepolicies/resource_policies.go, and pkg/controller/restore_controller.go validateAndComplete.
 	{reason: ConfigMapMissing, patterns: []string{
 		"fail to get ResourcePolicies * not found", "fail to get global backup volume policies * not found",
-		"failed to get resource modifiers configmap", `configmaps "~" not found`,
+		"failed to get resource modifiers configmap",
 	}},
 	{reason: ConfigMapInvalid, patterns: []string{
 		"ResourcePolicies from ConfigMap", "ResourcePolicies in ConfigMap", "global backup volume policies",
@@ -324,7 +346,7 @@ var messageCauses = ignoreCase([]messageCause{
 	}},
 	{reason: BackupNotFound, patterns: []string{
 		"error retrieving backup", "no backups found for schedule", "no completed backups found for schedule",
-		"backups.velero.io * not found",
+		` backups.velero.io "~" not found`,
 	}},
 
 	// The files of a backup (pkg/controller/restore_controller.go runValidatedRestore and downloadToTempFile;

@@ -38,6 +38,41 @@ func TestRefusalsHaveTheirOwnCauses(t *testing.T) {
 	}
 }
 
+// Messages whose words several parts of a cluster have in common.
+func TestCausesKeepToTheirPart(t *testing.T) {
+	const page = "<html> <head><title>413 Request Entity Too Large</title></head> <body>nginx</body> </html>"
+	const api = `Post "https://10.96.0.1:443/apis/a/v1/namespaces/shop/x": dial tcp 10.96.0.1:443: connect: connection refused`
+	for message, want := range map[string]Reason{
+		"Failed to run kopia backup: unable to write content: " + page:                                             StoreRefusesSize,
+		"error putting object a: operation error S3: PutObject, https response error StatusCode: 413, RequestID: ": StoreRefusesSize,
+		"Request entity too large: limit is 3145728":                                                               ObjectRefused,
+		"the server answered with StatusCode: 413":                                                                 {},
+
+		"error taking snapshot of volume: rpc error: code = Unknown desc = api error ExpiredToken: no":         StoreCredentialsExpired,
+		"error taking snapshot of volume: rpc error: code = Unknown desc = api error InvalidClientTokenId: no": StoreCredentialsWrong,
+		"error taking snapshot of volume: rpc error: code = Unknown desc = operation error EC2: AccessDenied":  SnapshotFailed,
+
+		`podvolumebackups.velero.io "x" not found`:                                       {},
+		`backups.velero.io "x" not found`:                                                BackupNotFound,
+		`an error: backups.velero.io "x" not found`:                                      BackupNotFound,
+		`error executing item action: rpc error: configmaps "coredns" not found`:         {},
+		`fail to get ResourcePolicies velero/p ConfigMap: configmaps "p" not found`:      ConfigMapMissing,
+		"error restoring statefulsets.apps/minio/minio: " + api:                          ConnectionFailed,
+		"error restoring buckets.source.toolkit.fluxcd.io/shop/a: dial tcp: i/o timeout": ConnectionFailed,
+		"objectbucketclaims.objectbucket.io/shop/a: connection refused":                  ConnectionFailed,
+		"cephobjectstores.ceph.rook.io/rook/a: connection refused":                       ConnectionFailed,
+		"cannot check bucket velero: " + api:                                             ConnectionFailed,
+
+		`unable to determine if bucket "velero" exists: dial tcp 10.0.0.9:9000: connection refused`: StoreUnreachable,
+		`Get "http://minio.velero.svc:9000/velero/?location=": dial tcp: connection refused`:        StoreUnreachable,
+		"rpc error: cannot reach the ObjectStore: i/o timeout":                                      StoreUnreachable,
+	} {
+		if got := ClassifyMessage(message); got != want {
+			t.Errorf("%q shows %q, want %q", message, got, want)
+		}
+	}
+}
+
 // What Velero itself refuses is named as such, with Velero's words, unless the words show more.
 func TestCauseOfFailedValidation(t *testing.T) {
 	for text, want := range map[string]Reason{

@@ -583,6 +583,13 @@ var (
 		"veltui describe storage/LOCATION",
 		"veltui get backups --sort-by age",
 	))
+	StoreRefusesSize = NewCause("StoreRefusesSize",
+		"the object store, or a proxy before it, refuses requests of this size", NewStep(
+			"Raise the limit of what stands before the store, such as client_max_body_size of nginx, or proxy-body-size "+
+				"of its ingress.",
+			"veltui describe storage/LOCATION",
+			"kubectl get ingresses -A",
+		))
 	StoreThrottles = NewCause("StoreThrottles",
 		"the object store refuses requests because there are too many", NewStep(
 			"Run the job again when the store has less to do, or raise its limits.",
@@ -664,11 +671,11 @@ var (
 			"kubectl get volumesnapshotclasses --show-labels",
 			"veltui results KIND/NAME",
 		))
-	SnapshotFailed = NewCause("SnapshotFailed", "the CSI driver did not make a snapshot, or not in time", NewStep(
-		"Look at the VolumeSnapshot and at the driver's snapshotter. A slow driver needs a longer "+
-			"csiSnapshotTimeout.",
-		"kubectl get volumesnapshots,volumesnapshotcontents -A",
+	SnapshotFailed = NewCause("SnapshotFailed", "a snapshot of a volume was not made, or not in time", NewStep(
+		"Read what the driver or the plugin says. With CSI, look at the VolumeSnapshot and at the driver's snapshotter: a "+
+			"slow driver needs a longer csiSnapshotTimeout.",
 		"veltui logs KIND/NAME --level warning",
+		"kubectl get volumesnapshots,volumesnapshotcontents -A",
 	))
 	MoverNotReady = NewCause("MoverNotReady",
 		"the pods that move volumes did not get ready within the prepare timeout", NewStep(
