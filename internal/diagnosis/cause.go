@@ -18,6 +18,8 @@ type Cause struct {
 	Text string
 	// Facts are the evidence for it, and what could not be seen. The facts of the verdict include them.
 	Facts []Fact
+	// IsMinority is true if the cause explains fewer than half of the errors in the results, and nothing else says so.
+	IsMinority bool
 	// End is how the container ended on which the job depended, nil if that is not known or not the cause.
 	End *velero.PodEnd
 }
@@ -61,6 +63,7 @@ func (g causeGroup) volumes() (all []*job.Volume) {
 // its own. That something was cancelled or has ended is only a cause where nothing says why.
 func (a *jobJudge) findCause() Cause {
 	var groups []causeGroup
+	inResults := 0
 	reasons := map[string]Reason{} // volumes that end together mostly say the same
 	for _, m := range a.causeMessages() {
 		reason, isClassified := reasons[m.text]
@@ -75,12 +78,15 @@ func (a *jobJudge) findCause() Cause {
 			i, groups = len(groups), append(groups, causeGroup{reason: reason})
 		}
 		groups[i].messages, groups[i].count = append(groups[i].messages, m), groups[i].count+m.count
+		if m.source == SourceStorage {
+			inResults += m.count
+		}
 	}
 	slices.SortStableFunc(groups, func(x, y causeGroup) int { return y.count - x.count })
 	for _, isWeak := range []bool{false, true} {
 		for _, g := range groups {
 			if !g.reason.IsZero() && isWeakCause(g.reason) == isWeak {
-				return a.buildCause(g)
+				return a.buildCause(g, inResults)
 			}
 		}
 	}
@@ -133,7 +139,8 @@ func (a *jobJudge) causeMessages() (all []causeMessage) {
 	return all
 }
 
-func (a *jobJudge) buildCause(g causeGroup) Cause {
+// buildCause returns the cause of a group of messages; inResults counts the errors of the job's results.
+func (a *jobJudge) buildCause(g causeGroup, inResults int) Cause {
 	known := len(a.facts)
 	c := Cause{Reason: g.reason, Text: g.reason.Meaning()}
 	first := g.messages[0]
@@ -155,7 +162,12 @@ func (a *jobJudge) buildCause(g causeGroup) Cause {
 		}
 	}
 	if first.source == SourceStorage { // the messages of job and volumes are facts already
-		a.AddSupport(first.source, first.at, "%s: %s", countMessages(g.count), human.Shorten(first.text, 400))
+		text := countMessages(g.count)
+		if c.IsMinority = 2*g.count < inResults; c.IsMinority {
+			part := human.PartOf(g.count, inResults, "error")
+			text, c.Text = part+" in its results, such as", part+": "+c.Text
+		}
+		a.AddSupport(first.source, first.at, "%s: %s", text, human.Shorten(first.text, 400))
 	}
 	c.Facts = slices.Clone(a.facts[known:])
 	return c

@@ -140,8 +140,21 @@ func TestMostErrorsDecideTheCause(t *testing.T) {
 		{Text: "nobody knows this", Count: 100},
 	}}}}}
 	v := Judge(j, w)
-	if v.Cause.Reason != QuotaExceeded || len(v.Cause.Facts) != 1 || !strings.Contains(v.Cause.Facts[0].Text, "60 errors") {
+	if v.Cause.Reason != QuotaExceeded || len(v.Cause.Facts) != 1 ||
+		!strings.HasPrefix(v.Cause.Facts[0].Text, "60 of 161 errors in its results, such as: ") ||
+		!strings.HasSuffix(v.Text, ": 60 of 161 errors: "+QuotaExceeded.Meaning()) {
 		t.Errorf("%s: %+v", v.Text, v.Cause)
+	}
+	v.Names.Kind, v.Names.Name = "restore", "shop"
+	next := v.Next()
+	if !strings.HasPrefix(next.Text, "Read its errors. Raise the quota") || !strings.Contains(next.Commands[0], "results") {
+		t.Errorf("the other errors come first: %+v", next)
+	}
+	w.Evidence[j.UID].ResultErrors[2].Count = 59
+	v = Judge(j, w)
+	if !strings.HasSuffix(v.Text, ": "+QuotaExceeded.Meaning()) || strings.Contains(v.Text, "of 120 errors") ||
+		strings.HasPrefix(v.Next().Text, "Read") {
+		t.Errorf("half of the errors: %s %+v", v.Text, v.Next())
 	}
 }
 

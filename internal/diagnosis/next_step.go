@@ -153,6 +153,17 @@ func (r Reason) Next(names Names, advice string) Next {
 	return next
 }
 
+// withCommandsOf returns the step with the commands of another one after its own.
+func (n Next) withCommandsOf(other Next) Next {
+	n.Commands = slices.Clone(n.Commands)
+	for _, c := range other.Commands {
+		if !slices.Contains(n.Commands, c) {
+			n.Commands = append(n.Commands, c)
+		}
+	}
+	return n
+}
+
 // WithoutCommand returns the step without a command, such as veltui results: that is where the step is shown.
 func (n Next) WithoutCommand(words string) Next {
 	n.Commands = slices.DeleteFunc(slices.Clone(n.Commands), func(c string) bool {

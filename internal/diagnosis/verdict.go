@@ -51,24 +51,25 @@ type Verdict struct {
 	Cause Cause
 }
 
-// Next returns what to do next: the step of the cause and then Advice, or Advice or else the step of the reason, with the
-// commands. The commands that read more about a job that ended badly follow those against the cause.
+// Next returns what to do next: the step of the cause and then Advice, or Advice or else the step of the reason. The
+// commands that read more about a job that ended badly follow those against the cause, or come first if the cause
+// explains few of the errors.
 func (v Verdict) Next() Next {
 	next := v.Reason.Next(v.Names, v.Advice)
 	if v.Cause.IsZero() {
 		return next
 	}
 	cause := v.Cause.Reason.Next(v.Names, "")
-	cause.Text = strings.TrimSpace(cause.Text + " " + v.Advice)
-	if v.Reason == Failed && len(cause.Commands) > 0 {
-		return cause // whatever made it fail, its log is not stored or says no more
+	text := strings.TrimSpace(cause.Text + " " + v.Advice)
+	switch {
+	case v.Cause.IsMinority:
+		next.Text = strings.TrimSpace(v.Reason.Next(v.Names, "").Text + " " + text)
+		return next.withCommandsOf(cause)
+	case v.Reason == Failed && len(cause.Commands) > 0:
+		next.Commands = nil // whatever made it fail, its log is not stored or says no more
 	}
-	for _, c := range next.Commands {
-		if !slices.Contains(cause.Commands, c) {
-			cause.Commands = append(cause.Commands, c)
-		}
-	}
-	return cause
+	cause.Text = text
+	return cause.withCommandsOf(next)
 }
 
 func (v Verdict) State() State { return v.state }
