@@ -1,6 +1,10 @@
 package collector
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/veltui/veltui/internal/platform"
+)
 
 // These are the fields read from pods and pod templates that name other objects.
 var (
@@ -64,9 +68,6 @@ type podReferences struct {
 	}
 }
 
-// Kubernetes makes these objects in each namespace.
-const rootCAConfigMap, defaultServiceAccount = "kube-root-ca.crt", "default"
-
 // readPodReferences reads what a pod needs to start.
 func (o *parsedObject) readPodReferences() {
 	var spec podReferences
@@ -127,7 +128,7 @@ func (o *parsedObject) addOnce(n Need) {
 
 // addReferences adds the objects without which Kubernetes does not start a pod.
 func (o *parsedObject) addReferences(p *podReferences) {
-	if p.ServiceAccountName != defaultServiceAccount {
+	if platform.MakerOf("serviceaccounts", p.ServiceAccountName) == "" {
 		o.addReference(NeedServiceAccount, p.ServiceAccountName)
 	}
 	o.addReference(NeedRuntimeClass, p.RuntimeClassName)
@@ -158,7 +159,7 @@ func (o *parsedObject) addReferences(p *podReferences) {
 
 // addObjects adds a ConfigMap and a Secret that a pod names, unless it starts without.
 func (o *parsedObject) addObjects(configMap, secret *objectName) {
-	if configMap != nil && !configMap.Optional && configMap.Name != rootCAConfigMap {
+	if configMap != nil && !configMap.Optional && !platform.MakesConfigMap(platform.ConfigMaps, configMap.Name) {
 		o.addReference(NeedConfigMap, configMap.Name)
 	}
 	if secret != nil && !secret.Optional {

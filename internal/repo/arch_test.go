@@ -106,9 +106,9 @@ var imports = map[string][]string{
 		"internal/velero/veleroapi", "internal/view", "ui/draw", "ui/fetch", "ui/keys",
 	},
 	"internal/restore/preflight": {
-		"collector", "internal/glob", "internal/human", "internal/restore/diff", "internal/restore/identity", "internal/restore/live",
-		"internal/restore/modifier", "internal/restore/prepare", "internal/restore/restorespec", "internal/sanitize",
-		"internal/stored/artifact", "internal/velero", "internal/velero/veleroapi",
+		"collector", "internal/glob", "internal/human", "internal/platform", "internal/restore/diff",
+		"internal/restore/identity", "internal/restore/live", "internal/restore/modifier", "internal/restore/prepare",
+		"internal/restore/restorespec", "internal/sanitize", "internal/stored/artifact", "internal/velero", "internal/velero/veleroapi",
 	},
 	"internal/restore/identity": {"collector", "internal/restore/live", "internal/restore/modifier"},
 	"internal/restore/prepare": {
@@ -127,14 +127,14 @@ var imports = map[string][]string{
 		"internal/stored/results", "internal/velero", "internal/velero/decode", "internal/velero/veleroapi", "watch",
 	},
 	"internal/restore/verify": {
-		"internal/human", "internal/job", "internal/restore/diff", "internal/restore/live",
+		"internal/human", "internal/job", "internal/platform", "internal/restore/diff", "internal/restore/live",
 		"internal/restore/prepare", "internal/sanitize", "internal/stored/artifact", "internal/stored/results",
 		"internal/velero", "internal/velero/veleroapi",
 	},
 	"internal/restore/diff": {"internal/human", "internal/restore/live", "internal/sanitize"},
 	"internal/restore/dryrun": {
-		"collector", "internal/client", "internal/human", "internal/kubectl", "internal/restore/identity",
-		"internal/restore/live", "internal/restore/preflight", "internal/restore/prepare", "internal/sanitize",
+		"collector", "internal/client", "internal/human", "internal/kubectl", "internal/platform",
+		"internal/restore/identity", "internal/restore/live", "internal/restore/preflight", "internal/restore/prepare", "internal/sanitize",
 		"internal/session", "internal/stored/results", "internal/velero/veleroapi", "retry",
 	},
 	"internal/restore/live": {
@@ -168,7 +168,7 @@ var imports = map[string][]string{
 	"internal/job/forecast/score":   nil,
 	"collector": {
 		"collector/internal/inflate", "internal/filetype", "internal/glob", "internal/human", "internal/job",
-		"internal/job/forecast", "internal/velero", "internal/velero/veleroapi",
+		"internal/job/forecast", "internal/platform", "internal/velero", "internal/velero/veleroapi",
 	},
 	"collector/cache":            {"collector", "internal/statedir"},
 	"collector/internal/inflate": nil,
@@ -185,6 +185,7 @@ var imports = map[string][]string{
 	"internal/velero/decode": {"internal/sanitize"},
 	"internal/glob":          nil,
 	"internal/kubectl":       nil,
+	"internal/platform":      nil,
 	"internal/session":       {"internal/client", "internal/sanitize", "retry"},
 	"retry":                  nil,
 	"internal/human":         nil,
@@ -250,6 +251,7 @@ var noClients = map[string][]string{
 	"internal/human":              {"k8s.io", "net/http", "os"},
 	"internal/filetype":           {"k8s.io", "net/http", "os"},
 	"internal/kubectl":            {"k8s.io", "net/http", "os"},
+	"internal/platform":           {"k8s.io", "net/http", "os"},
 
 	// They keep files for packages that do no I/O.
 	"collector/cache":               {"k8s.io/client-go", "net/http"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/kubectl"
+	"github.com/veltui/veltui/internal/platform"
 	"github.com/veltui/veltui/internal/restore/identity"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/preflight"
@@ -26,9 +27,8 @@ import (
 )
 
 const (
-	workerCount     = 4
-	rootCAConfigMap = "kube-root-ca.crt" // Kubernetes creates it in each namespace
-	secrets         = "secrets"
+	workerCount = 4
+	secrets     = "secrets"
 )
 
 // Query is a restore to send.
@@ -218,7 +218,8 @@ func (r *runner) decideUnsent(at *item, object live.Object) {
 	switch {
 	case r.itemsByTarget[at.itemKey] != nil:
 		at.setVerdict(notSent, "another item that becomes the same object comes first")
-	case at.resource == live.ConfigMaps && at.name == rootCAConfigMap && r.isNewNamespace(at.namespace):
+	case platform.MakesConfigMap(at.resource, at.name) && platform.MakerOf(at.resource, at.name) == platform.Kubernetes &&
+		r.isNewNamespace(at.namespace):
 		at.setVerdict(notSent, "Kubernetes makes it itself")
 	case at.exists && !object.DeletingSince.IsZero():
 		at.setVerdict(notSent, "it is being deleted, and Velero treats it as there")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/platform"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
@@ -313,12 +314,6 @@ func (c *checker) inPlaceText() string {
 	return ""
 }
 
-// rootCAConfigMap is the ConfigMap that Kubernetes itself puts into every namespace.
-const rootCAConfigMap = "kube-root-ca.crt"
-
-// defaultServiceAccount is the ServiceAccount that Kubernetes itself makes in every namespace.
-const defaultServiceAccount = "default"
-
 // BuildQuery returns what to ask the target for a restore; velero is Velero's namespace. The error is the cause of
 // the fates' context.
 func BuildQuery(
@@ -370,7 +365,7 @@ func BuildQuery(
 // listed.
 func isRestored(i collector.Item) bool {
 	return i.Fate == collector.ToRestore && !i.IsMirrorPod && i.Resource != live.Namespaces &&
-		!(i.Resource == live.ConfigMaps && i.Name == rootCAConfigMap)
+		!platform.MakesConfigMap(i.Resource, i.Name)
 }
 
 func preservesPorts(spec veleroapi.RestoreSpec) bool {

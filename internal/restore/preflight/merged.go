@@ -8,6 +8,7 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/platform"
 	"github.com/veltui/veltui/internal/restore/identity"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -31,11 +32,11 @@ func (c *checker) newResolver() *identity.Resolver {
 // mergedGroup collects the items that become one object for the same reason.
 type mergedGroup struct {
 	group
-	first     identity.Merged
-	exists    bool            // whether the objects are in the target before the restore
-	sources   []string        // their namespaces in the backup
-	objects   map[string]bool // the names of the objects
-	isDefault bool            // whether Kubernetes makes the object in each namespace itself
+	first   identity.Merged
+	exists  bool            // whether the objects are in the target before the restore
+	maker   string          // who makes the object in each namespace, empty for nobody
+	sources []string        // their namespaces in the backup
+	objects map[string]bool // the names of the objects
 }
 
 // checkMerged finds the items of which only one object comes.
@@ -46,22 +47,24 @@ func (c *checker) checkMerged() error {
 	}
 	groups := map[string]*mergedGroup{}
 	for _, m := range all {
-		if m.Name == rootCAConfigMap && m.Resource == live.ConfigMaps {
-			continue // Kubernetes makes it itself, the same everywhere
+		if platform.MakesConfigMap(m.Resource, m.Name) || platform.Rewrites(m.Resource) {
+			continue // what the backups hold of it is no loss
 		}
-		exists := c.isInTarget(&m)
+		exists, maker := c.isInTarget(&m), ""
 		if exists && c.leavesAll(&m) {
 			continue // of all of them, and ObjectsExist says so
 		}
 		sources := sourcesOf(m.Items)
-		isDefault := m.Resource == serviceAccounts && m.Name == defaultServiceAccount && m.Cause == identity.Mapped
-		key := fmt.Sprint(m.Cause, m.Resource, m.Namespace, sources, isDefault, exists)
+		if m.Cause == identity.Mapped {
+			maker = platform.MakerOf(m.Resource, m.Name)
+		}
+		key := fmt.Sprint(m.Cause, m.Resource, m.Namespace, sources, maker, exists)
 		if m.Cause == identity.Renamed {
 			key += m.Name
 		}
 		g := groups[key]
 		if g == nil {
-			g = &mergedGroup{first: m, exists: exists, sources: sources, objects: map[string]bool{}, isDefault: isDefault}
+			g = &mergedGroup{first: m, exists: exists, maker: maker, sources: sources, objects: map[string]bool{}}
 			groups[key] = g
 		}
 		g.objects[m.Name] = true
@@ -134,9 +137,9 @@ func (c *checker) mergedFinding(g *mergedGroup) Finding {
 			sources, m.Namespace, m.Resource, names, does,
 		)
 		f.Remedy = "Map the namespaces to different names, or restore what they have in common from one of them only."
-		if g.isDefault {
+		if g.maker != "" {
 			f.Severity = Doubt
-			f.Sentence += " Kubernetes makes this ServiceAccount in each namespace: what somebody added to it may be lost."
+			f.Sentence += fmt.Sprintf(" %s makes these in each namespace: what somebody added to them may be lost.", g.maker)
 		}
 	case identity.Renamed:
 		f.Sentence = fmt.Sprintf("The resource modifier %s gives %s of %s one name, %s. %s", c.modifier.Name,

@@ -32,6 +32,7 @@ func TestItemsMerged(t *testing.T) {
 			"m": {"rules": "version: v1\nresourceModifierRules:\n- {conditions: {groupResource: configmaps" + rules + "}]}"},
 		}}
 	}
+	const bindings = "rolebindings.rbac.authorization.k8s.io"
 	const replace = `}, patches: [{operation: replace, path: /metadata/name, value: z`
 	const merged = `}, mergePatches: [{patchData: '{"metadata":{"name":"z"}}'`
 	csi := func(v *VeleroState) { v.Server.Version, v.Server.Flags.Features = "v1.18.3", []string{"EnableCSI"} }
@@ -56,8 +57,15 @@ func TestItemsMerged(t *testing.T) {
 		"different kinds":           {items: []item{{"configmaps", "a", "x", ""}, {"secrets", "b", "x", ""}}, spec: merge},
 		"what Kubernetes makes":     {items: both("configmaps", "kube-root-ca.crt"), spec: merge},
 		"the account that Kubernetes makes": {items: both(serviceAccounts, "default"), spec: merge, names: "a/default b/default",
-			words: "Kubernetes makes this ServiceAccount", doubt: true},
-		"another account": {items: both(serviceAccounts, "app"), spec: merge, names: "a/app b/app"},
+			words: "Kubernetes makes these", doubt: true},
+		"what OpenShift makes": {items: both("configmaps", "openshift-service-ca.crt"), spec: merge},
+		"what Istio makes":     {items: both("configmaps", "istio-ca-root-cert"), spec: merge},
+		"an account that OpenShift makes": {items: both(serviceAccounts, "builder"), spec: merge,
+			names: "a/builder b/builder", words: "OpenShift makes these", doubt: true},
+		"a role binding that OpenShift makes": {items: both(bindings, "system:deployers"), spec: merge,
+			names: "a/system:deployers b/system:deployers", words: "OpenShift makes these", doubt: true},
+		"what the cluster keeps writing to": {items: both("leases.coordination.k8s.io", "leader"), spec: merge},
+		"another account":                   {items: both(serviceAccounts, "app"), spec: merge, names: "a/app b/app"},
 		"one is left out": {items: both("configmaps", "x"), spec: veleroapi.RestoreSpec{
 			NamespaceMapping: merge.NamespaceMapping, ExcludedNamespaces: []string{"b"}}},
 		"it is there already": {items: both("configmaps", "x"), spec: merge, there: always},

@@ -393,7 +393,7 @@ func TestFindings(t *testing.T) {
 		"a claim exists":            {given{items: claim, there: always, spec: update}, "doubt ClaimsExist", "writes the data of file-system backups"},
 		"a volume exists":           {given{items: []item{{volumes, "", "v", ""}}, there: always}, "note VolumesExist", ""},
 		"it is being deleted":       {given{items: settings, there: func(string, string, string) *live.Object { return &live.Object{DeletingSince: now} }}, "doubt ObjectsTerminating", ""},
-		"what each namespace has":   {given{items: []item{{"configmaps", "shop", rootCAConfigMap, ""}}, there: always}, "", ""},
+		"what each namespace has":   {given{items: []item{{"configmaps", "shop", "kube-root-ca.crt", ""}}, there: always}, "", ""},
 		"it exists where it is mapped": {given{items: settings, spec: veleroapi.RestoreSpec{NamespaceMapping: map[string]string{"shop": "new"}}, there: func(_, namespace, _ string) *live.Object {
 			if namespace == "new" {
 				return &live.Object{}

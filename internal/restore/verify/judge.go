@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/platform"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
@@ -267,9 +268,9 @@ func (j *itemJudge) judgePresent(resource string, i results.Item, o live.Object)
 		return Restored, i.Why
 	case older && j.mayBeRenamed(resource, i):
 		return Existed, renamedReason
-	case i.Status == results.Failed && clusterObjects[[2]string{resource, i.Name}]:
+	case i.Status == results.Failed && platform.MakerOf(resource, i.Name) != "":
 		return Existed, "the cluster writes it itself"
-	case i.Status == results.Failed && clusterWrittenResources[resource]:
+	case i.Status == results.Failed && platform.Rewrites(resource):
 		return Existed, "the cluster keeps writing to it"
 	case i.Status == results.Failed && older &&
 		(ours || i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differenceReason(resource, i, o) != "":

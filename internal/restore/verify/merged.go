@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/platform"
 	"github.com/veltui/veltui/internal/stored/results"
 )
 
@@ -72,7 +73,7 @@ func (j *itemJudge) judgeLoser(resource string, i results.Item) (State, string) 
 	winner := j.merged[itemKey{resource, i.Namespace, i.Name}][0]
 	passing := j.transientItemReason(resource, i)
 	switch {
-	case clusterObjects[[2]string{resource, i.Name}]:
+	case platform.MakerOf(resource, i.Name) != "":
 		return Existed, "the cluster writes it itself"
 	case passing != "":
 		return Transient, passing
@@ -84,7 +85,7 @@ func (j *itemJudge) judgeLoser(resource string, i results.Item) (State, string) 
 func (j *itemJudge) noteOthers(resource string, i results.Item, item *Item) {
 	of := j.merged[itemKey{resource, i.Namespace, i.Name}]
 	if len(of) < 2 || !isSameItem(of[0], i) || item.State != Restored || item.Why != "" ||
-		clusterObjects[[2]string{resource, i.Name}] {
+		platform.MakerOf(resource, i.Name) != "" {
 		return
 	}
 	var others []string

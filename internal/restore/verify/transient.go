@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/veltui/veltui/internal/platform"
 	"github.com/veltui/veltui/internal/restore/live"
 	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/stored/results"
@@ -54,27 +55,19 @@ func (j *itemJudge) differenceReason(resource string, i results.Item, o live.Obj
 	return ""
 }
 
-// clusterWrittenResources are resources that the cluster keeps writing to, so that Velero finds the object different,
-// even where the cluster created it for what Velero just restored.
-var clusterWrittenResources = map[string]bool{
-	"leases.coordination.k8s.io":      true,
-	"endpoints":                       true,
-	"endpointslices.discovery.k8s.io": true,
-	"events":                          true,
-	"events.events.k8s.io":            true,
-}
-
 // isContentComparable reports whether the content of an object means anything. An object with a controller is left to
 // the controller, which rewrites it at will; volumes and snapshots are judged by their data. Of the objects that the
-// cluster writes itself, a ServiceAccount has what users added, which Velero merges into it.
+// cluster makes itself, ServiceAccounts and role bindings have what users added.
 func isContentComparable(resource, name string, o live.Object) bool {
 	return o.OwnerKind == "" && transientReasons[resource] == "" && !discardedResources[resource] &&
-		(!clusterObjects[[2]string{resource, name}] || resource == "serviceaccounts")
+		!platform.MakesConfigMap(resource, name)
 }
 
-// isClusterWritten reports whether the cluster itself writes an object, so that Velero's warning says nothing of it.
+// isClusterWritten reports whether the cluster itself writes an object, so that Velero's warning says nothing of it. Of
+// role bindings that the cluster makes, only the content tells whether somebody's subjects are lost.
 func isClusterWritten(resource, name string) bool {
-	return clusterWrittenResources[resource] || clusterObjects[[2]string{resource, name}]
+	return platform.Rewrites(resource) ||
+		platform.MakerOf(resource, name) != "" && resource != "rolebindings.rbac.authorization.k8s.io"
 }
 
 // creatorResources maps resources to those whose controllers create them, named after the creator with a changing
@@ -83,14 +76,6 @@ var creatorResources = map[string][]string{
 	"pods":                     {"replicasets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers"},
 	"replicasets.apps":         {"deployments.apps"},
 	"controllerrevisions.apps": {"statefulsets.apps", "daemonsets.apps"},
-}
-
-// clusterObjects are objects, by resource and name, that the cluster itself writes into each namespace, so that the
-// object of another cluster always differs.
-var clusterObjects = map[[2]string]bool{
-	{"configmaps", "kube-root-ca.crt"}:         true,
-	{"configmaps", "openshift-service-ca.crt"}: true,
-	{"serviceaccounts", "default"}:             true,
 }
 
 // parentSet holds the items of a restore that create others, by resource, namespace and name.
