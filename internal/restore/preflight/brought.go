@@ -13,7 +13,6 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/restore/live"
-	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
 // broughtRules are the objects of a restore that decide about what Velero restores after them.
@@ -30,9 +29,11 @@ type broughtRules struct {
 // addRules notes an object that decides about others, as it is once Velero has restored it. Velero leaves one that
 // exists as it is, unless the policy is update.
 func (c *checker) addRules(i collector.Item, text string) {
-	_, seen := c.findLive(i)
-	updates := c.Restore.ExistingResourcePolicy == veleroapi.PolicyTypeUpdate
-	if seen == live.Present && !updates || c.isRejected(i.Resource, i.TargetNamespace, i.Name) {
+	if c.State == nil || c.leavesExisting(i) || c.isRejected(i.Resource, i.TargetNamespace, i.Name) {
+		return
+	}
+	if _, seen := c.findLive(i); seen == live.Unknown && !c.willCreate(i) {
+		c.addUncheckedRules(i, "it is unknown whether it exists: Velero may leave another as it is")
 		return
 	}
 	if text == "" {

@@ -146,7 +146,7 @@ func (c *checker) reachAfter(
 	for namespace, created := range c.newItems {
 		selected, known := c.selectsNamespace(selector, namespace)
 		for resource, n := range created {
-			if n <= 0 || !selected || c.Fates.Rank(resource) <= c.Fates.Rank(after) {
+			if n <= 0 || !selected || exemptResources[resource] || c.Fates.Rank(resource) <= c.Fates.Rank(after) {
 				continue
 			}
 			if matched, sure := matches(resource, namespace != ""); matched {

@@ -61,6 +61,16 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 			`,"spec":{"group":"example.com","names":{"plural":"widgets","kind":"Widget"},"conversion":{"strategy":` +
 				`"Webhook","webhook":{` + nobody + `}},"versions":[{"name":"` + stored + `","storage":true}]}`}
 	}
+	defaultClass := item{live.StorageClasses, "", "fast",
+		`,"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"d"`}
+	only := func(resource string) func(string, string, string) *live.Object {
+		return func(of, _, _ string) *live.Object {
+			if of == resource {
+				return &live.Object{}
+			}
+			return nil
+		}
+	}
 	update := veleroapi.RestoreSpec{ExistingResourcePolicy: veleroapi.PolicyTypeUpdate}
 	for name, c := range map[string]struct {
 		given
@@ -90,21 +100,17 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 		},
 		"quota: it exists, and stays": {
 			given: given{items: []item{broughtQuota(`"count/statefulsets.apps":"0"`), set},
-				there: func(resource, _, _ string) *live.Object {
-					if resource == live.Quotas {
-						return &live.Object{}
-					}
-					return nil
-				}, around: withShop(live.Environment{})},
+				there: only(live.Quotas), around: withShop(live.Environment{})},
+		},
+		"quota: nobody knows whether it exists": {
+			given: given{items: []item{broughtQuota(`"count/statefulsets.apps":"0"`), set},
+				unseen: []live.Unchecked{{Resource: live.Quotas, Namespace: "shop", Why: "you may not list it"}},
+				around: withShop(live.Environment{})},
+			open: "what resourcequotas shop/few, which the restore brings, decides",
 		},
 		"quota: it exists, and is changed": {
 			given: given{items: []item{broughtQuota(`"count/statefulsets.apps":"0"`), set}, spec: update,
-				there: func(resource, _, _ string) *live.Object {
-					if resource == live.Quotas {
-						return &live.Object{}
-					}
-					return nil
-				}, around: withShop(live.Environment{})},
+				there: only(live.Quotas), around: withShop(live.Environment{})},
 			finds: "obstacle QuotaExceeded", says: "which the restore brings",
 		},
 		"quota: what is there counts": {
@@ -145,6 +151,14 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 		"webhook: no Service, failures ignored": {
 			given: given{items: []item{broughtHook(live.MutatingWebhooks, "c", nobody+`,"failurePolicy":"Ignore"`), set},
 				around: nobodyThere()},
+		},
+		"webhook: Kubernetes asks none about webhooks": {
+			given: given{items: []item{broughtHook(live.MutatingWebhooks, "c", nobody),
+				broughtHook(live.ValidatingWebhooks, "d", `"clientConfig":{"url":"https://x"}`)}, around: nobodyThere()},
+		},
+		"policy: Kubernetes asks none about webhooks": {
+			given: given{items: append(broughtPolicyPair("", ""),
+				broughtHook(live.ValidatingWebhooks, "d", `"clientConfig":{"url":"https://x"}`))},
 		},
 		"webhook: it comes last": {
 			given: given{items: []item{broughtHook(live.ValidatingWebhooks, "c", `"clientConfig":{"url":"https://x"}`), set}},
@@ -196,9 +210,17 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 				dry: &DryRun{AsVelero: true, StandInNamespace: "other", Answered: func(string, string, string) bool { return false }}},
 			open: "what webhook w says of 1 item in namespace shop",
 		},
+		"storage class: it is there, and no default": {
+			given: given{items: []item{{claims, "shop", "c", `,"spec":{}`}, defaultClass},
+				there: only(live.StorageClasses), around: live.Environment{StorageClasses: map[string]bool{"fast": false}}},
+			finds: "obstacle DefaultClassMissing",
+		},
+		"storage class: it is there, and made the default": {
+			given: given{items: []item{{claims, "shop", "c", `,"spec":{}`}, defaultClass}, spec: update,
+				there: only(live.StorageClasses), around: live.Environment{StorageClasses: map[string]bool{"fast": false}}},
+		},
 		"storage class: the default comes along": {
-			given: given{items: []item{{claims, "shop", "c", `,"spec":{}`},
-				{live.StorageClasses, "", "fast", `,"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"d"`}}},
+			given: given{items: []item{{claims, "shop", "c", `,"spec":{}`}, defaultClass}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

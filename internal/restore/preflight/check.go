@@ -274,7 +274,7 @@ func (c *checker) collectProvided() error {
 			case collector.NeedRules:
 				c.addRules(i, n.Name)
 			case collector.NeedIsDefault:
-				c.bringsDefaultClass = true
+				c.bringsDefaultClass = c.bringsDefaultClass || !c.leavesExisting(i)
 			}
 		}
 	})

@@ -114,6 +114,12 @@ func (c *checker) willCreate(i collector.Item) bool {
 	return true
 }
 
+// leavesExisting reports whether an item exists, and Velero leaves it as it is.
+func (c *checker) leavesExisting(i collector.Item) bool {
+	_, seen := c.findLive(i)
+	return seen == live.Present && !c.updatesExisting()
+}
+
 // countNew counts an item that Velero will create. One that the API server rejects uses up nothing.
 func (c *checker) countNew(i collector.Item) {
 	if !c.isRejected(i.Resource, i.TargetNamespace, i.Name) {

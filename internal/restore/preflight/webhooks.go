@@ -184,8 +184,22 @@ func (c *checker) appliesToCreate(w live.Webhook, resource string, namespaced bo
 	return applies, false
 }
 
+// exemptResources are those about which Kubernetes asks neither webhooks nor policies
+// (k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go, IsExemptAdmissionConfigurationResource).
+var exemptResources = map[string]bool{
+	live.ValidatingWebhooks: true,
+	live.MutatingWebhooks:   true,
+	validatingPolicies:      true,
+	validatingBindings:      true,
+	mutatingPolicies:        true,
+	mutatingBindings:        true,
+}
+
 // appliesToCreate reports whether a webhook's rule applies to the creation of a resource in any version.
 func appliesToCreate(r admissionv1.RuleWithOperations, resource string, namespaced bool) bool {
+	if exemptResources[resource] {
+		return false
+	}
 	name, group, _ := strings.Cut(resource, ".")
 	has := func(list []string, words ...string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
