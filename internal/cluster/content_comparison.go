@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -71,15 +72,11 @@ func (c *Cluster) compareContents(
 			namespace,
 			"",
 			func(h *autoscaler) {
-				least := int64(1)
-				if h.Spec.MinReplicas != nil {
-					least = *h.Spec.MinReplicas
-				}
 				comparison.AddAutoscaler(
 					namespace,
 					h.Spec.ScaleTargetRef.Kind,
 					h.Spec.ScaleTargetRef.Name,
-					least,
+					h.minReplicas(),
 					h.Spec.MaxReplicas,
 				)
 			},
@@ -123,4 +120,18 @@ type autoscaler struct {
 			Name string `json:"name"`
 		} `json:"scaleTargetRef"`
 	} `json:"spec"`
+}
+
+// minReplicas returns how few replicas may be there. KEDA, whose autoscalers have at least one, scales to none without
+// them (github.com/kedacore/keda controllers/keda/hpa.go, newHPAForScaledObject).
+func (h *autoscaler) minReplicas() int64 {
+	isScaledObject := func(o metav1.OwnerReference) bool { return o.Kind == "ScaledObject" }
+	switch {
+	case h.Labels["app.kubernetes.io/managed-by"] == "keda-operator",
+		slices.ContainsFunc(h.OwnerReferences, isScaledObject):
+		return 0
+	case h.Spec.MinReplicas != nil:
+		return *h.Spec.MinReplicas
+	}
+	return 1
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -92,5 +93,20 @@ func TestRulesToCompare(t *testing.T) {
 				t.Errorf("unknown %t: %s", result.Incomplete, notes)
 			}
 		})
+	}
+}
+
+// TestMinReplicas: KEDA scales to none below the autoscaler that it makes.
+func TestMinReplicas(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{}`:                           1,
+		`{"spec": {"minReplicas": 3}}`: 3,
+		`{"metadata": {"labels": {"app.kubernetes.io/managed-by": "keda-operator"}}, "spec": {"minReplicas": 1}}`: 0,
+		`{"metadata": {"ownerReferences": [{"kind": "ScaledObject", "name": "x"}]}, "spec": {"minReplicas": 1}}`:  0,
+	} {
+		var h autoscaler
+		if err := json.Unmarshal([]byte(text), &h); err != nil || h.minReplicas() != want {
+			t.Errorf("%s: %d, want %d (%v)", text, h.minReplicas(), want, err)
+		}
 	}
 }

@@ -342,9 +342,10 @@ func (c *Comparison) ScaledNamespaces() (namespaces []string) {
 }
 
 // autoscalerDrift is the drift of objects that a HorizontalPodAutoscaler scales, and that nobody else has scaled since
-// (pkg/controller/podautoscaler/horizontal.go).
+// (pkg/controller/podautoscaler/horizontal.go). KEDA scales to none and back itself.
 var autoscalerDrift = prepare.Drift{
-	Field: "spec.replicas", Writer: "the autoscaler", Managers: []string{"kube-controller-manager"},
+	Field: "spec.replicas", Writer: "the autoscaler",
+	Managers: []string{"kube-controller-manager", "keda", "keda-operator"},
 }
 
 // AddAutoscaler takes account of a HorizontalPodAutoscaler, which scales an object of a kind between least and most.
