@@ -136,12 +136,9 @@ func walk(path string, value any, nodes []ownedNode, visit func(path string, val
 			visit(path, v, nodes)
 		default:
 			visit(path+LengthSuffix, len(v), nodes)
+			elements := findOwnedElements(nodes)
 			for i, below := range v {
-				var owned []ownedNode
-				if len(nodes) > 0 {
-					owned = descendElement(nodes, i, below)
-				}
-				walk(path+"["+names[i]+"]", below, owned, visit)
+				walk(path+"["+names[i]+"]", below, elements.below(i, below), visit)
 			}
 		}
 	default:

@@ -100,3 +100,49 @@ func TestQuantities(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnersOfLongLists: the cost of owners grows with the length of a list, not with its square.
+func TestOwnersOfLongLists(t *testing.T) {
+	measure := func(length int) float64 {
+		var list []any
+		fields := map[string]any{}
+		for i := range length {
+			list = append(list, map[string]any{"name": fmt.Sprint("r", i), "port": int64(i), "x": "y"})
+			fields[fmt.Sprintf(`k:{"name":"r%d","port":%d}`, i, i)] = map[string]any{"f:x": map[string]any{}}
+		}
+		object := map[string]any{"list": list}
+		writer := Writer{Manager: "a", fields: map[string]any{"f:list": fields}}
+		table := NewFieldTable()
+		owners := table.FindOwners(object, []Writer{writer})
+		for i := range length {
+			if path := fmt.Sprintf("list[r%d].", i); owners[table.PathID(path+"x")] != 1 ||
+				owners[table.PathID(path+"name")] != 0 {
+				t.Fatalf("element %d of %d: %v", i, length, owners)
+			}
+		}
+		return testing.AllocsPerRun(1, func() { table.FindOwners(object, []Writer{writer}) })
+	}
+	if short, long := measure(100), measure(400); long > 6*short {
+		t.Errorf("%v allocations for 100 elements, %v for 400", short, long)
+	}
+}
+
+// TestOwnersByIncompleteKeys: a key that an element lacks says nothing.
+func TestOwnersByIncompleteKeys(t *testing.T) {
+	object := map[string]any{"ports": []any{
+		map[string]any{"port": int64(1), "x": "y"},
+		map[string]any{"port": int64(2), "protocol": "UDP", "x": "y"},
+		map[string]any{"port": int64(2), "protocol": "TCP", "x": "y"},
+	}}
+	x := map[string]any{"f:x": map[string]any{}}
+	writer := Writer{Manager: "a", fields: map[string]any{"f:ports": map[string]any{
+		`k:{"port":1,"protocol":"TCP"}`: x, `k:{"port":2,"protocol":"UDP"}`: x,
+	}}}
+	table := NewFieldTable()
+	owners := table.FindOwners(object, []Writer{writer})
+	for at, want := range []uint64{1, 1, 0} {
+		if got := owners[table.PathID(fmt.Sprintf("ports[%d].x", at))]; got != want {
+			t.Errorf("element %d: %d, want %d", at, got, want)
+		}
+	}
+}

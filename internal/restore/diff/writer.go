@@ -3,6 +3,8 @@ package diff
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +46,26 @@ func ReadWriters(o *unstructured.Unstructured) (all []Writer) {
 // write that changes a field sets the time.
 func (w Writer) Key() string {
 	return strings.Join([]string{w.Manager, w.Operation, w.Subresource, w.Time.UTC().Format(time.RFC3339)}, "\x00")
+}
+
+// OwnsOnly reports whether is returns true for each field that a writer owns, by a path with [] for an element of a
+// list.
+func (w Writer) OwnsOnly(is func(path string) bool) bool { return ownsOnly("", w.fields, is) }
+
+func ownsOnly(path string, fields map[string]any, is func(path string) bool) bool {
+	for key, child := range fields {
+		below := path + LengthSuffix
+		if name, isField := strings.CutPrefix(key, "f:"); isField {
+			below = strings.TrimPrefix(path+"."+name, ".")
+		}
+		deeper, _ := child.(map[string]any)
+		switch {
+		case key == ".": // the list or map itself
+		case len(deeper) == 0 && !is(below), len(deeper) > 0 && !ownsOnly(below, deeper, is):
+			return false
+		}
+	}
+	return true
 }
 
 // Owners maps the paths of an object's fields to the writers that own them, by their index.
@@ -102,37 +124,107 @@ func descendKey(nodes []ownedNode, key string) (below []ownedNode) {
 	return below
 }
 
-// descendElement returns what the writers own of an element of a list.
-func descendElement(nodes []ownedNode, index int, element any) (below []ownedNode) {
+// ownedElements is what the writers own of the elements of a list.
+type ownedElements struct {
+	whole []ownedNode // of all elements
+	parts []*ownedParts
+}
+
+func findOwnedElements(nodes []ownedNode) (o ownedElements) {
 	for _, n := range nodes {
 		if n.isWhole {
-			below = append(below, n)
-			continue
+			o.whole = append(o.whole, n)
+		} else {
+			o.parts = append(o.parts, newOwnedParts(n))
 		}
-		for key, child := range n.fields {
-			if isElement(key, index, element) {
-				below = append(below, n.below(child))
-			}
+	}
+	return o
+}
+
+// below returns what the writers own of an element.
+func (o ownedElements) below(index int, element any) []ownedNode {
+	below := slices.Clone(o.whole)
+	for _, p := range o.parts {
+		if child, ok := p.node.fields[fmt.Sprint("i:", index)]; ok {
+			below = append(below, p.node.below(child))
+		}
+		if object, isMap := element.(map[string]any); isMap {
+			below = append(below, p.findKeyed(object)...)
 		}
 	}
 	return below
 }
 
-// isElement reports whether a key of FieldsV1 is about an element of a list: k: names its keys, i: its index.
-func isElement(key string, index int, element any) bool {
-	if key == fmt.Sprint("i:", index) {
-		return true
-	}
-	text, named := strings.CutPrefix(key, "k:")
-	keys := map[string]any{}
-	object, isMap := element.(map[string]any)
-	if !named || !isMap || json.Unmarshal([]byte(text), &keys) != nil {
-		return false
-	}
-	for name, value := range keys {
-		if has, ok := object[name]; ok && fmt.Sprint(has) != fmt.Sprint(value) {
-			return false
+// ownedParts are the elements that one writer owns. FieldsV1 names an element by the values of the list's keys.
+type ownedParts struct {
+	node     ownedNode
+	keySets  [][]string // the names of the keys, sorted
+	elements []ownedElement
+	// byValues are the elements by the names and values of keys, for each set of names that was asked for.
+	byValues map[string]map[string][]ownedNode
+}
+
+// ownedElement is an element by the values of its keys.
+type ownedElement struct {
+	names  []string
+	values map[string]any
+	node   ownedNode
+}
+
+// maxKeySets is how many sets of keys are read of one list. A list has one: those of its schema.
+const maxKeySets = 4
+
+func newOwnedParts(n ownedNode) *ownedParts {
+	p := &ownedParts{node: n, byValues: map[string]map[string][]ownedNode{}}
+	for key, child := range n.fields {
+		text, named := strings.CutPrefix(key, "k:")
+		values := map[string]any{}
+		if !named || json.Unmarshal([]byte(text), &values) != nil {
+			continue
 		}
+		names := slices.Sorted(maps.Keys(values))
+		isKnown := slices.ContainsFunc(p.keySets, func(set []string) bool { return slices.Equal(set, names) })
+		if !isKnown && len(p.keySets) == maxKeySets {
+			continue
+		}
+		if !isKnown {
+			p.keySets = append(p.keySets, names)
+		}
+		p.elements = append(p.elements, ownedElement{names, values, n.below(child)})
 	}
-	return true
+	return p
+}
+
+// findKeyed returns what the writer owns of the element whose keys have the values of an object. A key that the object
+// lacks has its default value, and says nothing.
+func (p *ownedParts) findKeyed(object map[string]any) (below []ownedNode) {
+	for _, set := range p.keySets {
+		var has []string
+		for _, name := range set {
+			if _, ok := object[name]; ok {
+				has = append(has, name)
+			}
+		}
+		at := fmt.Sprintf("%q %q", set, has)
+		if p.byValues[at] == nil {
+			p.byValues[at] = map[string][]ownedNode{}
+			for _, e := range p.elements {
+				if slices.Equal(e.names, set) {
+					key := keyValues(has, e.values)
+					p.byValues[at][key] = append(p.byValues[at][key], e.node)
+				}
+			}
+		}
+		below = append(below, p.byValues[at][keyValues(has, object)]...)
+	}
+	return below
+}
+
+// keyValues returns the values of keys as one text.
+func keyValues(names []string, values map[string]any) string {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "%q ", fmt.Sprint(values[name]))
+	}
+	return b.String()
 }

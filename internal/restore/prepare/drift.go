@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/internal/restore/diff"
 	"github.com/veltui/veltui/internal/restore/live"
 )
 
@@ -29,6 +30,17 @@ type Drift struct {
 	// IfFilled limits the row to objects with one of filledAnnotations, IfAggregated to ClusterRoles with an
 	// aggregationRule.
 	IfFilled, IfAggregated bool
+	// IsCertificate is true for the certificate by which the cluster knows a server that it calls. Whoever writes nothing
+	// else is that server, or signs for it.
+	IsCertificate bool
+}
+
+// IsBy reports whether a row explains what a writer wrote of its field.
+func (d Drift) IsBy(w diff.Writer) bool {
+	return slices.Contains(d.Managers, w.Manager) ||
+		d.IsCertificate && !strings.HasPrefix(w.Manager, "kubectl") && w.OwnsOnly(func(path string) bool {
+			return d.Matches(path) || strings.HasPrefix(path, "metadata.") || strings.HasSuffix(path, ".failurePolicy")
+		})
 }
 
 const apiServer = "the API server"
@@ -71,6 +83,19 @@ var Drifts = []Drift{
 		Resource: "endpoints", Field: "metadata.labels", MayLack: true, Managers: []string{kubeControllerManager},
 		Writer: "the endpoints controller, which copies those of the Service",
 	},
+	// Velero drops the owner of a slice, so that the controller takes it for its Service's, and writes it.
+	{
+		Resource: "endpointslices.discovery.k8s.io", Field: "endpoints", MayLack: true,
+		Managers: []string{kubeControllerManager}, Writer: sliceWriter,
+	},
+	{
+		Resource: "endpointslices.discovery.k8s.io", Field: "ports", MayLack: true,
+		Managers: []string{kubeControllerManager}, Writer: sliceWriter,
+	},
+	{
+		Resource: "endpointslices.discovery.k8s.io", Field: "metadata.labels", MayLack: true,
+		Managers: []string{kubeControllerManager}, Writer: sliceWriter,
+	},
 	{
 		Resource: serviceAccounts, Field: "secrets",
 		Managers: []string{kubeControllerManager, "openshift-controller-manager"},
@@ -96,21 +121,27 @@ var Drifts = []Drift{
 		Writer:   "the aggregation, pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go",
 	},
 	{
-		Resource: live.ValidatingWebhooks, Field: "webhooks[].clientConfig.caBundle",
+		Resource: live.ValidatingWebhooks, Field: "webhooks[].clientConfig.caBundle", IsCertificate: true,
 		Managers: caInjectors, Writer: caWriter,
 	},
 	{
-		Resource: live.MutatingWebhooks, Field: "webhooks[].clientConfig.caBundle",
+		Resource: live.MutatingWebhooks, Field: "webhooks[].clientConfig.caBundle", IsCertificate: true,
 		Managers: caInjectors, Writer: caWriter,
 	},
-	{Resource: crds, Field: "spec.conversion.webhook.clientConfig.caBundle", Managers: caInjectors, Writer: caWriter},
-	{Resource: apiServices, Field: "spec.caBundle", Managers: caInjectors, Writer: caWriter},
+	{
+		Resource: crds, Field: "spec.conversion.webhook.clientConfig.caBundle", IsCertificate: true,
+		Managers: caInjectors, Writer: caWriter,
+	},
+	{Resource: apiServices, Field: "spec.caBundle", IsCertificate: true, Managers: caInjectors, Writer: caWriter},
 }
 
-// caInjectors are the names under which certificates are injected.
+const sliceWriter = "the endpointslice controller, staging/src/k8s.io/endpointslice/reconciler.go"
+
+// caInjectors are the names under which certificates are injected together with other fields.
 var caInjectors = []string{"cert-manager-cainjector", "cainjector", "service-ca-operator"}
 
-const caWriter = "cert-manager's cainjector, pkg/controller/cainjector, and OpenShift's service-ca-operator"
+const caWriter = "the server itself, cert-manager's cainjector, pkg/controller/cainjector, or OpenShift's " +
+	"service-ca-operator"
 
 // FindDrifts returns the rows that apply to an object. It reads what [KeepUserFields] removes.
 func FindDrifts(resource string, o *unstructured.Unstructured) (rows []Drift) {

@@ -98,6 +98,9 @@ func KeepUserFields(resource string, o *unstructured.Unstructured) {
 		all, _, _ := unstructured.NestedMap(o.Object, "metadata", of)
 		metadata[of] = dropSystemAnnotations(all)
 	}
+	if resource == "endpoints" { // leader elections keep who leads in them, and write them every few seconds
+		delete(metadata, "annotations")
+	}
 	for _, name := range []string{"apiVersion", "kind", "status"} {
 		delete(o.Object, name)
 	}

@@ -61,7 +61,7 @@ func (l *liveFields) findHand(path uint32, drift *prepare.Drift) int {
 		w := l.writers[at]
 		wroteSince := w.Time.IsZero() || !w.Time.Before(l.since)
 		return wroteSince && w.Manager != velero.ServerManager && !slices.Contains(l.known, w.Key()) &&
-			(drift == nil || !slices.Contains(drift.Managers, w.Manager))
+			(drift == nil || !drift.IsBy(w))
 	})
 }
 

@@ -229,6 +229,9 @@ func TestDriftByAnotherHand(t *testing.T) {
 			for _, m := range d.Managers {
 				managers[m] = Same
 			}
+			if d.IsCertificate {
+				managers["some-operator"] = Same
+			}
 			for manager, want := range managers {
 				item, _ := contentCase{
 					resource: d.Resource, backup: written(t, was, old), live: written(t, is, entry(manager, afterRestore, fields)),
@@ -295,7 +298,7 @@ func fieldObject(d prepare.Drift, value string) (text, fields string) {
 // TestAutoscalerByAnotherHand: within the bounds of an autoscaler, what somebody else scaled is scaled all the same.
 func TestAutoscalerByAnotherHand(t *testing.T) {
 	const was, is = "{kind: Deployment, spec: {replicas: 3, x: y}}", "{kind: Deployment, spec: {replicas: 5, x: y}}"
-	for manager, want := range map[string]ContentState{"kube-controller-manager": Same, "kubectl": Scaled} {
+	for manager, want := range map[string]ContentState{"kube-controller-manager": Same, "keda": Same, "kubectl": Scaled} {
 		scale := strings.Replace(
 			entry(manager, afterRestore, "{f:spec: {f:replicas: {}}}"), "{", "{subresource: scale, ", 1,
 		)
@@ -392,5 +395,41 @@ func TestWrittenBeforeTheRestore(t *testing.T) {
 		if item.State != c.state || item.Content != c.want {
 			t.Errorf("%s, written %s: %s %s %q", c.did, c.at, item.State, item.Content, item.Fields)
 		}
+	}
+}
+
+// TestCertificates: the certificate of a webhook's server is no user's, unless its writer wrote more than that.
+func TestCertificates(t *testing.T) {
+	const was = "{kind: X, webhooks: [{name: a, sideEffects: None, clientConfig: {caBundle: old}}]}"
+	const is = "{kind: X, webhooks: [{name: a, sideEffects: None, clientConfig: {caBundle: new}}]}"
+	fields := func(more string) string {
+		return `{f:metadata: {f:labels: {f:x: {}}}, f:webhooks: {'k:{"name":"a"}': {.: {}, f:clientConfig: {f:caBundle: {}}` + more + "}}}"
+	}
+	for more, want := range map[string]ContentState{
+		"": Same, ", f:failurePolicy: {}": Same, ", f:rules: {}": Changed,
+	} {
+		for _, did := range []results.ItemStatus{results.Created, results.Failed} {
+			item, _ := contentCase{
+				resource: live.ValidatingWebhooks, did: did, backup: was,
+				live: written(t, is, entry("pilot-discovery", afterRestore, fields(more))),
+			}.compare(t)
+			if state := item.State; did == results.Created && item.Content != want ||
+				did == results.Failed && (state == Differs) == (want == Same) {
+				t.Errorf("%q, %s: %s %s %q", more, did, state, item.Content, item.Fields)
+			}
+		}
+	}
+}
+
+// TestLeaderInEndpoints: who leads a database is in annotations of its Endpoints.
+func TestLeaderInEndpoints(t *testing.T) {
+	const endpoints = "{kind: Endpoints, metadata: {annotations: {leader: %s}}, subsets: [{addresses: [{ip: 10.0.0.1}]}]}"
+	item, _ := contentCase{
+		resource: "endpoints", backup: fmt.Sprintf(endpoints, "db-0"),
+		live: written(t, fmt.Sprintf(endpoints, "db-1"),
+			entry("Patroni", afterRestore, "{f:metadata: {f:annotations: {f:leader: {}}}}")),
+	}.compare(t)
+	if item.Content != Same {
+		t.Errorf("%s %q", item.Content, item.Fields)
 	}
 }
