@@ -59,8 +59,9 @@ const (
 	// maxPodEvents is how many events are read at most, and maxEventsAge for how long they are used.
 	maxPodEvents = 500
 	maxEventsAge = 30 * time.Second
-	// maxFatalLines and maxFatalBytes limit what is read of the log of a container that ended.
-	maxFatalLines, maxFatalBytes = int64(200), int64(64 << 10)
+	// maxFatalLines and maxFatalBytes limit what is read of the log of a container that ended. The kubelet counts the
+	// bytes from the first of these lines (Kubernetes, pkg/kubelet/kuberuntime/logs/logs.go), and the last ones count.
+	maxFatalLines, maxFatalBytes = int64(200), int64(1 << 20)
 )
 
 // eventsCache holds the events that were read last: the jobs of a namespace share them.
@@ -123,12 +124,25 @@ func (c *Cluster) readFatalLine(
 		return line, WithLogRightsAdvice(err, namespace)
 	}
 	defer log.Close() //nolint:errcheck // it was only read
+	if line, err = findFatalLine(log); err != nil {
+		err = fmt.Errorf("reading the log of pod %s: %w", end.Pod, err)
+	}
+	return line, err
+}
+
+var errLogCut = errors.New("its last lines were not all read")
+
+// findFatalLine returns why a container ended from the end of its log. With [errLogCut], that may not be all.
+func findFatalLine(log io.Reader) (line velero.FatalLine, err error) {
 	text, err := io.ReadAll(io.LimitReader(log, maxFatalBytes))
 	if err != nil {
-		return line, fmt.Errorf("reading the log of pod %s: %w", end.Pod, err)
+		return line, err
+	}
+	if int64(len(text)) == maxFatalBytes {
+		err = errLogCut
 	}
 	line = velero.FindFatalLine(strings.Split(string(text), "\n"))
-	return velero.FatalLine{Text: sanitize.String(line.Text), Function: sanitize.String(line.Function)}, nil
+	return velero.FatalLine{Text: sanitize.String(line.Text), Function: sanitize.String(line.Function)}, err
 }
 
 // readResultErrors reads the errors of a job's results; unread says why it could not.
