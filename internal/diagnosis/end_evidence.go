@@ -30,7 +30,12 @@ type SkippedVolume struct{ Target, Reason string }
 // IsZero reports whether nothing was read, or tried.
 func (e EndEvidence) IsZero() bool {
 	return len(e.ResultErrors)+len(e.PodEvents)+len(e.SkippedVolumes) == 0 && e.FatalLine == velero.FatalLine{} &&
-		e.ResultsUnread == "" && e.PodEventsUnread == "" && e.LogUnread == ""
+		!e.IsPartial()
+}
+
+// IsPartial reports whether something could not be read.
+func (e EndEvidence) IsPartial() bool {
+	return e.ResultsUnread != "" || e.PodEventsUnread != "" || e.LogUnread != ""
 }
 
 // ResultError are errors of a job's results that say the same.

@@ -257,8 +257,8 @@ func (s *Screen) addEndEvidence() {
 		return
 	}
 	found := s.endAnswer.Value
-	if !s.endAnswer.HasValue {
-		found, _ = s.resultEvidence()
+	if now, known := s.resultEvidence(); known && len(now.ResultErrors) > 0 { // they may have come later
+		found.ResultErrors = now.ResultErrors
 	}
 	found.ResultsUnread = "" // the Overview says so beside the verdict
 	if p, ok := s.pages[s.tabIndex(Volumes)].(*volumesPage); ok {
@@ -342,6 +342,9 @@ func (s *Screen) allAnswers() []answerHandle {
 func (s *Screen) ClearErrors() {
 	for _, a := range s.allAnswers() {
 		a.ClearError()
+	}
+	if s.endAnswer.Value.IsPartial() {
+		s.endAnswer.Invalidate()
 	}
 }
 
