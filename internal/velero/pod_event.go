@@ -11,7 +11,7 @@ import (
 // PodEvent is what Kubernetes reported about a pod of Velero's, which may be gone.
 type PodEvent struct {
 	Pod string
-	// Node is the node of the kubelet that reported it, empty if another component did.
+	// Node is the node of the kubelet that reported it, or that the message names; empty if it names none.
 	Node string
 	// Reason is a word such as Evicted, Message the sentence behind it.
 	Reason, Message string
@@ -29,6 +29,11 @@ func ReadPodEvent(e *corev1.Event) PodEvent {
 	}
 	if p.Node == "" && e.ReportingController == "kubelet" {
 		p.Node = e.ReportingInstance
+	}
+	if p.Node == "" && p.Reason == "Preempted" { // Kubernetes, pkg/scheduler/framework/preemption/executor.go
+		if at := strings.LastIndex(p.Message, " on node "); at >= 0 {
+			p.Node = strings.TrimSuffix(p.Message[at+len(" on node "):], ".")
+		}
 	}
 	times := []time.Time{e.FirstTimestamp.Time, e.EventTime.Time, e.LastTimestamp.Time}
 	if e.Series != nil {

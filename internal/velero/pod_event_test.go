@@ -33,6 +33,15 @@ func TestReadPodEvent(t *testing.T) {
 	}
 }
 
+// The scheduler reports the preemption of a pod, and names the node in the message only.
+func TestPreemptionNamesItsNode(t *testing.T) {
+	e := corev1.Event{Reason: "Preempted", Message: "Preempted by pod 6f1c on node node-1",
+		ReportingController: "default-scheduler", ReportingInstance: "default-scheduler-control-1"}
+	if got := ReadPodEvent(&e); got.Node != "node-1" {
+		t.Errorf("node %q", got.Node)
+	}
+}
+
 func TestPodsOfControllers(t *testing.T) {
 	var deployment, daemonSet []string
 	names := []string{
