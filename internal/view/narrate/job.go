@@ -88,8 +88,8 @@ func detailsHint(j assess.JudgedJob, subject string) string {
 		return "For the operations that failed, type: explain " + subject
 	case j.Errors+j.Warnings > 0:
 		return "For the messages, type: results " + subject
-	case j.Phase != velero.PhaseCompleted: // explain has no more either
-		return "For the reason, type: logs " + subject
+	case j.Phase != velero.PhaseCompleted: // what never began, or ended at a start of the server, has no log
+		return "For all the evidence, type: explain " + subject
 	}
 	return ""
 }
