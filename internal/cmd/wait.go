@@ -127,8 +127,13 @@ func (w *waiter) waitAndReport(ctx context.Context) error {
 	return w.printResult()
 }
 
+// explainTimeout limits how long wait reads why its jobs ended badly, all of them, which the user did not ask for.
+const explainTimeout = time.Minute
+
 // explainEnds reads what says why jobs ended badly where their own messages do not, as explain does.
 func (w *waiter) explainEnds(ctx context.Context) {
+	ctx, cancel := context.WithTimeoutCause(ctx, explainTimeout, fmt.Errorf("no answer within %s", explainTimeout))
+	defer cancel()
 	reader := w.cli.newCluster()
 	reader.NoArtifacts = w.flags.noArtifacts
 	for _, t := range w.targets {
