@@ -59,8 +59,8 @@ func (f TimeLeft) reduceBySilence(left, silence time.Duration) time.Duration {
 	return max(time.Second, left-min(silence, itemPace.updateInterval))
 }
 
-// ETARange returns the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is precise enough, or
-// unknown.
+// ETARange returns the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is precise enough,
+// unknown, or that of a slower volume.
 func (j *Job) ETARange(now time.Time) (low, high time.Duration, ok bool) {
 	f, found := j.currentForecast()
 	if _, known := f.timeLeftAt(now); !found || !known || !f.Rough {
@@ -68,7 +68,8 @@ func (j *Job) ETARange(now time.Time) (low, high time.Duration, ok bool) {
 	}
 	silence, slowest := max(0, now.Sub(f.CountedAt)), j.slowestVolumeETA(now)
 	low, high = f.reduceBySilence(f.Low, silence), min(f.reduceBySilence(f.High, silence), maxETA)
-	return max(low, slowest), max(high, slowest), true
+	low, high = max(low, slowest), max(high, slowest)
+	return low, high, low < high // a slower volume than either leaves one number
 }
 
 // ItemCount is the number of done items at the time when this process saw it.

@@ -102,8 +102,11 @@ func TestRoughETA(t *testing.T) {
 		left  TimeLeft
 		rough bool
 	}{
-		"rough":       {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: time.Minute, High: 3 * time.Minute, Known: true, Rough: true}, true},
-		"well known":  {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: 80 * time.Second, High: 100 * time.Second, Known: true}, false},
+		"rough":      {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: time.Minute, High: 3 * time.Minute, Known: true, Rough: true}, true},
+		"well known": {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Low: 80 * time.Second, High: 100 * time.Second, Known: true}, false},
+		"equal bounds": {TimeLeft{
+			CountedAt: at, Likely: time.Minute, Low: time.Minute, High: time.Minute, Known: true, Rough: true,
+		}, false},
 		"no bounds":   {TimeLeft{CountedAt: at, Likely: 90 * time.Second, Known: true}, false},
 		"not known":   {TimeLeft{CountedAt: at, Low: time.Minute, High: 3 * time.Minute, Rough: true}, false},
 		"other items": {TimeLeft{CountedAt: at.Add(-time.Second), Likely: time.Minute, High: time.Hour, Known: true, Rough: true}, false},

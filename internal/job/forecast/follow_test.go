@@ -119,6 +119,22 @@ func TestRestoreNotForeseen(t *testing.T) {
 	}
 }
 
+// TestMoreItemsThanEstimated: where Velero's counts prove more items than the steps have, the window tells the ETA.
+func TestMoreItemsThanEstimated(t *testing.T) {
+	steps := []ResourceStep{{Resource: "secrets", Items: 400}}
+	r, f := &restored{}, NewJobForecaster(steps, earlier(t), ClientLimit{})
+	for i := range 10 {
+		at := start.Add(time.Duration(i) * time.Second)
+		j := r.write(at, veleroapi.RestorePhaseInProgress, 355+5*i, 440, 0)
+		k := *j
+		k.Items.Estimated = true
+		_, ok := f.ObserveJob(&k, true).ETA(at)
+		if i == 9 && !ok {
+			t.Errorf("%d items done: no ETA", k.Items.Done)
+		}
+	}
+}
+
 // TestTellsNothing of restores that tell nothing of how fast items go.
 func TestTellsNothing(t *testing.T) {
 	total := items(mixed)

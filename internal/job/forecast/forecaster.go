@@ -247,6 +247,10 @@ func (r *JobForecaster) ObserveJob(j *job.Job, live bool) *job.Job {
 	if r.seenUntil.IsZero() || !r.areStepsPlausible(j) {
 		return j
 	}
+	if plain := r.forecaster.priorModel; plain.hasBegun && plain.last.done >= plain.total &&
+		plain.last.done < j.Items.Total {
+		return j // the steps are done, and the restore has more items
+	}
 	left, known := r.forecaster.EstimateLeft(r.seenUntil)
 	said := job.TimeLeft{
 		CountedAt: r.seenUntil, Likely: left.Likely, Low: left.Low, High: left.High,
