@@ -41,6 +41,8 @@ var systemAnnotations = []string{
 	"metallb.io/ip-allocated-from-pool",
 	"metallb.universe.tf/ip-allocated-from-pool",
 	"kubernetes.digitalocean.com/load-balancer-id",
+	"kube-vip.io/vipHost",    // the node that has a Service's address (github.com/kube-vip/kube-vip)
+	"olm.operatorgroup.uid/", // on namespaces, with the uid of the group (github.com/operator-framework/api)
 	// Rancher (github.com/rancher/rancher/pkg/controllers, nsAnnotations) and k3s
 	// (github.com/rancher/wrangler/pkg/apply, LabelPrefix).
 	"cattle.io/",

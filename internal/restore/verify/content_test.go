@@ -240,7 +240,7 @@ func annotatedBy(value string) string {
 	for _, name := range []string{"field.cattle.io/publicEndpoints", "cattle.io/status", "lifecycle.cattle.io/create.namespace-auth", "objectset.rio.cattle.io/hash",
 		"autopilot.gke.io/resource-adjustment", "cloud.google.com/neg-status", "ingress.kubernetes.io/backends", "ingress.kubernetes.io/https-target-proxy", "service.kubernetes.io/firewall-rule-for-hc",
 		"vpc.amazonaws.com/pod-eni", "openshift.io/sa.scc.mcs", "service.beta.openshift.io/serving-cert-signed-by", "service.alpha.openshift.io/serving-cert-generation-error-num",
-		"k8s.v1.cni.cncf.io/network-status", "metallb.io/ip-allocated-from-pool", "backup.velero.io/skipped-no-csi-pv"} {
+		"k8s.v1.cni.cncf.io/network-status", "metallb.io/ip-allocated-from-pool", "kube-vip.io/vipHost", "olm.operatorgroup.uid/x", "backup.velero.io/skipped-no-csi-pv"} {
 		all = append(all, name+": "+value)
 	}
 	return "{apiVersion: v1, kind: X, metadata: {annotations: {" + strings.Join(all, ", ") + "}}}"
@@ -295,7 +295,7 @@ func TestContentsThatAreNotCompared(t *testing.T) {
 	if all := strings.Join(
 		whys,
 		"|",
-	); !strings.Contains(all, "maps several namespaces to its namespace") ||
+	); !strings.Contains(all, "gives several items its name") ||
 		!strings.Contains(all, "could not read the backup: cut off") {
 		t.Error(all)
 	}
