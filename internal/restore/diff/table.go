@@ -49,7 +49,7 @@ var UnkeptReason = fmt.Sprintf("veltui keeps at most %d MiB of what the backup h
 func (t *FieldTable) ReadItem(body []byte, sources int, versions []string) (*unstructured.Unstructured, string) {
 	switch {
 	case sources > 1:
-		return nil, "the restore maps several namespaces to its namespace, and Velero takes the first"
+		return nil, "the restore gives several items its name, and Velero takes the first"
 	case len(versions) > 1:
 		return nil, "the backup holds it in several API versions"
 	case t.keptBytes > maxKeptBytes:

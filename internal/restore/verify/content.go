@@ -86,15 +86,11 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 		byLive:   map[itemKey]*comparedItem{},
 		input:    in,
 	}
-	sources, merged := map[itemKey]int{}, findMergedAccounts(in)
+	sources, merged := countSources(r), findMergedAccounts(in)
 	for kind, k := range r.Kinds {
 		for n := range k.Items {
 			i := &k.Items[n]
 			at := itemKey{k.Name, i.Namespace, i.Name}
-			// Of items that a modifier gives one name, Velero says which it created.
-			if i.State != LeftOut && !(i.State == Missing && i.BackupName != "") {
-				sources[at]++
-			}
 			from := itemKey{k.Name, cmp.Or(i.BackupNamespace, i.Namespace), cmp.Or(i.BackupName, i.Name)}
 			if k.Name == "namespaces" {
 				from = itemKey{k.Name, "", cmp.Or(i.BackupNamespace, i.Name)}
@@ -119,6 +115,34 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 		i.sourceCount = sources[at]
 	}
 	return c
+}
+
+// countSources returns how many items of the backup each object may come from, by its place in the cluster. Of items of
+// one namespace that a modifier gives one name, Velero says which it created.
+func countSources(r *Result) map[itemKey]int {
+	type origin struct {
+		itemKey
+		namespace string
+	}
+	created := map[origin]bool{}
+	for _, k := range r.Kinds {
+		for _, i := range k.Items {
+			if i.BackupName != "" && i.State == Restored {
+				created[origin{itemKey{k.Name, i.Namespace, i.Name}, i.BackupNamespace}] = true
+			}
+		}
+	}
+	sources := map[itemKey]int{}
+	for _, k := range r.Kinds {
+		for _, i := range k.Items {
+			at := itemKey{k.Name, i.Namespace, i.Name}
+			isLoser := i.State == Missing && (i.BackupName != "" || created[origin{at, i.BackupNamespace}])
+			if i.State != LeftOut && !isLoser {
+				sources[at]++
+			}
+		}
+	}
+	return sources
 }
 
 // findMergedAccounts returns the ServiceAccounts that existed, by their place in the cluster: Velero merges that of the

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/stored/results"
 )
 
@@ -85,5 +88,29 @@ func TestUnreadModifierMayHaveRenamed(t *testing.T) {
 		Target: live.NewState(BuildQuery(items), nil)})
 	if r.CountByState[Unchecked] != 1 || !strings.Contains(r.Kinds[0].Items[0].Why, "mods, which cannot be read") {
 		t.Errorf("%+v", r.Kinds)
+	}
+}
+
+// TestRenamedOverAnother: of two items of a namespace of which a modifier renames the first to the second, Velero says
+// that it created the first, whose content is compared.
+func TestRenamedOverAnother(t *testing.T) {
+	items := results.Items{Kinds: []results.Kind{{Name: "configmaps", Items: []results.Item{
+		{Namespace: "shop", Name: "b", BackupName: "a", Status: results.Created},
+		{Namespace: "shop", Name: "b", Status: results.LeftOut, Why: results.DuplicateReason},
+	}}}}
+	in := Input{RestoreName: "r1", Started: began, Ended: ended, Items: items}
+	in.Target = live.NewState(BuildQuery(items), func(string, string, string) *live.Object {
+		return &live.Object{Created: began.Add(time.Minute), RestoreName: "r1"}
+	})
+	r := Judge(in)
+	c := NewComparison(in, &r, prepare.Rules{}, func(string) []string { return nil })
+	c.AddBackupItem("configmaps", "shop", "a", []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}}`))
+	c.CompareLive("configmaps", &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "shop", "name": "b"},
+		"data": map[string]any{"k": "v"},
+	}})
+	c.FinishResult(nil, nil)
+	if r.CountByContent[Same] != 1 || r.CountByContent[NotCompared] != 0 || r.CountByState[Missing] != 1 {
+		t.Errorf("%+v", r.Kinds[0].Items)
 	}
 }

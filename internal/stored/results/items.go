@@ -263,8 +263,8 @@ func CompareItems(
 	return b.buildItems(), nil
 }
 
-// DuplicateReason is why an item is left out that a mapping gives the name of another item.
-const DuplicateReason = "an item of that name came into this namespace from another one"
+// DuplicateReason is why an item is left out whose name a mapping or a resource modifier gives to another item, too.
+const DuplicateReason = "another item of the backup came under that name"
 
 // Naming returns the name under which a restore makes an item of a backup, and false where only its body tells.
 // Namespace and name are those in the backup.

@@ -285,7 +285,7 @@ func TestCompareTwoNamespacesInOne(t *testing.T) {
 		},
 	)
 	items, err := CompareItems([]artifact.KindItems{resources("v1/ConfigMap", "c/kube-root-ca.crt failed")}, sections, fates, nil)
-	if want := "configmaps 2\n  failed c/kube-root-ca.crt from \"a\": already exists. Warning: differs\n  left out c/kube-root-ca.crt from \"b\": an item of that name came into this namespace from another one\n"; err != nil ||
+	if want := "configmaps 2\n  failed c/kube-root-ca.crt from \"a\": already exists. Warning: differs\n  left out c/kube-root-ca.crt from \"b\": another item of the backup came under that name\n"; err != nil ||
 		!strings.HasPrefix(dump(items), want) {
 		t.Errorf("%v:\n%s", err, dump(items))
 	}
