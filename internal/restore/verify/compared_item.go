@@ -30,6 +30,7 @@ type comparedItem struct {
 	storage      resource.Quantity // what a claim was to request
 	replicas     int64             // in the cluster, if they differ
 	isScaled     bool              // another hand than an autoscaler's wrote the replicas
+	scaledFields []string          // all fields in which it differs, if the replicas are one of them
 }
 
 func (i *comparedItem) setNotCompared(why string) {

@@ -66,6 +66,7 @@ type Comparison struct {
 	result       *Result
 	byBackup     map[itemKey]*comparedItem // by place in the backup
 	byLive       map[itemKey]*comparedItem // by place in the cluster
+	scaled       []*comparedItem           // those whose replicas differ
 	omittedCount int                       // objects beyond [diff.MaxObjects]
 	input        Input
 	// hasStatus reports whether the API server keeps the status of a resource apart; nil stands for yes.
@@ -284,6 +285,7 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 	}
 	if slices.Contains(found.paths, "spec.replicas") {
 		i.replicas, i.isScaled = replicas, l.findHand(c.table.PathID("spec.replicas"), &autoscalerDrift) >= 0
+		i.scaledFields, c.scaled = found.paths, append(c.scaled, i)
 	}
 	c.judgeContent(i, l, found)
 	i.wantedFields = nil
@@ -356,9 +358,9 @@ func (c *Comparison) isEmptied(wanted []diff.FieldHash, l *liveFields) bool {
 
 // ScaledNamespaces returns the namespaces of objects whose number of replicas differs.
 func (c *Comparison) ScaledNamespaces() (namespaces []string) {
-	for at, i := range c.byLive {
-		if slices.Contains(i.Fields, "spec.replicas") && !slices.Contains(namespaces, at.namespace) {
-			namespaces = append(namespaces, at.namespace)
+	for _, i := range c.scaled {
+		if !slices.Contains(namespaces, i.Namespace) {
+			namespaces = append(namespaces, i.Namespace)
 		}
 	}
 	slices.Sort(namespaces)
@@ -374,15 +376,14 @@ var autoscalerDrift = prepare.Drift{
 
 // AddAutoscaler takes account of a HorizontalPodAutoscaler, which scales an object of a kind between least and most.
 func (c *Comparison) AddAutoscaler(namespace, kind, name string, least, most int64) {
-	for at, i := range c.byLive {
-		resource, _, _ := strings.Cut(at.resource, ".")
-		if at.namespace != namespace || at.name != name || !slices.Contains(i.Fields, "spec.replicas") ||
-			resource != human.Pluralize(strings.ToLower(kind)) || i.isScaled ||
-			i.replicas < least ||
-			i.replicas > most {
+	for _, i := range c.scaled {
+		resource, _, _ := strings.Cut(i.liveKey.resource, ".")
+		if i.Namespace != namespace || i.Name != name || resource != human.Pluralize(strings.ToLower(kind)) ||
+			i.isScaled || i.replicas < least || i.replicas > most {
 			continue
 		}
-		i.Fields = slices.DeleteFunc(i.Fields, func(path string) bool { return path == "spec.replicas" })
+		i.scaledFields = slices.DeleteFunc(i.scaledFields, func(path string) bool { return path == "spec.replicas" })
+		i.Fields = diff.ShownFields(i.scaledFields)
 		if len(i.Fields) == 0 && (i.Content == Scaled || i.Content == Recreated || i.State == Differs) {
 			c.markSame(i)
 		}
