@@ -31,8 +31,8 @@ const (
 	// and Velero drops it unless the restore preserves node ports.
 	NeedNodePort
 	NeedKeptNodePort // a node port that the Service's author chose: Velero keeps it
-	// NeedWebhookService is the Service behind an admission webhook, as
-	// "namespace/name". Amount is 1 if requests fail while it does not answer.
+	// NeedWebhookService is the Service behind an admission or conversion webhook, as "namespace/name". Amount is 1 if
+	// all requests that it applies to fail while it does not answer.
 	NeedWebhookService
 	// NeedContainer, NeedInitContainer and NeedSidecar are a container of a pod, an init container, and an init
 	// container that keeps running. NeedPodResources is a pod's spec.resources, NeedOverhead the overhead of its runtime

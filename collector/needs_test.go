@@ -303,6 +303,18 @@ var needsOfBodies = []struct {
 		}},
 	},
 	{
+		"a CRD with the Service of a conversion webhook",
+		dirCRDs,
+		`{"kind":"CustomResourceDefinition","metadata":{},"spec":{"group":"g.io","conversion":{"strategy":"Webhook",` +
+			`"webhook":{"clientConfig":{"service":{"namespace":"n","name":"s"}}}}}}`,
+		[]Need{{
+			NeedRules,
+			`{"spec":{"group":"g.io","conversion":{"strategy":"Webhook",` +
+				`"webhook":{"clientConfig":{"service":{"namespace":"n","name":"s"}}}}}}`,
+			0,
+		}, {NeedWebhookService, "n/s", 0}},
+	},
+	{
 		"a CRD without",
 		dirCRDs,
 		`{"kind":"CustomResourceDefinition","metadata":{},"spec":{"group":"g.io","conversion":{"strategy":"None"}}}`,

@@ -99,6 +99,29 @@ func (o *parsedObject) readRules(body []byte, want wantedFacts) {
 		o.pruned = nil
 	}
 	o.needs = append(o.needs, Need{Kind: NeedRules, Name: string(o.pruned)})
+	if want == wantCRD {
+		o.addConversionService()
+	}
+}
+
+// addConversionService adds the Service of the conversion webhook in the pruned text. Until Kubernetes needs a
+// conversion, nothing is refused without the Service.
+func (o *parsedObject) addConversionService() {
+	var definition struct {
+		Spec struct {
+			Conversion struct {
+				Webhook struct {
+					ClientConfig struct {
+						Service struct{ Namespace, Name string }
+					}
+				}
+			}
+		}
+	}
+	o.decodePruned(&definition)
+	if s := definition.Spec.Conversion.Webhook.ClientConfig.Service; s.Name != "" {
+		o.needs = append(o.needs, Need{NeedWebhookService, s.Namespace + "/" + s.Name, 0})
+	}
 }
 
 // decodeFields decodes the wanted fields of a JSON text into v. A field of a type other than v's counts as missing.

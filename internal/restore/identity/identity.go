@@ -138,6 +138,8 @@ func newMerged(o Object, items []collector.Item) Merged {
 	if isMapped(items) {
 		m.Cause = Mapped
 	}
+	// os.ReadDir sorts the files of a backup, which are named after the items (pkg/archive/parser.go).
+	slices.SortStableFunc(items, func(a, b collector.Item) int { return strings.Compare(a.Name+".json", b.Name+".json") })
 	m.Ordered = !slices.ContainsFunc(items, func(i collector.Item) bool { return i.Namespace != items[0].Namespace })
 	return m
 }

@@ -146,7 +146,7 @@ func (c *checker) reachAfter(
 	for namespace, created := range c.newItems {
 		selected, known := c.selectsNamespace(selector, namespace)
 		for resource, n := range created {
-			if n <= 0 || !selected || exemptResources[resource] || c.Fates.Rank(resource) <= c.Fates.Rank(after) {
+			if n <= 0 || !selected || c.Fates.Rank(resource) <= c.Fates.Rank(after) {
 				continue
 			}
 			if matched, sure := matches(resource, namespace != ""); matched {
@@ -173,19 +173,25 @@ func (c *checker) appliesToRestored(
 	resource string,
 	namespaced bool,
 ) (applies, sure bool) {
-	w := live.Webhook{MatchesExactly: policy != nil && *policy == admissionv1.Exact}
+	w := live.Webhook{MatchesExactly: policy != nil && *policy == admissionv1.Exact, Rules: asCreate(rules)}
+	return c.matchesRules(w, resource, namespaced)
+}
+
+// asCreate returns rules that apply to a creation where the given ones apply to an update or a creation.
+func asCreate(rules []admissionv1.RuleWithOperations) (all []admissionv1.RuleWithOperations) {
 	for _, r := range rules {
 		if slices.Contains(r.Operations, admissionv1.Update) {
 			r.Operations = []admissionv1.OperationType{admissionv1.Create}
 		}
-		w.Rules = append(w.Rules, r)
+		all = append(all, r)
 	}
-	return c.appliesToCreate(w, resource, namespaced)
+	return all
 }
 
 func (c *checker) checkBroughtWebhook(w *broughtWebhook) {
 	reached := c.reachAfter(w.Resource, w.NamespaceSelector, func(resource string, namespaced bool) (bool, bool) {
-		return c.appliesToRestored(w.MatchPolicy, w.Rules, resource, namespaced)
+		matched, sure := c.appliesToRestored(w.MatchPolicy, w.Rules, resource, namespaced)
+		return matched && asksWebhooks(resource), sure
 	})
 	if reached.count == 0 {
 		return
@@ -241,7 +247,7 @@ func (c *checker) checkBroughtBinding(b *broughtBinding) {
 		}
 	}
 	matches := func(resource string, namespaced bool) (matched, sure bool) {
-		return c.matchesResources(constraints, resource, namespaced) &&
+		return asksPolicies(resource) && c.matchesResources(constraints, resource, namespaced) &&
 			c.matchesResources(b.MatchResources, resource, namespaced), false
 	}
 	reached := c.reachAfter(b.Resource, namespaceSelectorOf(constraints), matches)

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,9 +157,13 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 			given: given{items: []item{broughtHook(live.MutatingWebhooks, "c", nobody),
 				broughtHook(live.ValidatingWebhooks, "d", `"clientConfig":{"url":"https://x"}`)}, around: nobodyThere()},
 		},
-		"policy: Kubernetes asks none about webhooks": {
+		"policy: Kubernetes asks none about policies": {
+			given: given{items: broughtPolicyPair("", "")},
+		},
+		"policy: of webhooks": {
 			given: given{items: append(broughtPolicyPair("", ""),
 				broughtHook(live.ValidatingWebhooks, "d", `"clientConfig":{"url":"https://x"}`))},
+			open: "what policy p, which the restore binds with b, says of 1 item (validatingwebhook",
 		},
 		"webhook: it comes last": {
 			given: given{items: []item{broughtHook(live.ValidatingWebhooks, "c", `"clientConfig":{"url":"https://x"}`), set}},
@@ -307,5 +312,20 @@ func TestRulesAskAboutWhatTheModifierMakes(t *testing.T) {
 		served: []string{statefulSets}, around: live.Environment{ConfigMapData: around.ConfigMapData}, none: true}
 	if got := findingsAbout(checked(t, own), QuotaExceeded); got != "" {
 		t.Errorf("the modifier raises the quota: %s", got)
+	}
+}
+
+// TestServicesOfConversionsAreAskedFor: nothing is known of a Service that nobody asks for.
+func TestServicesOfConversionsAreAskedFor(t *testing.T) {
+	index := indexOf(t, item{"customresourcedefinitions.apiextensions.k8s.io", "", widgets,
+		`,"spec":{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"service":{"namespace":"ops","name":"c"}}}}}`})
+	fates, err := index.DetermineFates(t.Context(), collector.RestoreInput{},
+		collector.LiveDiscovery(served("customresourcedefinitions.apiextensions.k8s.io").ResourceLists))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, around, err := BuildQuery(fates, veleroapi.RestoreSpec{}, "velero")
+	if err != nil || !slices.Contains(around.WebhookServices, "ops/c") {
+		t.Error(around.WebhookServices, err)
 	}
 }

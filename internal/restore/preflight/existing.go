@@ -86,7 +86,11 @@ func (c *checker) checkExisting() error {
 		if _, known := c.Served.IsServed(n.Resource); !known {
 			continue // reported with its API group
 		}
-		c.addUncheckedList("whether "+n.Resource+" exist already", n)
+		what := "whether " + n.Resource + " exist already"
+		if c.provided[n.Resource] == nil { // addReferences
+			what = "whether the " + n.Resource + " exist that pods name"
+		}
+		c.addUncheckedList(what, n)
 	}
 	return nil
 }

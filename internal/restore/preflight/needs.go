@@ -49,7 +49,7 @@ func addCapped(to *int64, n int64) { *to = min(*to+n, maxSum) }
 // storageNeeds is what claims and snapshots need.
 type storageNeeds struct {
 	classes, retained, snapshots, drivers groups
-	changedClasses                        groups // by "from to", where Velero changes the class
+	changedClasses, changedTemplates      groups // claims and StatefulSets, by "from to", where Velero changes the class
 	snapshotContents                      groups // contents of snapshots, by driver
 	emptyVolumes, claimsWithoutClass      group
 	// claims that never bind or may not bind, and claims that take the volume of another claim
@@ -62,7 +62,7 @@ type storageNeeds struct {
 }
 
 func (c *checker) checkNeeds() error {
-	s, made := &storageNeeds{}, &madeNeeds{}
+	s, made := &storageNeeds{}, newMadeNeeds()
 	err := c.eachItemNeeds(func(i collector.Item, needs []collector.Need) {
 		if !isRestored(i) || !c.willCreate(i) || c.isRejected(i.Resource, i.TargetNamespace, i.Name) {
 			return
@@ -77,7 +77,7 @@ func (c *checker) checkNeeds() error {
 			c.demands[i.TargetNamespace] = d
 		}
 		c.collectNeeds(s, d, i, needs)
-		c.collectMade(made, i, needs)
+		c.collectMade(s, made, i, needs)
 	})
 	if err != nil || c.Environment == nil {
 		return err
@@ -209,6 +209,22 @@ func (c *checker) isAvailable(resource, name string, there bool) bool {
 	return there || c.provided[resource][name]
 }
 
+// checkChangedClasses finds items of which Velero's action changes the class to one that is missing
+// (pkg/restore/actions/change_storageclass_action.go, isStorageClassExist).
+func (c *checker) checkChangedClasses(resource, kind string, changed groups) {
+	for change, g := range changed.sortedByKey() {
+		c.addFinding(g.fillFinding(Finding{
+			Severity: Obstacle,
+			Reason:   StorageClassMissing,
+			Resource: resource,
+			Sentence: fmt.Sprintf("A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error "+
+				"for each %s, and restores none of them.", change, kind),
+			Remedy: "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: " +
+				"RestoreItemAction in the namespace of Velero.",
+		}))
+	}
+}
+
 func (c *checker) checkStorage(s *storageNeeds) {
 	a := c.Environment
 	if s.emptyVolumes.count > 0 {
@@ -225,20 +241,8 @@ func (c *checker) checkStorage(s *storageNeeds) {
 		}))
 	}
 	if a.WasChecked(live.StorageClasses, "") {
-		for change, g := range s.changedClasses.sortedByKey() {
-			c.addFinding(g.fillFinding(Finding{
-				Severity: Obstacle,
-				Reason:   StorageClassMissing,
-				Resource: claims,
-				Sentence: fmt.Sprintf(
-					"A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, "+
-						"and restores none of them.",
-					change,
-				),
-				Remedy: "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: " +
-					"RestoreItemAction in the namespace of Velero.",
-			}))
-		}
+		c.checkChangedClasses(claims, "claim", s.changedClasses)
+		c.checkChangedClasses(statefulSets, "StatefulSet", s.changedTemplates)
 		defaults := c.bringsDefaultClass || slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
 		if s.claimsWithoutClass.count > 0 && !defaults {
 			c.addFinding(s.claimsWithoutClass.fillFinding(Finding{

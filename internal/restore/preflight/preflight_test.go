@@ -355,6 +355,8 @@ func TestFindings(t *testing.T) {
 			`,"spec":{"resources":{"requests":{"memory":"1Gi"},"limits":{"memory":"2Gi"}},"containers":[{}]}`,
 		},
 	}
+	answered := &DryRun{AsVelero: true, Answered: func(string, string, string) bool { return true }}
+	onUpdates := func(w *live.Webhook) { w.Rules[0].Operations = []admissionv1.OperationType{"UPDATE"} }
 	selects := func(value string) func(*live.Webhook) {
 		return func(w *live.Webhook) {
 			w.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": value}}
@@ -503,14 +505,17 @@ func TestFindings(t *testing.T) {
 		"a node port that Velero drops":      {given{items: []item{{"services", "shop", "web", someonePort}}, around: live.Environment{NodePorts: map[int64]string{30080: "ops/x"}}}, "", ""},
 		"a node port that the restore keeps": {given{items: []item{{"services", "shop", "web", someonePort}}, spec: veleroapi.RestoreSpec{PreserveNodePorts: &yes}, around: live.Environment{NodePorts: map[int64]string{30080: "ops/x"}}}, "obstacle NodePortTaken", "preserve-nodeports"},
 
-		"nobody answers a webhook":       {given{items: settings, around: webhook(nil, noHook)}, "obstacle WebhookServiceMissing", "1 item"},
-		"it is about another version":    {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v2", false), noHook)}, "obstacle WebhookServiceMissing", ""},
-		"only about another version":     {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v2", true), noHook)}, "", ""},
-		"only about this version":        {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v1", true), noHook)}, "obstacle WebhookServiceMissing", ""},
-		"about a version of the past":    {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v0", false), noHook)}, "", ""},
-		"somebody answers it":            {given{items: settings, around: webhook(nil, map[string]bool{"ops/hook": true})}, "", ""},
-		"it may fail":                    {given{items: settings, around: webhook(func(w *live.Webhook) { w.FailsClosed = false }, noHook)}, "", ""},
-		"it is about something else":     {given{items: pod, around: webhook(nil, noHook)}, "", ""},
+		"nobody answers a webhook":    {given{items: settings, around: webhook(nil, noHook)}, "obstacle WebhookServiceMissing", "1 item"},
+		"it is about another version": {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v2", false), noHook)}, "obstacle WebhookServiceMissing", ""},
+		"only about another version":  {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v2", true), noHook)}, "", ""},
+		"only about this version":     {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v1", true), noHook)}, "obstacle WebhookServiceMissing", ""},
+		"about a version of the past": {given{items: gadget, served: []string{"gadgets.example.com"}, versions: versions, around: webhook(inVersion("v0", false), noHook)}, "", ""},
+		"somebody answers it":         {given{items: settings, around: webhook(nil, map[string]bool{"ops/hook": true})}, "", ""},
+		"it may fail":                 {given{items: settings, around: webhook(func(w *live.Webhook) { w.FailsClosed = false }, noHook)}, "", ""},
+		"it is about something else":  {given{items: pod, around: webhook(nil, noHook)}, "", ""},
+		"it is about updates, which Velero's patches are": {given{items: settings, around: webhook(onUpdates, noHook), dry: answered},
+			"obstacle WebhookServiceMissing", "1 item"},
+		"it accepts, as a dry run tells": {given{items: settings, around: webhook(nil, noHook), dry: answered}, "", ""},
 		"it is about other namespaces":   {given{items: settings, around: webhook(selects("c"), noHook)}, "", ""},
 		"it is about this namespace":     {given{items: settings, around: webhook(selects("b"), noHook)}, "obstacle WebhookServiceMissing", ""},
 		"it selects objects":             {given{items: settings, around: webhook(func(w *live.Webhook) { w.SelectsObjects = true }, noHook)}, "doubt WebhookServiceMissing", "selectors"},

@@ -73,11 +73,16 @@ type madeNeeds struct {
 	classes      groups // classes of claims, by class and resource of the items
 	defaultClass group
 	references   map[reference]*group // the items that need an object
+	pullSecrets  map[reference]*group // the items that name a pull secret
+}
+
+func newMadeNeeds() *madeNeeds {
+	return &madeNeeds{references: map[reference]*group{}, pullSecrets: map[reference]*group{}}
 }
 
 // collectMade collects what an item needs once it is restored. The API server itself looks up the account and the
 // classes of a pod: where a dry run has asked, its answer counts.
-func (c *checker) collectMade(m *madeNeeds, i collector.Item, needs []collector.Need) {
+func (c *checker) collectMade(s *storageNeeds, m *madeNeeds, i collector.Item, needs []collector.Need) {
 	answered := i.Resource == pods && c.isAnswered(i.Resource, i.TargetNamespace, i.Name)
 	for _, n := range needs {
 		switch n.Kind {
@@ -85,6 +90,10 @@ func (c *checker) collectMade(m *madeNeeds, i collector.Item, needs []collector.
 			class := n.Name
 			if c.Environment != nil && i.Resource == statefulSets && n.Amount == 0 { // prepare.changeStorageClass
 				if to := c.Environment.StorageClassMap[class]; to != "" {
+					if _, there := c.Environment.StorageClasses[to]; !c.isAvailable(live.StorageClasses, to, there) {
+						s.changedTemplates.addItem(class+" to "+to, i.TargetNamespace, i.Name)
+						continue
+					}
 					class = to
 				}
 			}
@@ -99,13 +108,14 @@ func (c *checker) collectMade(m *madeNeeds, i collector.Item, needs []collector.
 			}
 		}
 		if r, found := referenceOf(i, n); found {
-			if m.references == nil {
-				m.references = map[reference]*group{}
+			to := m.references
+			if n.Kind == collector.NeedPullSecret {
+				to = m.pullSecrets
 			}
-			if m.references[r] == nil {
-				m.references[r] = &group{}
+			if to[r] == nil {
+				to[r] = &group{}
 			}
-			m.references[r].addItem(i.TargetNamespace, i.Name)
+			to[r].addItem(i.TargetNamespace, i.Name)
 		}
 	}
 }
@@ -122,8 +132,8 @@ func (c *checker) checkMade(m *madeNeeds) error {
 				Severity: Doubt,
 				Reason:   StorageClassMissing,
 				Resource: claims,
-				Sentence: fmt.Sprintf("Storage class %s does not exist, and the claims want it that Kubernetes makes of a "+
-					"template of %s. Each new claim stays Pending, and its pod with it.", class, human.Count(g.count, "item")),
+				Sentence: fmt.Sprintf("Storage class %s does not exist, and the claim templates of %s name it. Each claim "+
+					"made of them stays Pending, and its pod with it.", class, human.Count(g.count, "item")),
 				Remedy: "Create the class, or change it in the template with a resource modifier.",
 			}))
 		}
@@ -133,17 +143,25 @@ func (c *checker) checkMade(m *madeNeeds) error {
 				Severity: Doubt,
 				Reason:   DefaultClassMissing,
 				Resource: claims,
-				Sentence: fmt.Sprintf("The claims name no class that Kubernetes makes of a template of %s, and the cluster has "+
-					"no default one. Each new claim stays Pending, and its pod with it.", human.Count(m.defaultClass.count, "item")),
+				Sentence: fmt.Sprintf("The claim templates of %s name no class, and the cluster has no default one. Each "+
+					"claim made of them stays Pending, and its pod with it.", human.Count(m.defaultClass.count, "item")),
 				Remedy: "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\").",
 			}))
 		}
 	}
-	return c.checkReferences(m.references)
+	if err := c.checkReferences(m.references, "Without them, the pods do not start."); err != nil {
+		return err
+	}
+	return c.checkReferences(m.pullSecrets, pullText)
 }
 
-// checkReferences finds the objects that pods need, and that neither exist nor come.
-func (c *checker) checkReferences(references map[reference]*group) error {
+// pullText says what pods without their pull secrets do (k8s.io/kubernetes/pkg/kubelet/kubelet_pods.go,
+// getPullSecretsForPod).
+const pullText = "They are pull secrets: pods whose images need them do not start, others do."
+
+// checkReferences finds the objects that pods need, and that neither exist nor come; then says what becomes of the
+// pods.
+func (c *checker) checkReferences(references map[reference]*group, then string) error {
 	if c.State == nil || len(references) == 0 {
 		return nil
 	}
@@ -170,8 +188,8 @@ func (c *checker) checkReferences(references map[reference]*group) error {
 			Severity: Doubt,
 			Reason:   ReferencesMissing,
 			Resource: resource,
-			Sentence: fmt.Sprintf("Pods of %s need objects of %s that neither exist nor are restored: %s. Without them, "+
-				"the pods do not start.", human.Count(g.count, "item"), resource, human.Shorten(g.joinReasons(", "), 300)),
+			Sentence: fmt.Sprintf("Pods of %s name objects of %s that neither exist nor are restored: %s. %s",
+				human.Count(g.count, "item"), resource, human.Shorten(g.joinReasons(", "), 300), then),
 			Remedy: "Restore them, too, or make sure that something else makes them.",
 		}))
 	}

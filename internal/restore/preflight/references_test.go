@@ -47,18 +47,23 @@ func TestWhatIsMadeLater(t *testing.T) {
 	}{
 		"the class of a template":          {given{items: sets(set)}, "doubt StorageClassMissing", "Storage class fast"},
 		"the class of a template is there": {given{items: sets(set), around: classes}, "", ""},
-		"no default class":                 {given{items: sets(plain)}, "doubt DefaultClassMissing", "template of 1 item"},
+		"no default class":                 {given{items: sets(plain)}, "doubt DefaultClassMissing", "templates of 1 item"},
 		"a default class":                  {given{items: sets(plain), around: classes}, "", ""},
 		"the class of a pod's volume":      {given{items: []item{{pods, "shop", "p", ofPod}}}, "doubt StorageClassMissing", ""},
 		"Velero changes the class": {given{items: sets(set), around: live.Environment{
 			StorageClasses: map[string]bool{"slow": false}, StorageClassMap: map[string]string{"fast": "slow"}}}, "", ""},
 		"what a template names": {given{items: deployment}, "doubt ReferencesMissing, doubt ReferencesMissing",
 			"configmaps that neither exist nor are restored: c"},
+		"a pull secret": {given{items: deployment, there: there("configmaps/c")}, "doubt ReferencesMissing",
+			"restored: pull. They are pull secrets"},
+		"a class that Velero changes to a missing one": {given{items: sets(set), around: live.Environment{
+			StorageClasses: map[string]bool{"fast": false}, StorageClassMap: map[string]string{"fast": "slow"}}},
+			"obstacle StorageClassMissing", "fast to slow, which does not exist. Velero has an error for each StatefulSet"},
 		"what a template names exists": {given{items: deployment, there: there("configmaps/c", "secrets/pull")}, "", ""},
 		"what a template names comes": {given{items: append([]item{{"configmaps", "shop", "c", ""}, {"secrets", "shop", "pull", ""}},
 			deployment...)}, "", ""},
 		"what a template names cannot be seen": {given{items: deployment, there: there("configmaps/c"), unseen: []live.Unchecked{
-			{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}}}, "", "whether secrets exist already"},
+			{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}}}, "", "whether the secrets exist that pods name"},
 		"a runtime class": {given{items: []item{{pods, "shop", "p", `,"spec":{"runtimeClassName":"r","priorityClassName":"p"}`}}},
 			"doubt ReferencesMissing, doubt ReferencesMissing", "runtimeclasses.node.k8s.io"},
 		"a volume that fits": {given{items: []item{{claims, "shop", "d", claim}}, around: volume(func(*live.VolumeSummary) {})}, "", ""},

@@ -107,9 +107,12 @@ func (c *checker) checkStandIn() {
 }
 
 // countMatches counts the new items that a webhook applies to and for which no dry run has asked it; sure is false
-// where labels are unknown.
+// where labels are unknown. No dry run asks a webhook that applies to updates alone, which Velero's patches are of what
+// it has created (pkg/restore/restore.go, restoreItem).
 func (c *checker) countMatches(w live.Webhook) (n int, resources []string, sure bool) {
-	for namespace, created := range c.unansweredItems {
+	patched := w
+	patched.Rules = asCreate(w.Rules)
+	for namespace, created := range c.newItems {
 		selected, known := c.selectsNamespace(w.NamespaceSelector, namespace)
 		for resource, items := range created {
 			if !selected {
@@ -117,6 +120,11 @@ func (c *checker) countMatches(w live.Webhook) (n int, resources []string, sure 
 			}
 			applies, sameVersion := c.appliesToCreate(w, resource, namespace != "")
 			if applies {
+				items = c.unansweredItems[namespace][resource]
+			} else {
+				applies, sameVersion = c.appliesToCreate(patched, resource, namespace != "")
+			}
+			if applies && items > 0 {
 				sure = sure || known && sameVersion && !w.SelectsObjects
 				n += items
 				resources = append(resources, resource)
@@ -159,6 +167,14 @@ func (c *checker) namespaceLabels(namespace string) (has map[string]string, know
 // holds; sure is false where the versions that the cluster serves are unknown
 // (k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook).
 func (c *checker) appliesToCreate(w live.Webhook, resource string, namespaced bool) (applies, sure bool) {
+	if !asksWebhooks(resource) {
+		return false, true
+	}
+	return c.matchesRules(w, resource, namespaced)
+}
+
+// matchesRules reports whether rules match the creation of a resource, as appliesToCreate.
+func (c *checker) matchesRules(w live.Webhook, resource string, namespaced bool) (applies, sure bool) {
 	stored := ""
 	if c.Index != nil {
 		stored = c.Index.PreferredVersion(resource)
@@ -184,22 +200,24 @@ func (c *checker) appliesToCreate(w live.Webhook, resource string, namespaced bo
 	return applies, false
 }
 
-// exemptResources are those about which Kubernetes asks neither webhooks nor policies
+// asksWebhooks reports whether Kubernetes asks webhooks about a resource
 // (k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go, IsExemptAdmissionConfigurationResource).
-var exemptResources = map[string]bool{
-	live.ValidatingWebhooks: true,
-	live.MutatingWebhooks:   true,
-	validatingPolicies:      true,
-	validatingBindings:      true,
-	mutatingPolicies:        true,
-	mutatingBindings:        true,
+func asksWebhooks(resource string) bool {
+	return asksPolicies(resource) && resource != live.ValidatingWebhooks && resource != live.MutatingWebhooks
+}
+
+// asksPolicies reports whether Kubernetes asks admission policies about a resource
+// (k8s.io/apiserver/pkg/admission/plugin/policy/generic/plugin.go, isExcludedFromAPIHooks).
+func asksPolicies(resource string) bool {
+	switch resource {
+	case validatingPolicies, validatingBindings, mutatingPolicies, mutatingBindings:
+		return false
+	}
+	return true
 }
 
 // appliesToCreate reports whether a webhook's rule applies to the creation of a resource in any version.
 func appliesToCreate(r admissionv1.RuleWithOperations, resource string, namespaced bool) bool {
-	if exemptResources[resource] {
-		return false
-	}
 	name, group, _ := strings.Cut(resource, ".")
 	has := func(list []string, words ...string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
