@@ -18,7 +18,7 @@ type Cause struct {
 	Text string
 	// Facts are the evidence for it, and what could not be seen. The facts of the verdict include them.
 	Facts []Fact
-	// IsMinority is true if the cause explains fewer than half of the errors in the results, and nothing else says so.
+	// IsMinority is true if the cause explains fewer than half of the failed volumes, or of the errors in the results.
 	IsMinority bool
 	// End is how the container ended on which the job depended, nil if that is not known or not the cause.
 	End *velero.PodEnd
@@ -49,6 +49,31 @@ type causeGroup struct {
 	count    int
 }
 
+func (g *causeGroup) add(m causeMessage) {
+	g.messages, g.count = append(g.messages, m), g.count+m.count
+}
+
+// partOf says how many of the failed volumes, or of the errors in the results, the group explains. The text is empty
+// unless they are fewer than half, and the job itself says nothing.
+func (g causeGroup) partOf(all causeGroup) string {
+	n, total, noun := len(g.volumes()), len(all.volumes()), "failed volume"
+	if first := g.messages[0]; first.volume == nil {
+		if first.source != SourceStorage {
+			return ""
+		}
+		n, total, noun = g.count, 0, "error"
+		for _, m := range all.messages {
+			if m.source == SourceStorage {
+				total += m.count
+			}
+		}
+	}
+	if 2*n >= total {
+		return ""
+	}
+	return human.PartOf(n, total, noun)
+}
+
 // volumes returns the volumes that say so.
 func (g causeGroup) volumes() (all []*job.Volume) {
 	for _, m := range g.messages {
@@ -63,7 +88,7 @@ func (g causeGroup) volumes() (all []*job.Volume) {
 // its own. That something was cancelled or has ended is only a cause where nothing says why.
 func (a *jobJudge) findCause() Cause {
 	var groups []causeGroup
-	inResults := 0
+	all := causeGroup{}
 	reasons := map[string]Reason{} // volumes that end together mostly say the same
 	for _, m := range a.causeMessages() {
 		reason, isClassified := reasons[m.text]
@@ -77,16 +102,14 @@ func (a *jobJudge) findCause() Cause {
 		if i < 0 {
 			i, groups = len(groups), append(groups, causeGroup{reason: reason})
 		}
-		groups[i].messages, groups[i].count = append(groups[i].messages, m), groups[i].count+m.count
-		if m.source == SourceStorage {
-			inResults += m.count
-		}
+		groups[i].add(m)
+		all.add(m)
 	}
 	slices.SortStableFunc(groups, func(x, y causeGroup) int { return y.count - x.count })
 	for _, isWeak := range []bool{false, true} {
 		for _, g := range groups {
 			if !g.reason.IsZero() && isWeakCause(g.reason) == isWeak {
-				return a.buildCause(g, inResults)
+				return a.buildCause(g, all)
 			}
 		}
 	}
@@ -139,8 +162,8 @@ func (a *jobJudge) causeMessages() (all []causeMessage) {
 	return all
 }
 
-// buildCause returns the cause of a group of messages; inResults counts the errors of the job's results.
-func (a *jobJudge) buildCause(g causeGroup, inResults int) Cause {
+// buildCause returns the cause of a group among all messages.
+func (a *jobJudge) buildCause(g, all causeGroup) Cause {
 	known := len(a.facts)
 	c := Cause{Reason: g.reason, Text: g.reason.Meaning()}
 	first := g.messages[0]
@@ -156,6 +179,10 @@ func (a *jobJudge) buildCause(g causeGroup, inResults int) Cause {
 	case SpecRefused:
 		c.Text = human.Shorten(first.text, maxReasonRunes) // Velero's own words say more
 	}
+	part := g.partOf(all)
+	if part != "" {
+		c.IsMinority, c.Text = true, part+": "+c.Text
+	}
 	for _, v := range g.messages {
 		if v.volume != nil && a.Names.Node == "" {
 			a.world.nameVolume(&a.Names, v.volume)
@@ -163,9 +190,8 @@ func (a *jobJudge) buildCause(g causeGroup, inResults int) Cause {
 	}
 	if first.source == SourceStorage { // the messages of job and volumes are facts already
 		text := countMessages(g.count)
-		if c.IsMinority = 2*g.count < inResults; c.IsMinority {
-			part := human.PartOf(g.count, inResults, "error")
-			text, c.Text = part+" in its results, such as", part+": "+c.Text
+		if part != "" {
+			text = part + " in its results, such as"
 		}
 		a.AddSupport(first.source, first.at, "%s: %s", text, human.Shorten(first.text, 400))
 	}

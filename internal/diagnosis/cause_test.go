@@ -158,6 +158,19 @@ func TestMostErrorsDecideTheCause(t *testing.T) {
 	}
 }
 
+// The cause of few of the volumes says of how many.
+func TestCauseOfFewVolumes(t *testing.T) {
+	j := spec{name: "shop", phase: velero.PhasePartiallyFailed, created: 40, started: 40, ended: 30}
+	for i, message := range []string{"no space left on device", "who knows", "nobody knows"} {
+		j.volumes = append(j.volumes, job.Volume{Kind: velero.DataUpload, Name: string(rune('a' + i)), Phase: velero.VolumeFailed,
+			Message: message, Created: minutesAgo(39), LastChanged: minutesAgo(31)})
+	}
+	v := Judge(j.job(t), World{Now: minutesAgo(0)})
+	if !strings.HasSuffix(v.Text, ": 1 of 3 failed volumes: "+VolumeFull.Meaning()) || v.Cause.Reason != VolumeFull {
+		t.Errorf("%s", v.Text)
+	}
+}
+
 func BenchmarkClassifyMessage(b *testing.B) {
 	message := "rpc error: code = Unknown desc = " + strings.Repeat("something that nobody has seen before ", 8)
 	for b.Loop() {
