@@ -128,9 +128,10 @@ func TestLogIsRead(t *testing.T) {
 func TestServerLogsOfManyJobs(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
-	at, asked := time.Now().Add(time.Second).UTC().Format(time.RFC3339), 0
+	asked := 0
 	in.logOf(func(*http.Request) string {
 		asked++
+		at := time.Now().Add(time.Second).UTC().Format(time.RFC3339) // after the start of all jobs
 		return fmt.Sprintf("time=%q level=info msg=%q restore=%s/r1\n", at, "Restored 1 items", in.namespace) +
 			fmt.Sprintf("time=%q level=info msg=%q error=refused Restore=%s/r2\n", at,
 				"Error updating restore's status from InProgress to Finalizing", in.namespace)

@@ -72,7 +72,8 @@ func (b brokenCluster) FetchResults(context.Context, *job.Job) (artifact.Results
 }
 
 func (b brokenCluster) GatherEndEvidence(context.Context, *assess.Assessment, *job.Job) diagnosis.EndEvidence {
-	return diagnosis.EndEvidence{}
+	why := b.err.Error()
+	return diagnosis.EndEvidence{ResultsUnread: why, PodEventsUnread: why, LogUnread: why}
 }
 
 func (b brokenCluster) FetchStoredVolumes(context.Context, *job.Job) ([]artifact.VolumeInfo, error) {

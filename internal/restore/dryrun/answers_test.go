@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/restore/modifier"
+	"github.com/veltui/veltui/internal/restore/prepare"
 	"github.com/veltui/veltui/internal/velero/veleroapi"
 )
 
@@ -29,7 +30,8 @@ func TestNoDataOfSecrets(t *testing.T) {
 			}
 			i := &item{itemKey: itemKey{secrets, "ns", "s"}}
 			i.setVerdict(a.verdict, a.reason)
-			r := &runner{Sender: s, items: map[itemKey]*item{i.itemKey: i}, itemsByTarget: map[itemKey]*item{i.itemKey: i}}
+			all := map[itemKey]*item{i.itemKey: i}
+			r := &runner{Sender: s, Query: Query{Rules: &prepare.Rules{}}, items: all, itemsByTarget: all}
 			if said := fmt.Sprintf(
 				"%+v",
 				r.buildResult(nil),
