@@ -267,7 +267,7 @@ func (c *Comparison) CompareLive(resource string, o *unstructured.Unstructured) 
 		table: c.table, writers: diff.ReadWriters(o), known: i.writers,
 		drifts: prepare.FindDrifts(resource, o), object: o.Object,
 	}
-	if i.State != Differs { // that object is not the restore's: earlier writers made the difference
+	if i.State == Restored { // what existed may differ by what was written before
 		l.since = c.input.Started
 	}
 	_, isStatus := o.Object["status"]

@@ -433,3 +433,16 @@ func TestLeaderInEndpoints(t *testing.T) {
 		t.Errorf("%s %q", item.Content, item.Fields)
 	}
 }
+
+// TestExistedWithMore: a Service that existed, and that Velero always finds different, may differ by an old label.
+func TestExistedWithMore(t *testing.T) {
+	item, _ := contentCase{
+		resource: "services", did: results.Failed, object: live.Object{Created: began.Add(-time.Hour)},
+		backup: "{kind: Service, spec: {type: ClusterIP}}",
+		live: written(t, "{kind: Service, metadata: {labels: {x: y}}, spec: {type: ClusterIP}}",
+			entry("kubectl-label", beforeBackup, "{f:metadata: {f:labels: {f:x: {}}}}")),
+	}.compare(t)
+	if item.State != Existed || item.Content != Changed {
+		t.Errorf("%s %s %q", item.State, item.Content, item.Why)
+	}
+}
