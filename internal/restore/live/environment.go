@@ -355,6 +355,11 @@ func addNodePorts(s *Environment, service *corev1.Service) {
 }
 
 func (s *Environment) addWebhook(configuration string, from *admissionv1.ValidatingWebhook) {
+	s.Webhooks = append(s.Webhooks, NewWebhook(configuration, from))
+}
+
+// NewWebhook returns what matters of a webhook; configuration is its resource and name.
+func NewWebhook(configuration string, from *admissionv1.ValidatingWebhook) Webhook {
 	w := Webhook{
 		Configuration:  configuration,
 		Name:           from.Name,
@@ -369,7 +374,7 @@ func (s *Environment) addWebhook(configuration string, from *admissionv1.Validat
 	if HasRequirements(from.NamespaceSelector) {
 		w.NamespaceSelector = from.NamespaceSelector
 	}
-	s.Webhooks = append(s.Webhooks, w)
+	return w
 }
 
 // HasRequirements reports whether a selector selects less than everything.

@@ -3,6 +3,7 @@ package preflight
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -193,7 +194,7 @@ func (c *checker) checkBroughtWebhook(w *broughtWebhook) {
 		matched, sure := c.appliesToRestored(w.MatchPolicy, w.Rules, resource, namespaced)
 		return matched && asksWebhooks(resource), sure
 	})
-	if reached.count == 0 {
+	if reached.count == 0 || c.isInForce(w) {
 		return
 	}
 	name := w.ValidatingWebhook.Name
@@ -231,6 +232,13 @@ func (c *checker) checkBroughtWebhook(w *broughtWebhook) {
 		fmt.Sprintf("what webhook %s of %s, which the restore brings, answers for %s", name, w.Item.Name, reached),
 		"it comes before them",
 	)
+}
+
+// isInForce reports whether the cluster has a webhook already, as the restore brings it: checkWebhooks judges that.
+func (c *checker) isInForce(w *broughtWebhook) bool {
+	l := live.NewWebhook(w.Resource+"/"+w.Item.Name, &w.ValidatingWebhook)
+	return l.Service != "" && !l.SelectsObjects &&
+		slices.ContainsFunc(c.Environment.Webhooks, func(there live.Webhook) bool { return reflect.DeepEqual(there, l) })
 }
 
 // checkBroughtBinding leaves open what a policy says once it is bound. What a validating one only warns of, or notes,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -148,6 +149,23 @@ func TestWhatTheRestoreBringsCounts(t *testing.T) {
 		"webhook: no Service": {
 			given: given{items: []item{broughtHook(live.MutatingWebhooks, "c", nobody), set}, around: nobodyThere()},
 			finds: "obstacle WebhookServiceMissing", says: "1 item (statefulsets.apps) that Velero restores after it",
+		},
+		"webhook: the cluster has it already": {
+			given: given{items: []item{broughtHook(live.MutatingWebhooks, "c", nobody), set}, spec: update,
+				there: only(live.MutatingWebhooks), around: live.Environment{
+					Services: map[string]bool{"shop/nobody": true}, Webhooks: []live.Webhook{{
+						Configuration: live.MutatingWebhooks + "/c", Name: "w.example.com", Service: "shop/nobody",
+						FailsClosed: true, Rules: []admissionv1.RuleWithOperations{{
+							Operations: []admissionv1.OperationType{"CREATE"},
+							Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+						}},
+					}},
+				}},
+		},
+		"webhook: it replaces another": {
+			given: given{items: []item{broughtHook(live.MutatingWebhooks, "c", nobody), set}, spec: update,
+				there: only(live.MutatingWebhooks), around: live.Environment{Services: map[string]bool{"shop/nobody": true}}},
+			open: "what webhook w.example.com of c",
 		},
 		"webhook: no Service, failures ignored": {
 			given: given{items: []item{broughtHook(live.MutatingWebhooks, "c", nobody+`,"failurePolicy":"Ignore"`), set},

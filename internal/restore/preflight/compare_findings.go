@@ -78,24 +78,30 @@ func (c *Comparison) ExistingObjects(unseen []live.Unchecked, broken error) []Ex
 
 // correctExisting returns the existing objects with the outcomes that a dry run found: the API server's answer to
 // Velero's patch counts more than what the fields tell. An accepted patch of a claim or a volume proves nothing: how
-// the data comes back may change the patch.
+// the data comes back may change the patch; nor does a patch of fields that the API server silently keeps.
 func correctExisting(existing []ExistingObject, d *DryRun) []ExistingObject {
 	if d == nil {
 		return existing
 	}
 	type key struct{ resource, namespace, name string }
-	refused := map[key]string{}
+	refused, failed := map[key]string{}, map[key]bool{}
 	for _, r := range d.Rejected {
-		refused[key{r.Resource, r.Namespace, r.Name}] = r.Message
+		at := key{r.Resource, r.Namespace, r.Name}
+		if failed[at] = r.ByVelero; !r.ByVelero {
+			refused[at] = r.Message
+		}
 	}
 	existing = slices.Clone(existing)
 	for n := range existing {
 		e := &existing[n]
-		why, isRefused := refused[key{e.Resource, e.Namespace, e.Name}]
+		at := key{e.Resource, e.Namespace, e.Name}
+		why, isRefused := refused[at]
 		switch {
+		case failed[at]: // Velero sends no patch
 		case isRefused:
 			e.Outcome, e.Why = OutcomePatchRefused, why
-		case e.Outcome != OutcomePatchRefused && e.Outcome != OutcomeUnknown || specialResources[e.Resource]:
+		case e.Outcome != OutcomePatchRefused && e.Outcome != OutcomeUnknown || specialResources[e.Resource] ||
+			revertedFields[e.Resource] != nil:
 		case d.Answered(e.Resource, e.Namespace, e.Name):
 			e.Outcome, e.Why = OutcomePatched, ""
 		}

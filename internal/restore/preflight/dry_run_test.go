@@ -106,6 +106,24 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 	}
 }
 
+// TestAnswersThatSayNothingOfAPatch: fields that the API server keeps, and objects for which Velero sends no patch.
+func TestAnswersThatSayNothingOfAPatch(t *testing.T) {
+	request := "certificatesigningrequests.certificates.k8s.io"
+	existing := []ExistingObject{
+		{Resource: request, Name: "r", Outcome: OutcomeUnknown},
+		{Resource: "configmaps", Namespace: "shop", Name: "a", Outcome: OutcomeUnknown},
+	}
+	dry := &DryRun{
+		Answered: func(string, string, string) bool { return true },
+		Rejected: []Rejection{{Resource: "configmaps", Namespace: "shop", Name: "a", Message: "no", ByVelero: true}},
+	}
+	for _, e := range correctExisting(existing, dry) {
+		if e.Outcome != OutcomeUnknown {
+			t.Errorf("%s is %s", e.Resource, e.Outcome)
+		}
+	}
+}
+
 // TestSummary: where nothing was sent, it says why.
 func TestSummary(t *testing.T) {
 	there := ItemGroup{

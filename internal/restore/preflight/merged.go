@@ -18,10 +18,9 @@ import (
 // newResolver returns what names the items of the restore.
 func (c *checker) newResolver() *identity.Resolver {
 	csi, known := c.enablesCSI()
-	restores := c.Restore.RestorePVs == nil || *c.Restore.RestorePVs
 	r := &identity.Resolver{
 		Modifier:        c.modifier.Rules,
-		RenamesContents: known && csi && restores && !c.isServerBefore(1, 16),
+		RenamesContents: known && csi && c.restoresVolumes() && !c.isServerBefore(1, 16),
 	}
 	if c.DryRun != nil {
 		r.FindName = c.DryRun.FindName
@@ -172,14 +171,15 @@ func (c *checker) renamedText(m *identity.Merged, exists bool) string {
 		return fmt.Sprintf("An object of this name exists: Velero leaves it as it is, and restores none of %s, with a "+
 			"warning for each that differs.", human.JoinNames(append([]string{first}, others...), maxNames))
 	}
-	rest := human.JoinNames(others, maxNames)
+	rest, hold := human.JoinNames(others, maxNames), pluralVerb(len(others), "holds", "hold")
 	if !m.Ordered {
+		hold = "hold"
 		first, rest = "the first that it comes to, which is chance", "the others ("+strings.Join(
 			append([]string{first}, rest), ", ")+")"
 	}
 	if c.updatesExisting() {
-		return fmt.Sprintf("Velero restores %s, and then patches that object to what %s hold: only the last stays.",
-			first, rest)
+		return fmt.Sprintf("Velero restores %s, and then patches that object to what %s %s: only the last stays.",
+			first, rest, hold)
 	}
 	return fmt.Sprintf("Velero restores %s. The object then exists, and Velero leaves out %s, with a warning for each "+
 		"that differs.", first, rest)

@@ -85,7 +85,7 @@ func TestItemsMerged(t *testing.T) {
 			rules: replace, names: "web web-old", words: "restores shop/web-old. The object then exists"},
 		"by a merge patch": {items: pair, rules: merged, names: "x y", words: "one name, shop/z"},
 		"with the policy update": {items: pair, rules: merged, policy: veleroapi.PolicyTypeUpdate, names: "x y",
-			words: "patches that object to what shop/y hold"},
+			words: "patches that object to what shop/y holds:"},
 		"the name of another item": {items: pair, rules: ", resourceNameRegex: x" + strings.ReplaceAll(replace, "value: z", "value: '\"y\"'"),
 			names: "x y"},
 		"each in a namespace of its own": {items: both("configmaps", "x"), rules: replace},

@@ -354,7 +354,7 @@ func (c *checker) enablesCSI() (enabled, known bool) {
 // (pkg/restore/actions/csi and restore.go; in Velero itself since 1.14).
 func (c *checker) skipsCSI() bool {
 	enabled, known := c.enablesCSI()
-	return known && !enabled && !c.isServerBefore(1, 14) && (c.Restore.RestorePVs == nil || *c.Restore.RestorePVs)
+	return known && !enabled && !c.isServerBefore(1, 14) && c.restoresVolumes()
 }
 
 // driverPrefix precedes the driver of a snapshot class that the restore brings.
