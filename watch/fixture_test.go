@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -80,6 +81,25 @@ func (c *cluster) waitUntilGone(o client.Object) {
 	)
 	if err != nil {
 		c.t.Fatalf("waiting until %s is gone: %v", o.GetName(), err)
+	}
+}
+
+// forgetServers deletes the pods of every Velero server, by which the search finds a Velero without a location.
+func (c *cluster) forgetServers() {
+	c.t.Helper()
+	for _, selector := range serverSelectors {
+		var list corev1.PodList
+		name, value, _ := strings.Cut(selector, "=")
+		if err := c.List(c.t.Context(), &list, client.MatchingLabels{name: value}); err != nil {
+			c.t.Fatal(err)
+		}
+		for i := range list.Items {
+			err := c.Delete(c.t.Context(), &list.Items[i], client.GracePeriodSeconds(0))
+			if client.IgnoreNotFound(err) != nil {
+				c.t.Fatal(err)
+			}
+			c.waitUntilGone(&list.Items[i])
+		}
 	}
 }
 

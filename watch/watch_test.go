@@ -281,6 +281,7 @@ func TestMissingKindsAreTakenUpLater(t *testing.T) {
 func TestClusterWithoutVelero(t *testing.T) {
 	c := newCluster(t)
 	c.removeCRDs()
+	c.forgetServers()
 	w := c.watch(Options{})
 	s := w.until("all kinds are missing", func(s *Snapshot) bool { return isLive(s) && s.NamespaceNotice != "" })
 	if s.Namespace != "velero" || s.NamespaceOrigin != OriginFallback || !strings.Contains(s.NamespaceNotice, "not installed") {
