@@ -57,9 +57,9 @@ type Plan struct {
 	FailingJobs []string
 
 	startsRun bool // true if Velero starts a backup soon after Unpause
-	request  Request
-	evidence Evidence
-	targets  []*unstructured.Unstructured // the objects to patch
+	request   Request
+	evidence  Evidence
+	targets   []*unstructured.Unstructured // the objects to patch
 }
 
 // StatusField is a number in the status.
