@@ -112,7 +112,8 @@ var imports = map[string][]string{
 	},
 	"internal/restore/identity": {"collector", "internal/restore/live", "internal/restore/modifier"},
 	"internal/restore/prepare": {
-		"internal/restore/live", "internal/restore/modifier", "internal/velero", "internal/velero/veleroapi",
+		"internal/restore/diff", "internal/restore/live", "internal/restore/modifier", "internal/velero",
+		"internal/velero/veleroapi",
 	},
 	"internal/restore/modifier": {"internal/glob", "internal/velero/veleroapi"},
 	"internal/view/report": {
