@@ -248,7 +248,7 @@ var backupCauses = []plantedCause{
 			job := p.backsUp(p.held())
 			p.isInProgress(job)
 			must(p.T, theLab.KillVelero(patient(p.T)))
-			must(p.T, theLab.StartVelero(patient(p.T), unthrottled...))
+			must(p.T, theLab.StartVelero(patient(p.T), causeServer...))
 			return job
 		},
 	},
@@ -257,8 +257,9 @@ var backupCauses = []plantedCause{
 		plant: func(p *causePlot) string {
 			job := p.backsUp(p.held())
 			p.isInProgress(job)
-			p.after(func() { must(p.T, theLab.EnsureVelero(patient(p.T), unthrottled...)) })
-			must(p.T, theLab.RollOutVelero(patient(p.T), time.Second, "", append(unthrottled, "--log-level=debug")...))
+			p.after(func() { must(p.T, theLab.EnsureVelero(patient(p.T), causeServer...)) })
+			flags := slices.Concat(causeServer, []string{"--log-level=debug"})
+			must(p.T, theLab.RollOutVelero(patient(p.T), time.Second, "", flags...))
 			return job
 		},
 	},
@@ -302,7 +303,7 @@ func hooks(container, command string) func(*veleroapi.BackupSpec) {
 // snapshots has a backup take a snapshot of a volume of a driver that nobody serves.
 func (p *causePlot) snapshots(class string) (job string) {
 	must(p.T, theLab.StartSnapshots(patient(p.T)))
-	p.restart(append([]string{"--features=EnableCSI"}, unthrottled...)...)
+	p.restart(append([]string{"--features=EnableCSI"}, causeServer...)...)
 	p.makeNamespace(nil)
 	p.plantAll(strings.ReplaceAll(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-$NS}, spec: {capacity: {storage: 1Gi}, storageClassName: cause-class, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Delete, csi: {driver: cause.csi.veltui.io, volumeHandle: pv-$NS}, claimRef: {namespace: $NS, name: data}}}
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: cause-class, volumeName: pv-$NS, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`, "$NS", p.namespace))
@@ -369,7 +370,7 @@ var restoreCauses = []plantedCause{
 	{
 		name: "namespace being deleted", phase: "PartiallyFailed", reason: "NamespaceDeleted",
 		plant: func(p *causePlot) string {
-			p.restart(append([]string{"--terminating-resource-timeout=1s"}, unthrottled...)...)
+			p.restart(append([]string{"--terminating-resource-timeout=1s"}, causeServer...)...)
 			p.makeNamespace(nil)
 			p.holdNamespace()
 			return p.restores("maps")
@@ -383,9 +384,9 @@ var restoreCauses = []plantedCause{
 		name: "API service of the kind down", phase: "PartiallyFailed", reason: "APIServerFailed",
 		plant: func(p *causePlot) string {
 			p.plantAll(`{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.causes.veltui.io}, spec: {group: causes.veltui.io, version: v1, groupPriorityMinimum: 1000, versionPriority: 15, insecureSkipTLSVerify: true, service: {namespace: nowhere, name: serves}}}`)
-			p.after(func() { must(p.T, theLab.KillVelero(patient(p.T))); p.restart(unthrottled...) })
+			p.after(func() { must(p.T, theLab.KillVelero(patient(p.T))); p.restart(causeServer...) })
 			must(p.T, theLab.KillVelero(patient(p.T)))
-			must(p.T, theLab.StartVelero(patient(p.T), unthrottled...))
+			must(p.T, theLab.StartVelero(patient(p.T), causeServer...))
 			return p.restores("widget", namespaceOnly)
 		},
 	},
@@ -451,7 +452,7 @@ var restoreCauses = []plantedCause{
 			job := p.restoresHeld("maps")
 			p.isInProgress(job)
 			must(p.T, theLab.KillVelero(patient(p.T)))
-			must(p.T, theLab.StartVelero(patient(p.T), unthrottled...))
+			must(p.T, theLab.StartVelero(patient(p.T), causeServer...))
 			return job
 		},
 	},
