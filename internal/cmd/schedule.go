@@ -52,7 +52,8 @@ func newCommandGroup(name, short, example string) *cobra.Command {
 
 const confirmationHelp = `
 
-veltui shows the plan and asks you to type the name, as 'veltui finalize' does.`
+veltui shows the plan and asks you to confirm it: you type context and name, the context
+alone if the change only adds something, or yes if the opposite command takes it back.`
 
 func newPauseCommand(c *cli, name action.Kind, short, long string) *cobra.Command {
 	w := writeCommand{cli: c}
