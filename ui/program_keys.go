@@ -285,20 +285,16 @@ type unboundKeyMsg struct {
 	key        string
 }
 
-// burstInterval is the longest time between the keys of an escape sequence that arrives in pieces, and of a paste
-// that the terminal does not mark. The user has not pressed those keys.
-const burstInterval = 100 * time.Millisecond
-
 // scheduleUnboundKey schedules the answer to a letter without a binding, unless the letter is part of a burst or may
 // end an escape sequence.
 func (m *Model) scheduleUnboundKey(key, before string, since time.Duration) tea.Cmd {
 	r, size := utf8.DecodeRuneInString(key)
 	ends := unicode.IsUpper(r) && (before == "esc" || strings.ContainsAny(before, "[O;0123456789"))
-	if size < len(key) || !unicode.IsLetter(r) || ends || since < burstInterval {
+	if size < len(key) || !unicode.IsLetter(r) || ends || since < keys.BurstInterval {
 		return nil
 	}
 	n := m.inputCount
-	return tea.Tick(burstInterval, func(time.Time) tea.Msg { return unboundKeyMsg{n, key} })
+	return tea.Tick(keys.BurstInterval, func(time.Time) tea.Msg { return unboundKeyMsg{n, key} })
 }
 
 // handlePromptInput passes typed input to the prompt in the last line; typed is false if no prompt is open.

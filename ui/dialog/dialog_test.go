@@ -346,7 +346,7 @@ func TestPasteConfirmsNoPause(t *testing.T) {
 		t.Fatalf("an unmarked paste applied %q", b.fake.done())
 	}
 	b.shows("as from a paste, so nothing was done")
-	b.pass(burstInterval)
+	b.pass(keys.BurstInterval)
 	b.keys("enter")
 	if b.stage != StageApplying {
 		t.Errorf("enter does not apply it:\n%s", b.frame())

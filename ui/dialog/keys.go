@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -24,7 +23,7 @@ func (d *Dialog) HasHelp() bool {
 // SwallowsKey reports whether the stage still ignores keys, and counts the key.
 func (d *Dialog) SwallowsKey() bool {
 	now := d.options.Clock()
-	d.isBurst, d.anyKeyAt = now.Sub(d.anyKeyAt) < burstInterval, now
+	d.isBurst, d.anyKeyAt = now.Sub(d.anyKeyAt) < keys.BurstInterval, now
 	if d.ignoresKeys {
 		d.lastKeyAt, d.ignoredKey = now, true
 	}
@@ -262,9 +261,6 @@ func (d *Dialog) chooseNextPlan() tea.Cmd {
 }
 
 func (d *Dialog) isConfirmedByKey() bool { return d.chosenPlan().Confirmation() == action.ConfirmByKey }
-
-// burstInterval is the longest time between the keys of a paste that the terminal does not mark.
-const burstInterval = 100 * time.Millisecond
 
 // confirmByKey applies a plan for which a key is enough. The last key of an unmarked paste is no such key.
 func (d *Dialog) confirmByKey() tea.Cmd {

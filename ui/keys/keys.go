@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"charm.land/bubbles/v2/textinput"
 	"charm.land/bubbles/v2/viewport"
@@ -86,6 +87,10 @@ func DoFunc(do func()) func(string) tea.Cmd {
 		return nil
 	}
 }
+
+// BurstInterval is the longest time between the keys of an escape sequence that arrives in pieces, and of a paste
+// that the terminal does not mark. The user has not pressed those keys.
+const BurstInterval = 100 * time.Millisecond
 
 // UnavailableUnless returns an Unavailable that gives the reason why unless holds reports true.
 func UnavailableUnless(holds func() bool, why string) func() string {
