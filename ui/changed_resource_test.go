@@ -14,16 +14,22 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// startRestore starts a restore from the form, and returns its name once the dialog says that it landed.
-func startRestore(t *testing.T) (*bench, string) {
-	t.Helper()
-	b := changing(t)
-	fake(&b.options).finalizer = &fakeFinalizer{t: t}
+// openCheckedForm opens the form of a restore, and waits for what stands in the way.
+func (b *bench) openCheckedForm() {
+	b.t.Helper()
 	b.write(":preview hourly-web-0900")
 	b.keys("enter")
 	b.until("it was checked", func() bool {
 		return strings.Contains(b.frame(), "about 40s") && !strings.Contains(b.frame(), "checking")
 	})
+}
+
+// startRestore starts a restore from the form, and returns its name once the dialog says that it landed.
+func startRestore(t *testing.T) (*bench, string) {
+	t.Helper()
+	b := changing(t)
+	fake(&b.options).finalizer = &fakeFinalizer{t: t}
+	b.openCheckedForm()
 	b.keys("ctrl+o", "ctrl+o")
 	b.reaches(dialog.StageChoosing)
 	name := findScreen[*dialogScreen](b.Model).Jobs()[0].Name
@@ -73,11 +79,7 @@ func TestNewRestoreOpensNothingLater(t *testing.T) {
 func TestFormWaitsForItsDialog(t *testing.T) {
 	t.Parallel()
 	b := changing(t)
-	b.write(":preview hourly-web-0900")
-	b.keys("enter")
-	b.until("it was checked", func() bool {
-		return strings.Contains(b.frame(), "about 40s") && !strings.Contains(b.frame(), "checking")
-	})
+	b.openCheckedForm()
 	b.keys("ctrl+o", "ctrl+o")
 	b.reaches(dialog.StageChoosing)
 	show(b.Model, snapshotWithRestore(findScreen[*dialogScreen](b.Model).Jobs()[0].Name))
