@@ -2,8 +2,6 @@ package preflight
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -243,8 +241,7 @@ func (c *checker) checkStorage(s *storageNeeds) {
 	if a.WasChecked(live.StorageClasses, "") {
 		c.checkChangedClasses(claims, "claim", s.changedClasses)
 		c.checkChangedClasses(statefulSets, "StatefulSet", s.changedTemplates)
-		defaults := c.bringsDefaultClass || slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
-		if s.claimsWithoutClass.count > 0 && !defaults {
+		if s.claimsWithoutClass.count > 0 && !c.hasDefaultClass() {
 			c.addFinding(s.claimsWithoutClass.fillFinding(Finding{
 				Severity: Obstacle,
 				Reason:   DefaultClassMissing,
@@ -260,7 +257,7 @@ func (c *checker) checkStorage(s *storageNeeds) {
 		}
 		missing := func(of groups, severity Severity, then string) {
 			for class, g := range of.sortedByKey() {
-				if _, there := a.StorageClasses[class]; c.isAvailable(live.StorageClasses, class, there) {
+				if c.hasStorageClass(class) {
 					continue
 				}
 				c.addFinding(g.fillFinding(Finding{

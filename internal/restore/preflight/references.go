@@ -120,12 +120,23 @@ func (c *checker) collectMade(s *storageNeeds, m *madeNeeds, i collector.Item, n
 	}
 }
 
+// hasStorageClass reports whether the target has a storage class, or the restore brings it.
+func (c *checker) hasStorageClass(name string) bool {
+	_, there := c.Environment.StorageClasses[name]
+	return c.isAvailable(live.StorageClasses, name, there)
+}
+
+// hasDefaultClass reports whether the target has a default storage class, or the restore brings one.
+func (c *checker) hasDefaultClass() bool {
+	return c.bringsDefaultClass || slices.Contains(slices.Collect(maps.Values(c.Environment.StorageClasses)), true)
+}
+
 // checkMade finds what the pods and claims lack that Kubernetes makes later.
 func (c *checker) checkMade(m *madeNeeds) error {
 	a := c.Environment
 	if a.WasChecked(live.StorageClasses, "") {
 		for class, g := range m.classes.sortedByKey() {
-			if _, there := a.StorageClasses[class]; c.isAvailable(live.StorageClasses, class, there) {
+			if c.hasStorageClass(class) {
 				continue
 			}
 			c.addFinding(g.fillFinding(Finding{
@@ -137,8 +148,7 @@ func (c *checker) checkMade(m *madeNeeds) error {
 				Remedy: "Create the class, or change it in the template with a resource modifier.",
 			}))
 		}
-		hasDefault := c.bringsDefaultClass || slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
-		if m.defaultClass.count > 0 && !hasDefault {
+		if m.defaultClass.count > 0 && !c.hasDefaultClass() {
 			c.addFinding(m.defaultClass.fillFinding(Finding{
 				Severity: Doubt,
 				Reason:   DefaultClassMissing,
